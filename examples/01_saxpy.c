@@ -70,7 +70,8 @@ int main(void)
     must(qn_view_wrap("x", x, QN_F32, &layout, 0, &vx, &err), &err);
     must(qn_view_wrap("y", y, QN_F32, &layout, 0, &vy, &err), &err);
 
-    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&vx), qn_arg_view(&vy), qn_arg_f32(2.5f)), NULL, &err), &err);
+    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&vx), qn_arg_view(&vy), qn_arg_f32(2.5f)), NULL, &err),
+         &err);
     /* [end] */
     printf("y = 2.5*x + y on %d elements: y[10] = %g\n", N, (double)y[10]);
     failed += check(is_right(y, old, 2.5f, N, 1), "every element is fma(a, x, y)");
@@ -80,7 +81,8 @@ int main(void)
     qn_view sx, sy;
     must(qn_subview(&vx, 1, &every_other, &sx, &err), &err);
     must(qn_subview(&vy, 1, &every_other, &sy, &err), &err);
-    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&sx), qn_arg_view(&sy), qn_arg_f32(-1.0f)), NULL, &err), &err);
+    must(qn_launch(c, k, QN_ARGS(qn_arg_view(&sx), qn_arg_view(&sy), qn_arg_f32(-1)), NULL, &err),
+         &err);
     /* [end] */
     for (int i = 0; i < N; i++)
         old[i] = fmaf(2.5f, (float)i, old[i]);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 02_stencil.c [cuda]: heat spreads on a plate. A 5-point stencil steps in time between two buffers,
- * through calls that are prepared once. The same kernel then runs on plates of other sizes; the
- * history says what was compiled and why. With the argument `cuda` all of it runs on a GPU.
+ * 02_stencil.c [cuda]: heat spreads on a plate. A 5-point stencil steps in time between two
+ * buffers, through calls that are prepared once. The same kernel then runs on plates of other
+ * sizes; the history says what was compiled and why. With the argument `cuda` all of it runs on a
+ * GPU.
  */
 #include "place.h"
 
@@ -88,7 +89,8 @@ static bool run_plate(const place *at, const qn_kernel *k, int rows, int columns
     int64_t extents[2] = {rows, columns};
     double *expected[2];
     for (int s = 0; s < 2; s++) {
-        must(qn_view_new(at->context, s ? "odd" : "even", QN_F64, 2, extents, &plate[s], &err), &err);
+        must(qn_view_new(at->context, s ? "odd" : "even", QN_F64, 2, extents, &plate[s], &err),
+             &err);
         expected[s] = malloc(sizeof(double) * (size_t)(rows * columns));
         if (!expected[s])
             exit(1);

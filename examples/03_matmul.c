@@ -87,8 +87,10 @@ static qn_view make_matrix(qn_context *c, const char *label, int64_t rows, int64
     return v;
 }
 
-/* Multiplies, on copies of the matrices if this is on a GPU; returns the milliseconds of the second time. */
-static double multiply(const place *at, const qn_kernel *k, const qn_view *a, const qn_view *b, const qn_view *p)
+/* Multiplies, on copies of the matrices if this is on a GPU; returns the milliseconds of the second
+ * time. */
+static double multiply(const place *at, const qn_kernel *k, const qn_view *a, const qn_view *b,
+                       const qn_view *p)
 {
     qn_error err = {0};
     qn_view there[3] = {place_copy(at, a), place_copy(at, b), place_copy(at, p)};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 04_spmv.c [cuda]: sparse matrix times vector. The rows of a compressed sparse matrix have different
- * lengths, so each iteration runs a `for` whose bounds come from memory. Then one column index is
- * damaged: the launch says which, and the program goes on. With the argument `cuda` all of it runs on a GPU.
+ * 04_spmv.c [cuda]: sparse matrix times vector. The rows of a compressed sparse matrix have
+ * different lengths, so each iteration runs a `for` whose bounds come from memory. Then one column
+ * index is damaged: the launch says which, and the program goes on. With the argument `cuda` all of
+ * it runs on a GPU.
  */
 #include "place.h"
 
@@ -83,7 +84,8 @@ static bool is_product(const sparse *m, const double *x, const double *y)
     return true;
 }
 
-/* y = A x. On a GPU with copies of the arrays, and what the launch has to tell is known after waiting. */
+/* y = A x. On a GPU with copies of the arrays, and what the launch has to tell is known after
+ * waiting. */
 static qn_status multiply(const place *at, const qn_kernel *k, const qn_view v[5], qn_error *err)
 {
     qn_view there[5];

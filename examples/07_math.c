@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * 07_math.c: what mathematical functions and random numbers are for: softmax, prices of options (Black-Scholes), bodies that
- * attract each other, and pi by counting random points. The kernels stand in math_kernels.h. Each result is compared with a
- * property that it must have, and with the interpreter, which computes the same bits.
+ * 07_math.c: what mathematical functions and random numbers are for: softmax, prices of options
+ * (Black-Scholes), bodies that attract each other, and pi by counting random points. The kernels
+ * stand in math_kernels.h. Each result is compared with a property that it must have, and with the
+ * interpreter, which computes the same bits.
  */
 #include "example.h"
 #include "math_kernels.h"
@@ -65,10 +66,13 @@ static int run_softmax(qn_context *c)
     clear();
     fill(0, MOST, 0, 900); /* exp(900) is infinite */
     for (int side = 0; side < 2; side++) {
-        const qn_view x = wrap(side, 0, QN_F64, ROWS, COLUMNS), y = wrap(side, 1, QN_F64, ROWS, COLUMNS);
-        const qn_view largest = wrap(side, 2, QN_F64, ROWS, 0), scale = wrap(side, 3, QN_F64, ROWS, 0);
+        const qn_view x = wrap(side, 0, QN_F64, ROWS, COLUMNS),
+                      y = wrap(side, 1, QN_F64, ROWS, COLUMNS);
+        const qn_view largest = wrap(side, 2, QN_F64, ROWS, 0),
+                      scale = wrap(side, 3, QN_F64, ROWS, 0);
         run(c, k[0], 2, (const qn_arg[]){qn_arg_view(&x), qn_arg_view(&largest)}, side);
-        run(c, k[1], 3, (const qn_arg[]){qn_arg_view(&x), qn_arg_view(&y), qn_arg_view(&largest)}, side);
+        run(c, k[1], 3, (const qn_arg[]){qn_arg_view(&x), qn_arg_view(&y), qn_arg_view(&largest)},
+            side);
         run(c, k[2], 2, (const qn_arg[]){qn_arg_view(&y), qn_arg_view(&scale)}, side);
         run(c, k[3], 2, (const qn_arg[]){qn_arg_view(&y), qn_arg_view(&scale)}, side);
     }
@@ -80,10 +84,12 @@ static int run_softmax(qn_context *c)
             sum += memory[0][1][i * COLUMNS + j];
         worst = fmax(worst, fabs(sum - 1));
     }
-    printf("Softmax of %d rows of %d numbers: sums differ from 1 by %.1e at most\n", ROWS, COLUMNS, worst);
+    printf("Softmax of %d rows of %d numbers: sums differ from 1 by %.1e at most\n", ROWS, COLUMNS,
+           worst);
     for (int n = 0; n < 4; n++)
         qn_kernel_release(k[n]);
-    return check(worst < 1e-13, "each row sums to 1") + check(is_equal_everywhere(), "the interpreter has the same bits");
+    return check(worst < 1e-13, "each row sums to 1") +
+           check(is_equal_everywhere(), "the interpreter has the same bits");
 }
 
 static int run_black_scholes(qn_context *c)
@@ -95,7 +101,8 @@ static int run_black_scholes(qn_context *c)
     fill(0, OPTIONS, 80, 120);
     fill(1, OPTIONS, 90, 110);
     fill(2, OPTIONS, 0.1, 2);
-    memory[0][0][0] = memory[1][0][0] = memory[0][1][0] = memory[1][1][0] = 100; /* the usual example */
+    memory[0][0][0] = memory[1][0][0] = memory[0][1][0] = memory[1][1][0] =
+        100; /* the usual example */
     memory[0][2][0] = memory[1][2][0] = 1;
     for (int side = 0; side < 2; side++) {
         qn_view v[5];
@@ -107,9 +114,12 @@ static int run_black_scholes(qn_context *c)
         run(c, k, 7, args, side);
     }
     double call = memory[0][3][0], put = memory[0][4][0];
-    printf("Share 100, strike price 100, a year, 5 %% interest, volatility 0.2: call %.4f, put %.4f\n", call, put);
+    printf(
+        "Share 100, strike price 100, a year, 5 %% interest, volatility 0.2: call %.4f, put %.4f\n",
+        call, put);
     qn_kernel_release(k);
-    return check(fabs(call - 10.450583572185565) < 1e-12, "the price of the call as printed in textbooks: 10.4506") +
+    return check(fabs(call - 10.450583572185565) < 1e-12,
+                 "the price of the call as printed in textbooks: 10.4506") +
            check(is_equal_everywhere(), "the interpreter has the same bits");
 }
 
@@ -159,12 +169,14 @@ static int run_pi(qn_context *c)
     clear();
     for (int side = 0; side < 2; side++) {
         const qn_view v = wrap(side, 0, QN_I64, 0, 0);
-        const qn_arg args[] = {qn_arg_view(&v), qn_arg_int(QN_U64, 2026), qn_arg_int(QN_I64, PAIRS)};
+        const qn_arg args[] = {qn_arg_view(&v), qn_arg_int(QN_U64, 2026),
+                               qn_arg_int(QN_I64, PAIRS)};
         run(c, k, 3, args, side);
         memcpy(&inside[side], memory[side][0], sizeof inside[side]);
     }
     double pi = 4.0 * (double)inside[0] / (2.0 * (double)PAIRS);
-    printf("Of %d random points %" PRId64 " lie in the circle: pi is about %.4f\n", 2 * PAIRS, inside[0], pi);
+    printf("Of %d random points %" PRId64 " lie in the circle: pi is about %.4f\n", 2 * PAIRS,
+           inside[0], pi);
     qn_kernel_release(k);
     return check(fabs(pi - 3.14159265) < 0.041, "within five standard deviations of pi") +
            check(inside[0] == inside[1], "the interpreter counts as many");

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math_kernels.h: kernels that mathematical functions and random numbers make possible, for f32 and f64: softmax,
- * Black-Scholes, a step of n bodies, Monte Carlo pi. examples/07_math.c runs them, tests/bench times them.
+ * math_kernels.h: kernels that mathematical functions and random numbers make possible, for f32 and
+ * f64: softmax, Black-Scholes, a step of n bodies, Monte Carlo pi. examples/07_math.c runs them,
+ * tests/bench times them.
  */
 #ifndef QUERN_MATH_KERNELS_H
 #define QUERN_MATH_KERNELS_H
@@ -35,7 +36,8 @@ static inline qn_kernel *build_softmax_largest(int dtype, qn_error *err)
 static inline qn_kernel *build_softmax_exp(int dtype, qn_error *err)
 {
     qn_builder *b = qn_builder_new("softmax_exp", QN_CONTRACT);
-    qn_param x = qn_view_param(b, "x", dtype, 2, QN_READ_ONLY), y = qn_view_param(b, "y", dtype, 2, 0);
+    qn_param x = qn_view_param(b, "x", dtype, 2, QN_READ_ONLY),
+             y = qn_view_param(b, "y", dtype, 2, 0);
     qn_param largest = qn_view_param(b, "largest", dtype, 1, QN_READ_ONLY);
     qn_val i = qn_parallel_over(b, y, 0), j = qn_parallel_over(b, y, 1), ij[2] = {i, j};
 
@@ -62,7 +64,8 @@ static inline qn_kernel *build_softmax_scale(int dtype, qn_error *err)
 static inline qn_kernel *build_softmax_scaled(int dtype, qn_error *err)
 {
     qn_builder *b = qn_builder_new("softmax_scaled", 0);
-    qn_param y = qn_view_param(b, "y", dtype, 2, 0), scale = qn_view_param(b, "scale", dtype, 1, QN_READ_ONLY);
+    qn_param y = qn_view_param(b, "y", dtype, 2, 0),
+             scale = qn_view_param(b, "scale", dtype, 1, QN_READ_ONLY);
     qn_val i = qn_parallel_over(b, y, 0), j = qn_parallel_over(b, y, 1), ij[2] = {i, j};
 
     qn_store(b, y, 2, ij, qn_mul(b, qn_load(b, y, 2, ij), qn_load(b, scale, 1, &i)));
@@ -74,28 +77,33 @@ static inline qn_kernel *build_softmax_scaled(int dtype, qn_error *err)
 /** The probability that a normal number is below x. */
 static inline qn_val normal_cdf(qn_builder *b, int dtype, qn_val x)
 {
-    qn_val half = qn_const_float(b, dtype, 0.5), scale = qn_const_float(b, dtype, 0.70710678118654752);
+    qn_val half = qn_const_float(b, dtype, 0.5),
+           scale = qn_const_float(b, dtype, 0.70710678118654752);
     return qn_add(b, half, qn_mul(b, half, qn_erf(b, qn_mul(b, x, scale))));
 }
 
-/** Prices of European calls and puts: price of the share, strike price and years to go for each option; interest r and
- *  volatility v for all. */
+/** Prices of European calls and puts: price of the share, strike price and years to go for each
+ * option; interest r and volatility v for all. */
 static inline qn_kernel *build_black_scholes(int dtype, qn_error *err)
 {
     qn_builder *b = qn_builder_new("black_scholes", QN_CONTRACT);
     qn_param share = qn_view_param(b, "share", dtype, 1, QN_READ_ONLY);
     qn_param strike = qn_view_param(b, "strike", dtype, 1, QN_READ_ONLY);
     qn_param years = qn_view_param(b, "years", dtype, 1, QN_READ_ONLY);
-    qn_param call = qn_view_param(b, "call", dtype, 1, 0), put = qn_view_param(b, "put", dtype, 1, 0);
+    qn_param call = qn_view_param(b, "call", dtype, 1, 0),
+             put = qn_view_param(b, "put", dtype, 1, 0);
     qn_val r = qn_scalar_param(b, "r", dtype), v = qn_scalar_param(b, "v", dtype);
     qn_val i = qn_parallel_over(b, call, 0);
-    qn_val s = qn_load(b, share, 1, &i), k = qn_load(b, strike, 1, &i), t = qn_load(b, years, 1, &i);
+    qn_val s = qn_load(b, share, 1, &i), k = qn_load(b, strike, 1, &i),
+           t = qn_load(b, years, 1, &i);
 
     qn_val spread = qn_mul(b, v, qn_sqrt(b, t));
-    qn_val drift = qn_mul(b, qn_add(b, r, qn_mul(b, qn_const_float(b, dtype, 0.5), qn_mul(b, v, v))), t);
+    qn_val drift =
+        qn_mul(b, qn_add(b, r, qn_mul(b, qn_const_float(b, dtype, 0.5), qn_mul(b, v, v))), t);
     qn_val d1 = qn_div(b, qn_add(b, qn_log(b, qn_div(b, s, k)), drift), spread);
     qn_val n1 = normal_cdf(b, dtype, d1), n2 = normal_cdf(b, dtype, qn_sub(b, d1, spread));
-    qn_val today = qn_mul(b, k, qn_exp(b, qn_neg(b, qn_mul(b, r, t)))); /* what the strike price is worth today */
+    qn_val today = qn_mul(
+        b, k, qn_exp(b, qn_neg(b, qn_mul(b, r, t)))); /* what the strike price is worth today */
     qn_val price = qn_sub(b, qn_mul(b, s, n1), qn_mul(b, today, n2));
     qn_store(b, call, 1, &i, price);
     qn_store(b, put, 1, &i, qn_add(b, qn_sub(b, price, s), today));
@@ -104,12 +112,14 @@ static inline qn_kernel *build_black_scholes(int dtype, qn_error *err)
 /* [end] */
 
 /* [n-body] */
-/** A step of bodies that attract each other: new velocities v and new places y from places x; body[i] is x, y, z, mass. */
+/** A step of bodies that attract each other: new velocities v and new places y from places x;
+ * body[i] is x, y, z, mass. */
 static inline qn_kernel *build_n_body(int dtype, qn_error *err)
 {
     qn_builder *b = qn_builder_new("n_body", QN_CONTRACT);
     qn_param from[4], v[3], to[3];
-    static const char *const names[] = {"x", "y", "z", "mass", "vx", "vy", "vz", "new_x", "new_y", "new_z"};
+    static const char *const names[] = {"x",  "y",  "z",     "mass",  "vx",
+                                        "vy", "vz", "new_x", "new_y", "new_z"};
     for (int d = 0; d < 4; d++)
         from[d] = qn_view_param(b, names[d], dtype, 1, QN_READ_ONLY);
     for (int d = 0; d < 3; d++)
@@ -118,14 +128,17 @@ static inline qn_kernel *build_n_body(int dtype, qn_error *err)
         to[d] = qn_view_param(b, names[7 + d], dtype, 1, 0);
     qn_val dt = qn_scalar_param(b, "dt", dtype), softening = qn_scalar_param(b, "softening", dtype);
     qn_val i = qn_parallel_over(b, to[0], 0), begin = qn_lower(b, from[0], 0);
-    qn_val zero = qn_const_float(b, dtype, 0), none[3] = {zero, zero, zero}, sum[3], away[3], next[3], pull[3];
+    qn_val zero = qn_const_float(b, dtype, 0), none[3] = {zero, zero, zero}, sum[3], away[3],
+           next[3], pull[3];
 
-    qn_val j = qn_for(b, begin, qn_add(b, begin, qn_extent(b, from[0], 0)), 1, 3, none, sum), square = softening;
+    qn_val j = qn_for(b, begin, qn_add(b, begin, qn_extent(b, from[0], 0)), 1, 3, none, sum),
+           square = softening;
     for (int d = 0; d < 3; d++) {
         away[d] = qn_sub(b, qn_load(b, from[d], 1, &j), qn_load(b, from[d], 1, &i));
         square = qn_add(b, qn_mul(b, away[d], away[d]), square);
     }
-    qn_val inverse = qn_div(b, qn_const_float(b, dtype, 1), qn_sqrt(b, square)), mass = qn_load(b, from[3], 1, &j);
+    qn_val inverse = qn_div(b, qn_const_float(b, dtype, 1), qn_sqrt(b, square)),
+           mass = qn_load(b, from[3], 1, &j);
     qn_val force = qn_mul(b, mass, qn_mul(b, inverse, qn_mul(b, inverse, inverse)));
     for (int d = 0; d < 3; d++)
         next[d] = qn_add(b, qn_mul(b, away[d], force), sum[d]);
@@ -140,7 +153,8 @@ static inline qn_kernel *build_n_body(int dtype, qn_error *err)
 /* [end] */
 
 /* [pi] */
-/** Counts the points of the unit square that lie within the circle of radius 1: four words make two points an index. */
+/** Counts the points of the unit square that lie within the circle of radius 1: four words make two
+ * points an index. */
 static inline qn_kernel *build_pi(qn_error *err)
 {
     qn_builder *b = qn_builder_new("pi", QN_CONTRACT);

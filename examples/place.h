@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * place.h: where an example runs: on the host, or with the argument `cuda` on a GPU. There each array has a copy with the
- * same layout in the memory of the GPU, and work is waited for before its results are looked at. The kernels are the same.
+ * place.h: where an example runs: on the host, or with the argument `cuda` on a GPU. There each
+ * array has a copy with the same layout in the memory of the GPU, and work is waited for before its
+ * results are looked at. The kernels are the same.
  */
 #ifndef QUERN_PLACE_H
 #define QUERN_PLACE_H
@@ -54,7 +55,8 @@ static inline qn_view place_copy(const place *at, const qn_view *v)
     qn_view there;
     qn_view_type type;
     qn_error err = {0};
-    const qn_alloc_options o = {.bytes = sizeof o, .label = v->label, .space = QN_SPACE_CUDA, .stream = at->stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = v->label, .space = QN_SPACE_CUDA, .stream = at->stream};
     if (!at->stream)
         return qn_view_copy(v);
     must(qn_view_type_init(v->dtype, v->layout.rank, NULL, QN_FAMILY_ANY, &type, &err), &err);

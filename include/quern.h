@@ -2,34 +2,40 @@
 /*
  * quern.h: the public interface of Quern, a JIT for array kernels.
  *
- * UNITS. Extents, strides, offsets, indices and spans count elements and are int64_t; a name that ends in
+ * UNITS. Extents, strides, offsets, indices and spans count elements and are int64_t; a name that
+ * ends in
  * `_bytes` counts bytes. Rank is 0 to QN_MAX_RANK; rank 0 is a scalar. Index ranges are half open.
  *
- * DIMENSIONS. Dimensions have the order of the indices, in C, C++, kernel text, Python, Lua and Fortran alike: in x[i, j] the index
- * i belongs to dimension 0 and j to dimension 1 (dimensions 1 and 2 in Lua and Fortran, which count from 1). Lists with one
- * entry for each dimension, of extents, strides, indices or slices, have this order. Which dimension is contiguous is said by
- * the layout: the last one in a right layout, as in C, and the first one in a left layout, as in Fortran. A list named
- * `order` of dimensions in memory names the fastest one first; the list of qn_layout_permuted is named `longest_first`. An order
- * of loops names the outermost one first.
+ * DIMENSIONS. Dimensions have the order of the indices, in C, C++, kernel text, Python, Lua and
+ * Fortran alike: in x[i, j] the index i belongs to dimension 0 and j to dimension 1 (dimensions 1
+ * and 2 in Lua and Fortran, which count from 1). Lists with one entry for each dimension, of
+ * extents, strides, indices or slices, have this order. Which dimension is contiguous is said by
+ * the layout: the last one in a right layout, as in C, and the first one in a left layout, as in
+ * Fortran. A list named `order` of dimensions in memory names the fastest one first; the list of
+ * qn_layout_permuted is named `longest_first`. An order of loops names the outermost one first.
  *
- * ERRORS. A function that can fail returns a qn_status and takes a `qn_error *` last, which may be NULL. On failure
- * the error holds the status and one line that starts with the name of the function; on success it is not touched.
- * Outputs are written only on success. The library never aborts, exits, prints or raises a signal. The builder is
- * sticky: a failed call returns the inert value {0}, the first error is kept, and only qn_finish reports it.
+ * ERRORS. A function that can fail returns a qn_status and takes a `qn_error *` last, which may be
+ * NULL. On failure the error holds the status and one line that starts with the name of the
+ * function; on success it is not touched. Outputs are written only on success. The library never
+ * aborts, exits, prints or raises a signal. The builder is sticky: a failed call returns the inert
+ * value {0}, the first error is kept, and only qn_finish reports it.
  *
- * OWNERSHIP. Handles (qn_context, qn_kernel, qn_code, qn_call) are reference counted or single-owner as each
- * function says; every release function accepts NULL, and handles may be released in any order. A qn_view is a plain
- * struct: a C copy is a borrow; qn_view_copy adds a reference and qn_view_release drops one. `const char *` arguments
- * are copied unless the comment says "borrowed".
+ * OWNERSHIP. Handles (qn_context, qn_kernel, qn_code, qn_call) are reference counted or
+ * single-owner as each function says; every release function accepts NULL, and handles may be
+ * released in any order. A qn_view is a plain struct: a C copy is a borrow; qn_view_copy adds a
+ * reference and qn_view_release drops one. `const char *` arguments are copied unless the comment
+ * says "borrowed".
  *
- * GROWTH. Structs of options start with `bytes`, the size that the caller was compiled with; structs that a function fills
- * are passed with their size. New fields come last. Fields that an older caller lacks are zero; fields that this library
- * does not know must be zero in the structs of a newer caller, otherwise QN_ERR_VERSION is returned. All other structs keep
- * their size within one major version.
+ * GROWTH. Structs of options start with `bytes`, the size that the caller was compiled with;
+ * structs that a function fills are passed with their size. New fields come last. Fields that an
+ * older caller lacks are zero; fields that this library does not know must be zero in the structs
+ * of a newer caller, otherwise QN_ERR_VERSION is returned. All other structs keep their size within
+ * one major version.
  *
- * THREADS. A `const` handle may be used from several threads at once. A builder, a layout and a view struct belong to
- * one thread at a time. A qn_context is safe to use from several threads. Reference counts are atomic. No lock is
- * held while a callback of the host runs. A thread that calls the library needs 32 KiB of stack.
+ * THREADS. A `const` handle may be used from several threads at once. A builder, a layout and a
+ * view struct belong to one thread at a time. A qn_context is safe to use from several threads.
+ * Reference counts are atomic. No lock is held while a callback of the host runs. A thread that
+ * calls the library needs 32 KiB of stack.
  */
 #ifndef QUERN_H
 #define QUERN_H
@@ -48,7 +54,8 @@ template <class... T> char (&count_of(const T &...))[sizeof...(T) + 1];
 extern "C" {
 #endif
 
-/** Count and array of a list: two arguments of a function. The array lives as long as the call of the function. */
+/** Count and array of a list: two arguments of a function. The array lives as long as the call of
+ * the function. */
 #ifdef __cplusplus
 #define QN_LIST(type, ...)                                                                         \
     static_cast<int>(sizeof(quern::count_of(__VA_ARGS__)) - 1),                                    \
@@ -58,12 +65,14 @@ extern "C" {
     (int)(sizeof((const type[]){{0}, __VA_ARGS__}) / sizeof(type)) - 1,                            \
         (const type[]){{0}, __VA_ARGS__} + 1
 #endif
-/** Indices of an element: qn_load(b, x, QN_AT(i, j)), qn_store(b, y, QN_AT(i), v), and QN_AT() for rank 0. Any other list of
- *  values, too: qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, QN_AT(k)). */
+/** Indices of an element: qn_load(b, x, QN_AT(i, j)), qn_store(b, y, QN_AT(i), v), and QN_AT() for
+ * rank 0. Any other list of values, too: qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, QN_AT(k)).
+ */
 #define QN_AT(...) QN_LIST(qn_val, __VA_ARGS__)
 /** Arguments of a launch: qn_launch(c, k, QN_ARGS(qn_arg_view(&x), qn_arg_f32(2)), NULL, &err). */
 #define QN_ARGS(...) QN_LIST(qn_arg, __VA_ARGS__)
-/** Slices, one for each dimension: qn_subview(&v, QN_SLICES(qn_all(), qn_range(2, 8), qn_at(0)), &part, &err). */
+/** Slices, one for each dimension: qn_subview(&v, QN_SLICES(qn_all(), qn_range(2, 8), qn_at(0)),
+ * &part, &err). */
 #define QN_SLICES(...) QN_LIST(qn_slice, __VA_ARGS__)
 
 #if defined(__GNUC__)
@@ -72,7 +81,8 @@ extern "C" {
 #define QN_API
 #endif
 
-/** Version of this header. The ABI is stable within one major version; the soname carries the major version. */
+/** Version of this header. The ABI is stable within one major version; the soname carries the major
+ * version. */
 #define QN_VERSION_MAJOR 1
 #define QN_VERSION_MINOR 0
 #define QN_VERSION_PATCH 0
@@ -81,7 +91,8 @@ extern "C" {
 /** Version of the library in use, as QN_VERSION_HEX. */
 QN_API uint32_t qn_version(void);
 
-/* ------------------------------------------------------------------------------------------------ status */
+/* ------------------------------------------------------------------------------------------------
+ * status */
 
 /** All statuses: X(name, number, text). Numbers are stable. */
 #define QN_STATUS_LIST(X)                                                                          \
@@ -137,7 +148,8 @@ typedef enum qn_status {
 /** Bytes of a message, terminating zero included. Longer messages are cut. */
 #define QN_MESSAGE_BYTES 504
 
-/** An error: status and one line. Plain data of the caller, of fixed size; all-zero is "no error". */
+/** An error: status and one line. Plain data of the caller, of fixed size; all-zero is "no error".
+ */
 typedef struct qn_error {
     int32_t status; /**< a qn_status */
     int32_t line;   /**< line in a kernel text, counted from 1; 0 where there is none */
@@ -149,11 +161,12 @@ QN_API const char *qn_status_name(int status);
 /** One line saying what a status means. Static. */
 QN_API const char *qn_status_text(int status);
 
-/* ------------------------------------------------------------------------------------------------ dtypes */
+/* ------------------------------------------------------------------------------------------------
+ * dtypes */
 
-/** An element type: the rows of quern/dtypes.def. A bool is one byte; any non-zero byte reads as true, true is stored as 1. f16
- *  is IEEE binary16, bf16 the upper half of an f32: an op on these computes in f32 and rounds once. c64 and c128 are two f32 or
- *  f64. */
+/** An element type: the rows of quern/dtypes.def. A bool is one byte; any non-zero byte reads as
+ * true, true is stored as 1. f16 is IEEE binary16, bf16 the upper half of an f32: an op on these
+ * computes in f32 and rounds once. c64 and c128 are two f32 or f64. */
 typedef enum qn_dtype {
     QN_VOID = 0,
 #define QN_DTYPE(NAME, number, ...) QN_##NAME = number,
@@ -172,19 +185,21 @@ typedef enum qn_dtype {
 QN_API int64_t qn_dtype_bytes(int dtype);
 /** "f32"; "void" for QN_VOID, "record", and "?" for unknown numbers. Static. */
 QN_API const char *qn_dtype_name(int dtype);
-/** A value given by its bits, low end first, in another dtype, as qn_cast converts it ("is not zero" from float to bool).
- *  0 for dtypes that are not one number. */
+/** A value given by its bits, low end first, in another dtype, as qn_cast converts it ("is not
+ * zero" from float to bool). 0 for dtypes that are not one number. */
 QN_API uint64_t qn_convert_value(int to, int from, uint64_t bits);
 /** The dtype of a name, or QN_VOID. */
 QN_API qn_dtype qn_dtype_of_name(const char *name);
 
-/* ------------------------------------------------------------------------------------------------ layouts and views */
+/* ------------------------------------------------------------------------------------------------
+ * layouts and views */
 
 #include "quern/record.h"
 #include "quern/layout.h"
 #include "quern/view.h"
 
-/* ------------------------------------------------------------------------------------------------ builder */
+/* ------------------------------------------------------------------------------------------------
+ * builder */
 
 /** A kernel under construction. Opaque. */
 typedef struct qn_builder qn_builder;
@@ -204,7 +219,7 @@ typedef struct qn_param {
 
 /** Kernel flags. */
 enum {
-    QN_CONTRACT = 1 << 0,       /**< a*b+c becomes fma, also in a reduce sum; the same on every engine */
+    QN_CONTRACT = 1 << 0, /**< a*b+c becomes fma, also in a reduce sum; the same on every engine */
     QN_CHECK_DIVISION = 1 << 1, /**< reserved */
     QN_ORDER_STRIPED = 1 << 2,  /**< reductions without an order of their own are striped */
     QN_ORDER_INDEXED = 1 << 3,  /**< ... are indexed */
@@ -213,14 +228,16 @@ enum {
 
 /** Order rules of reductions of floating-point numbers. */
 enum {
-    QN_ORDER_DEFAULT = 0, /**< the kernel's flag; else indexed with a parallel dimension, striped without */
-    QN_INDEXED = 1,       /**< index order within blocks of 4096, block results by the same rule */
-    QN_STRIPED = 2,       /**< 64 partials in each block of 4096, halved to one; blocks by the same rule */
-    QN_ORDERED = 3        /**< strict index order */
+    QN_ORDER_DEFAULT =
+        0, /**< the kernel's flag; else indexed with a parallel dimension, striped without */
+    QN_INDEXED = 1, /**< index order within blocks of 4096, block results by the same rule */
+    QN_STRIPED =
+        2,         /**< 64 partials in each block of 4096, halved to one; blocks by the same rule */
+    QN_ORDERED = 3 /**< strict index order */
 };
 
-/** How values are combined in reductions and atomic operations: the rows of quern/reducers.def, which says of each of them
- *  whether both may use it, and what dtypes it takes. */
+/** How values are combined in reductions and atomic operations: the rows of quern/reducers.def,
+ * which says of each of them whether both may use it, and what dtypes it takes. */
 typedef enum qn_combine {
 #define QN_REDUCER(NAME, number, ...) QN_COMBINE_##NAME = number,
 #include "quern/reducers.def"
@@ -243,7 +260,8 @@ typedef enum qn_combine {
 #define QN_MAX_MESSAGES 256      /**< different messages of assertions and prints */
 #define QN_MAX_MESSAGE_BYTES 200 /**< of each of them */
 
-/** A new builder for a kernel of this name, or NULL if memory runs out. `flags`: QN_CONTRACT, ... */
+/** A new builder for a kernel of this name, or NULL if memory runs out. `flags`: QN_CONTRACT, ...
+ */
 QN_API qn_builder *qn_builder_new(const char *name, uint32_t flags);
 /** Frees a builder. NULL is ignored. A finished kernel is independent of it. */
 QN_API void qn_builder_release(qn_builder *b);
@@ -252,13 +270,15 @@ QN_API qn_status qn_builder_status(const qn_builder *b, qn_error *err);
 /** The dtype of a value, QN_VOID for inert values. */
 QN_API qn_dtype qn_type_of(const qn_builder *b, qn_val v);
 
-/** Adds a view parameter. `name` is for people. `traits`: QN_READ_ONLY, QN_ATOMIC, ... Before any domain dimension. */
+/** Adds a view parameter. `name` is for people. `traits`: QN_READ_ONLY, QN_ATOMIC, ... Before any
+ * domain dimension. */
 QN_API qn_param qn_view_param(qn_builder *b, const char *name, int dtype, int rank,
                               uint32_t traits);
 /** Adds a parameter for views of records. */
 QN_API qn_param qn_record_param(qn_builder *b, const char *name, const qn_record *record, int rank,
                                 uint32_t traits);
-/** Adds a scalar parameter and returns its value. Parameters of both kinds share one argument list, in call order. */
+/** Adds a scalar parameter and returns its value. Parameters of both kinds share one argument list,
+ * in call order. */
 QN_API qn_val qn_scalar_param(qn_builder *b, const char *name, int dtype);
 
 /** What a pin is about: the extent, stride or lower bound of a dimension of a view, or a scalar. */
@@ -286,11 +306,12 @@ typedef struct qn_fact_pin {
 QN_API void qn_builder_pin(qn_builder *b, const qn_fact_pin *pin);
 
 /**
- * Typed indices. An index kind is a number from 1 to 255, 0 is none; kinds[0..rank) are those of the view's dimensions.
- * A dimension with a kind takes indices of this kind only, one without takes indices without. qn_lower, qn_extent,
- * qn_parallel_over, qn_reduction_over of a dimension have its kind; integers made of a kind and of values without have
- * it too (ops, casts, indices of loops, results); two kinds in one op are QN_ERR_TYPE. Data loaded has none. Kinds are
- * checked while building and are not part of the kernel. Before any dimension of the domain.
+ * Typed indices. An index kind is a number from 1 to 255, 0 is none; kinds[0..rank) are those of
+ * the view's dimensions. A dimension with a kind takes indices of this kind only, one without takes
+ * indices without. qn_lower, qn_extent, qn_parallel_over, qn_reduction_over of a dimension have its
+ * kind; integers made of a kind and of values without have it too (ops, casts, indices of loops,
+ * results); two kinds in one op are QN_ERR_TYPE. Data loaded has none. Kinds are checked while
+ * building and are not part of the kernel. Before any dimension of the domain.
  */
 QN_API void qn_param_kinds(qn_builder *b, qn_param p, const uint8_t *kinds);
 /** The same value with another index kind (an integer), or without (0). */
@@ -299,7 +320,8 @@ QN_API qn_val qn_with_kind(qn_builder *b, qn_val x, int kind);
 /** Constants. A value is converted to the dtype's width; bool takes 0 or 1. */
 QN_API qn_val qn_const_int(qn_builder *b, int dtype, int64_t value);
 QN_API qn_val qn_const_float(qn_builder *b, int dtype, double value);
-/** A constant of any dtype from its bits, low end first; signed integers are sign-extended by the caller or not. */
+/** A constant of any dtype from its bits, low end first; signed integers are sign-extended by the
+ * caller or not. */
 QN_API qn_val qn_const_bits(qn_builder *b, int dtype, uint64_t bits);
 /** i64 constant, the usual index. */
 QN_API qn_val qn_index(qn_builder *b, int64_t value);
@@ -308,17 +330,19 @@ QN_API qn_val qn_extent(qn_builder *b, qn_param p, int d);
 QN_API qn_val qn_lower(qn_builder *b, qn_param p, int d);
 
 /**
- * Adds a dimension to the domain and returns its index, i64, in [begin, end). Bounds may use constants, scalar
- * parameters, extents and lower bounds, and ops on these. begin >= end is empty; with the option strict begin > end is an error.
- * Iteration order: dimensions as declared, first slowest. Dimensions come before loads, stores and regions.
- * Parallel: no iteration may read or write an element (of several parts: a part) that another iteration writes, except
- * through atomics.
- * Reduction: usable only inside a qn_reduce that names it. Sequential: in order, before all parallel dimensions.
+ * Adds a dimension to the domain and returns its index, i64, in [begin, end). Bounds may use
+ * constants, scalar parameters, extents and lower bounds, and ops on these. begin >= end is empty;
+ * with the option strict begin > end is an error. Iteration order: dimensions as declared, first
+ * slowest. Dimensions come before loads, stores and regions. Parallel: no iteration may read or
+ * write an element (of several parts: a part) that another iteration writes, except through
+ * atomics. Reduction: usable only inside a qn_reduce that names it. Sequential: in order, before
+ * all parallel dimensions.
  */
 QN_API qn_val qn_parallel(qn_builder *b, qn_val begin, qn_val end);
 QN_API qn_val qn_reduction(qn_builder *b, qn_val begin, qn_val end);
 QN_API qn_val qn_sequential(qn_builder *b, qn_val begin, qn_val end);
-/** Shorthand: parallel over all indices of dimension d of a view, lower bound to lower bound + extent. */
+/** Shorthand: parallel over all indices of dimension d of a view, lower bound to lower bound +
+ * extent. */
 QN_API qn_val qn_parallel_over(qn_builder *b, qn_param p, int d);
 /** Shorthand: reduction over all indices of dimension d of a view. */
 QN_API qn_val qn_reduction_over(qn_builder *b, qn_param p, int d);
@@ -326,39 +350,43 @@ QN_API qn_val qn_reduction_over(qn_builder *b, qn_param p, int d);
 /** Loads view[index...]; n must be the view's rank; indices are integers, converted to i64. */
 QN_API qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index);
 /**
- * Stores view[index...] = value. The dtypes must be equal. Through an atomic view, a value that is computed from loads of the
- * element (equal index values) is one atomic update, and these loads mean what the update finds; QN_ERR_UNSUPPORTED from
- * qn_finish if it depends on them through control flow.
+ * Stores view[index...] = value. The dtypes must be equal. Through an atomic view, a value that is
+ * computed from loads of the element (equal index values) is one atomic update, and these loads
+ * mean what the update finds; QN_ERR_UNSUPPORTED from qn_finish if it depends on them through
+ * control flow.
  */
 QN_API void qn_store(qn_builder *b, qn_param p, int n, const qn_val *index, qn_val value);
 /** Loads and stores a field of view[index...], a view of records. */
 QN_API qn_val qn_load_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index);
 QN_API void qn_store_field(qn_builder *b, qn_param p, int field, int n, const qn_val *index,
                            qn_val value);
-/** A field of a record value; the value with another field; a record of one value for each field. */
+/** A field of a record value; the value with another field; a record of one value for each field.
+ */
 QN_API qn_val qn_field_of(qn_builder *b, qn_val v, int field);
 QN_API qn_val qn_with_field(qn_builder *b, qn_val v, int field, qn_val x);
 QN_API qn_val qn_record_of(qn_builder *b, const qn_record *r, int n, const qn_val *values);
 
 /**
- * Complex numbers of two f32 (c64) or f64 (c128). qn_add, qn_sub, qn_mul, qn_div, qn_neg, qn_eq, qn_ne and qn_select take
- * them, and sums: of real and of imaginary parts. Products are written out; quotients are scaled, and by 0 are NaN.
- * qn_cast makes them from numbers (imaginary part 0) and from one another.
+ * Complex numbers of two f32 (c64) or f64 (c128). qn_add, qn_sub, qn_mul, qn_div, qn_neg, qn_eq,
+ * qn_ne and qn_select take them, and sums: of real and of imaginary parts. Products are written
+ * out; quotients are scaled, and by 0 are NaN. qn_cast makes them from numbers (imaginary part 0)
+ * and from one another.
  */
 QN_API qn_val qn_complex(qn_builder *b, qn_val re, qn_val im);
 QN_API qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im);
 QN_API qn_val qn_real(qn_builder *b, qn_val z);
 QN_API qn_val qn_imag(qn_builder *b, qn_val z);
 QN_API qn_val qn_conj(qn_builder *b, qn_val z);
-/** The angle of z in [-pi, pi], and the number of a length and an angle; exp, log, sqrt, sin, cos, pow and abs take complex numbers
- *  by the names that they have for real ones (docs/math.md). */
+/** The angle of z in [-pi, pi], and the number of a length and an angle; exp, log, sqrt, sin, cos,
+ * pow and abs take complex numbers by the names that they have for real ones (docs/math.md). */
 QN_API qn_val qn_complex_arg(qn_builder *b, qn_val z);
 QN_API qn_val qn_complex_polar(qn_builder *b, qn_val length, qn_val angle);
 /** sqrt(re^2 + im^2), without overflow on the way. */
 QN_API qn_val qn_magnitude(qn_builder *b, qn_val z);
-/** Atomically combines view[index...] with value, relaxed; returns the old value. `compare` is for COMPARE_EXCHANGE
- *  only (integers and floats compare by bits), {0} otherwise. It is atomic among the iterations of one launch; the option `atomics`
- *  of a launch makes it so among launches and threads of the host. */
+/** Atomically combines view[index...] with value, relaxed; returns the old value. `compare` is for
+ * COMPARE_EXCHANGE only (integers and floats compare by bits), {0} otherwise. It is atomic among
+ * the iterations of one launch; the option `atomics` of a launch makes it so among launches and
+ * threads of the host. */
 QN_API qn_val qn_atomic(qn_builder *b, int combine, qn_param p, int n, const qn_val *index,
                         qn_val value, qn_val compare);
 
@@ -381,33 +409,39 @@ typedef enum qn_op_number {
 QN_API qn_val qn_op(qn_builder *b, int op, int n, const qn_val *args);
 /** Number of an op of the table by keyword, or 0. */
 QN_API int qn_op_of_name(const char *name);
-/** Converts between any two dtypes but to bool from float: integers wrap, float to integer truncates and saturates
- *  with NaN to 0, to float rounds to nearest even, to bool is "is not zero". */
+/** Converts between any two dtypes but to bool from float: integers wrap, float to integer
+ * truncates and saturates with NaN to 0, to float rounds to nearest even, to bool is "is not zero".
+ */
 QN_API qn_val qn_cast(qn_builder *b, int dtype, qn_val x);
 /** Reinterprets bits; dtypes of equal size. */
 QN_API qn_val qn_bitcast(qn_builder *b, int dtype, qn_val x);
 
-/** `if` and `else`. Each branch ends with a call that gives its n values; the results have the types of the first. */
+/** `if` and `else`. Each branch ends with a call that gives its n values; the results have the
+ * types of the first. */
 QN_API void qn_if(qn_builder *b, qn_val condition);
-/** An `if` whose first branch is rarely taken. The code goes around that branch where no lane of a vector takes it, also where
- *  computing both branches would cost less than a wrong guess of the processor. Results do not depend on it. */
+/** An `if` whose first branch is rarely taken. The code goes around that branch where no lane of a
+ * vector takes it, also where computing both branches would cost less than a wrong guess of the
+ * processor. Results do not depend on it. */
 QN_API void qn_if_rare(qn_builder *b, qn_val condition);
 /** Ends the first branch and starts the other. */
 QN_API void qn_else(qn_builder *b, int n, const qn_val *values);
-/** Ends the `if`. Without qn_else the other branch is empty and n must be 0. Results go to results[0..n). */
+/** Ends the `if`. Without qn_else the other branch is empty and n must be 0. Results go to
+ * results[0..n). */
 QN_API void qn_end_if(qn_builder *b, int n, const qn_val *values, qn_val *results);
 
-/** Counted loop: index from begin while index < end, by step > 0 (a constant); n carried values start as init and are
- *  written to carried[0..n). Returns the index, i64. No iteration may wrap: the loop ends before. */
+/** Counted loop: index from begin while index < end, by step > 0 (a constant); n carried values
+ * start as init and are written to carried[0..n). Returns the index, i64. No iteration may wrap:
+ * the loop ends before. */
 QN_API qn_val qn_for(qn_builder *b, qn_val begin, qn_val end, int64_t step, int n,
                      const qn_val *init, qn_val *carried);
 /** Ends the loop: the next carried values; results are the final ones. */
 QN_API void qn_end_for(qn_builder *b, int n, const qn_val *next, qn_val *results);
 
 /**
- * Rows of different lengths, one behind the other (sparse matrices, ragged arrays): row r is the entries with the indices
- * map[r] .. map[r + 1] - 1. `map` is a view of integers of rank 1. First index of a row, one past the last, and index of
- * its element k (from 0): INT64_MIN, which no view has, if the row has no element k, so that the access is reported.
+ * Rows of different lengths, one behind the other (sparse matrices, ragged arrays): row r is the
+ * entries with the indices map[r] .. map[r + 1] - 1. `map` is a view of integers of rank 1. First
+ * index of a row, one past the last, and index of its element k (from 0): INT64_MIN, which no view
+ * has, if the row has no element k, so that the access is reported.
  */
 QN_API qn_val qn_row_begin(qn_builder *b, qn_param map, qn_val row);
 QN_API qn_val qn_row_end(qn_builder *b, qn_param map, qn_val row);
@@ -416,18 +450,19 @@ QN_API qn_val qn_row_at(qn_builder *b, qn_param map, qn_val row, qn_val k);
 QN_API qn_val qn_for_row(qn_builder *b, qn_param map, qn_val row, int n, const qn_val *init,
                          qn_val *carried);
 
-/** Bounded loop: starts the condition. `max_trips` is i64 and uniform; reaching it ends the loop with its current
- *  values and makes the launch return QN_ERR_LIMIT. */
+/** Bounded loop: starts the condition. `max_trips` is i64 and uniform; reaching it ends the loop
+ * with its current values and makes the launch return QN_ERR_LIMIT. */
 QN_API void qn_while(qn_builder *b, qn_val max_trips, int n, const qn_val *init, qn_val *carried);
 /** Ends the condition (a bool) and starts the body. */
 QN_API void qn_do(qn_builder *b, qn_val condition);
 /** Ends the loop: the next carried values; results are the final ones. */
 QN_API void qn_end_while(qn_builder *b, int n, const qn_val *next, qn_val *results);
 
-/** Reduction over the named reduction dimensions, which count lexicographically as declared. Stores and atomics inside
- *  are refused. `order`: QN_ORDER_DEFAULT, ... */
+/** Reduction over the named reduction dimensions, which count lexicographically as declared. Stores
+ * and atomics inside are refused. `order`: QN_ORDER_DEFAULT, ... */
 QN_API void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims);
-/** Ends the reduction with the value of one point; returns the result. Empty range: 0, 1, or the type's last value. */
+/** Ends the reduction with the value of one point; returns the result. Empty range: 0, 1, or the
+ * type's last value. */
 QN_API qn_val qn_end_reduce(qn_builder *b, qn_val value);
 
 /**
@@ -448,15 +483,18 @@ QN_API void qn_assert(qn_builder *b, qn_val condition, const char *message, int 
  */
 QN_API void qn_print(qn_builder *b, const char *message, int n, const qn_val *values);
 
-/** Finishes: folds, removes dead ops, verifies. On success *out holds a kernel with one reference. The builder stays
- *  valid only for qn_builder_release. */
+/** Finishes: folds, removes dead ops, verifies. On success *out holds a kernel with one reference.
+ * The builder stays valid only for qn_builder_release. */
 QN_API qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err);
 
-/* ------------------------------------------------------------------------------------------------ kernels */
+/* ------------------------------------------------------------------------------------------------
+ * kernels */
 
 /** Reads a kernel from text. err->line is set; the message holds line and column. */
-QN_API qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err);
-/** Prints a kernel. Returns the bytes needed without the zero, as snprintf; parse(print(k)) prints the same again. */
+QN_API qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out,
+                                 qn_error *err);
+/** Prints a kernel. Returns the bytes needed without the zero, as snprintf; parse(print(k)) prints
+ * the same again. */
 QN_API size_t qn_kernel_print(const qn_kernel *k, char *buffer, size_t buffer_bytes);
 /** Adds a reference and returns the kernel. */
 QN_API qn_kernel *qn_kernel_retain(const qn_kernel *k);
@@ -477,16 +515,19 @@ typedef struct qn_param_info {
 /** Number of parameters, views and scalars; 0 for NULL. */
 QN_API int qn_kernel_n_params(const qn_kernel *k);
 /** Describes parameter i, 0 <= i < qn_kernel_n_params(k). `out_bytes` is sizeof *out. */
-QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes, qn_error *err);
+QN_API qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes,
+                                 qn_error *err);
 
-/* ---------------------------------------------------------------------------------------------- functions */
+/* ----------------------------------------------------------------------------------------------
+ * functions */
 
 #include "quern/function.h"
 
-/* ------------------------------------------------------------------------------------------------ context */
+/* ------------------------------------------------------------------------------------------------
+ * context */
 
-/** Calls fn(arg, i) once for every i in [0, n_chunks), in any order, on any threads, and returns when all are done.
- *  Chunks never wait for one another. `max_threads` is a hint, 0 = free. */
+/** Calls fn(arg, i) once for every i in [0, n_chunks), in any order, on any threads, and returns
+ * when all are done. Chunks never wait for one another. `max_threads` is a hint, 0 = free. */
 typedef void (*qn_parallel_for)(void *pool, int64_t n_chunks, int max_threads,
                                 void (*fn)(void *arg, int64_t chunk), void *arg);
 
@@ -503,13 +544,14 @@ typedef struct qn_event {
 } qn_event;
 /** Kinds of events. */
 enum {
-    QN_EVENT_COMPILE = 1,  /**< a specialization was compiled */
-    QN_EVENT_HIT = 2,      /**< a launch found its code */
-    QN_EVENT_LAUNCH = 3,   /**< a launch has ended */
-    QN_EVENT_FALLBACK = 4, /**< the interpreter runs instead of code: once per context for what concerns
-                                all kernels, such as a missing code generator, else once per kernel */
-    QN_EVENT_EVICT = 5,    /**< a specialization was dropped from the cache */
-    QN_EVENT_LOAD = 6      /**< a specialization was found on disk instead of being compiled */
+    QN_EVENT_COMPILE = 1, /**< a specialization was compiled */
+    QN_EVENT_HIT = 2,     /**< a launch found its code */
+    QN_EVENT_LAUNCH = 3,  /**< a launch has ended */
+    QN_EVENT_FALLBACK =
+        4, /**< the interpreter runs instead of code: once per context for what concerns
+                all kernels, such as a missing code generator, else once per kernel */
+    QN_EVENT_EVICT = 5, /**< a specialization was dropped from the cache */
+    QN_EVENT_LOAD = 6   /**< a specialization was found on disk instead of being compiled */
 };
 
 /** Functions of the program that give memory of the host for elements of views and for scratch of
@@ -526,43 +568,52 @@ typedef struct qn_allocator {
     void *arg; /**< passed to both */
 } qn_allocator;
 
-/** Options of a context. All-zero with `bytes` set is the default; environment variables fill only zero fields. */
+/** Options of a context. All-zero with `bytes` set is the default; environment variables fill only
+ * zero fields. */
 typedef struct qn_context_options {
     size_t bytes;                 /**< sizeof(qn_context_options) */
     int32_t n_threads;            /**< of the own pool; 0: affinity and cgroup, QUERN_NUM_THREADS */
     int32_t default_executor;     /**< QN_SERIAL (1) or QN_THREADS (2); 0 is QN_SERIAL */
-    int64_t cache_bytes;          /**< bound of the code cache, all that it knows included; 0 is 64 MiB */
+    int64_t cache_bytes; /**< bound of the code cache, all that it knows included; 0 is 64 MiB */
     qn_parallel_for parallel_for; /**< replaces the own pool */
     void *parallel_pool;          /**< passed to parallel_for */
-    /** NULL: no events, no clock reads at launches. Called on the threads that launch, and with QN_COMPILE_NOW on a thread of the
-     *  library, maybe at the same time. It may release the context; qn_context_release waits for a call on that thread. */
+    /** NULL: no events, no clock reads at launches. Called on the threads that launch, and with
+     * QN_COMPILE_NOW on a thread of the library, maybe at the same time. It may release the
+     * context; qn_context_release waits for a call on that thread. */
     void (*event_hook)(void *arg, const qn_event *e);
     void *event_arg;
-    const char *provider_path; /**< file of the code generator; NULL: beside libquern, QUERN_PROVIDER */
+    const char
+        *provider_path; /**< file of the code generator; NULL: beside libquern, QUERN_PROVIDER */
     int32_t start_provider;    /**< 1: load the code generator in the background now */
     uint32_t dump;             /**< or of QN_DUMP_...; QUERN_DUMP */
     const char *dump_dir;      /**< QUERN_DUMP_DIR; default is the working directory */
-    int32_t compile_ms;        /**< limit of one compile: processor time, and ten times as long in all; 0 is 20000 */
+    int32_t compile_ms; /**< limit of one compile: processor time, and ten times as long in all; 0
+                           is 20000 */
     int32_t cuda_device;       /**< number of the GPU that is meant where no stream is given */
-    const char *cuda_driver;   /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
+    const char *cuda_driver; /**< file of the CUDA driver; NULL: libcuda.so.1, QUERN_CUDA_DRIVER */
     int32_t default_compile;   /**< QN_COMPILE_...; 0 is QN_COMPILE_WAIT */
     int32_t log_level;         /**< QN_LOG_...; 0: QUERN_VERBOSE, else QN_LOG_WARNING */
-    const char *disk_cache;    /**< folder of code that is kept on disk, or "off"; NULL: QUERN_CACHE, else quern in
-                                *   XDG_CACHE_HOME or in ~/.cache (docs/cache.md) */
+    const char *disk_cache; /**< folder of code that is kept on disk, or "off"; NULL: QUERN_CACHE,
+                             * else quern in XDG_CACHE_HOME or in ~/.cache (docs/cache.md) */
     int64_t disk_cache_bytes;  /**< bound of all that is in it; 0 is 256 MiB */
-    const char *bundle;        /**< folder of code that the program ships, read only and looked in first; NULL: none */
+    const char *bundle; /**< folder of code that the program ships, read only and looked in first;
+                           NULL: none */
     qn_log_hook log;           /**< NULL: with QUERN_VERBOSE=LEVEL standard error, else nobody */
     void *log_arg;             /**< of log */
     const qn_allocator *allocator; /**< of views and launches, copied; NULL: the library's own */
-    int64_t data_bytes;        /**< bound of what views and scratch take of the host's memory; 0: none */
+    int64_t data_bytes; /**< bound of what views and scratch take of the host's memory; 0: none */
     int64_t cuda_data_bytes;   /**< bound of what views take in the spaces of GPUs; 0: none */
     int64_t code_bytes;        /**< bound of code alone, as the counter of this name; 0: none */
-    int32_t summary;           /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is no log */
+    int32_t summary; /**< QN_SUMMARY_...; QUERN_SUMMARY=1 is RELEASE, to standard error if there is
+                        no log */
     uint32_t symbols;          /**< or of QN_SYMBOLS_...; QUERN_SYMBOLS */
-    const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL: QUERN_TRACE, else none */
-    const char *kokkos_tools;  /**< library of a tool of Kokkos, or "off"; NULL: KOKKOS_TOOLS_LIBS, else none */
-    const char *nvtx;          /**< library of NVTX that gets ranges, or "off"; NULL: QUERN_NVTX, else none */
-    int32_t untuned;           /**< 1: what qn_tune chose and kept on disk is not used (docs/tuning.md) */
+    const char *trace;         /**< file for a trace of what happens when (docs/observing.md); NULL:
+                                  QUERN_TRACE, else none */
+    const char *kokkos_tools;  /**< library of a tool of Kokkos, or "off"; NULL: KOKKOS_TOOLS_LIBS,
+                                  else none */
+    const char
+        *nvtx;       /**< library of NVTX that gets ranges, or "off"; NULL: QUERN_NVTX, else none */
+    int32_t untuned; /**< 1: what qn_tune chose and kept on disk is not used (docs/tuning.md) */
     int32_t reserved;          /**< 0 */
 } qn_context_options;
 
@@ -586,7 +637,8 @@ enum {
 
 /** Makes a context. `o` may be NULL. */
 QN_API qn_status qn_context_new(const qn_context_options *o, qn_context **out, qn_error *err);
-/** Drops the context; views, functions and calls made from it stay releasable and usable. NULL is ignored. */
+/** Drops the context; views, functions and calls made from it stay releasable and usable. NULL is
+ * ignored. */
 QN_API void qn_context_release(qn_context *c);
 
 /** Counters of a context: X(name, text). */
@@ -617,8 +669,8 @@ QN_API void qn_context_release(qn_context *c);
     X(cuda_data_peak_bytes, "the most of it at a time")                                            \
     X(trials, "times that two versions were timed in turns: of a shape, or of scalars")            \
     X(trials_kept, "... and the exact or constant one was faster, and is kept")
-/** The counters, by the names of the list; all since the context was made, but live_functions and counts of bytes now.
- *  New ones come last. */
+/** The counters, by the names of the list; all since the context was made, but live_functions and
+ * counts of bytes now. New ones come last. */
 typedef struct qn_counters {
 #define QN_X(name, text) int64_t name;
     QN_COUNTER_LIST(QN_X)
@@ -626,41 +678,49 @@ typedef struct qn_counters {
 } qn_counters;
 /** Reads the counters. `out_bytes` is sizeof *out. NULL arguments are ignored. */
 QN_API void qn_context_counters(const qn_context *c, qn_counters *out, size_t out_bytes);
-/** Copies lines of the history, newest last, one a compile or step down: kernel, reason, milliseconds. Returns the bytes
- *  needed without the zero. */
+/** Copies lines of the history, newest last, one a compile or step down: kernel, reason,
+ * milliseconds. Returns the bytes needed without the zero. */
 QN_API size_t qn_context_history(const qn_context *c, char *buffer, size_t buffer_bytes);
 
-/* ------------------------------------------------------------------------------------------------ running */
+/* ------------------------------------------------------------------------------------------------
+ * running */
 
-/** Executors. Host executors have finished when a launch returns; QN_CUDA is a stream of a GPU (quern/cuda.h). */
+/** Executors. Host executors have finished when a launch returns; QN_CUDA is a stream of a GPU
+ * (quern/cuda.h). */
 enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2, QN_CUDA = 3 };
 /** Engines. AUTO generates code and falls back to the interpreter where that cannot be. */
 enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_X86 = 2 };
-/** Bounds policies: report first failure (default), clamp the index to the nearest of its dimension, or none. */
+/** Bounds policies: report first failure (default), clamp the index to the nearest of its
+ * dimension, or none. */
 enum { QN_CHECKS_REPORT = 0, QN_CHECKS_CLAMP = 1, QN_CHECKS_NONE = 2 };
-/** What atomics of a launch, and atomic views, are atomic against. LAUNCH: the other iterations of the launch, which on one thread
- *  takes plain instructions, so no other launch and no thread of the host may touch these elements meanwhile. SHARED: other
- *  launches on the host and atomic accesses of its threads, too. On executor QN_CUDA atomics are those of the GPU in both:
- *  atomic against all launches on it. */
+/** What atomics of a launch, and atomic views, are atomic against. LAUNCH: the other iterations of
+ * the launch, which on one thread takes plain instructions, so no other launch and no thread of the
+ * host may touch these elements meanwhile. SHARED: other launches on the host and atomic accesses
+ * of its threads, too. On executor QN_CUDA atomics are those of the GPU in both: atomic against all
+ * launches on it. */
 enum { QN_ATOMICS_LAUNCH = 0, QN_ATOMICS_SHARED = 1 };
 /** Which facts become constants. */
 enum {
-    QN_SPECIALIZE_AUTO = 0,   /**< the context's policy */
-    QN_SPECIALIZE_EXACT = 1,  /**< extents, strides and lower bounds */
+    QN_SPECIALIZE_AUTO = 0,    /**< the context's policy */
+    QN_SPECIALIZE_EXACT = 1,   /**< extents, strides and lower bounds */
     QN_SPECIALIZE_DYNAMIC = 2, /**< none of them, but strides from -4 to 4 */
-    /** None of them, nor what was proved from them: one version for all extents, strides and lower bounds. Of views whose
-     *  dimensions have several digits the extents of the digits are constants. */
+    /** None of them, nor what was proved from them: one version for all extents, strides and lower
+     * bounds. Of views whose dimensions have several digits the extents of the digits are
+     * constants. */
     QN_SPECIALIZE_GENERIC = 3
 };
 /** Whether a launch waits for its code. */
 enum {
     QN_COMPILE_DEFAULT = 0, /**< as the options of the context say */
     QN_COMPILE_WAIT = 1,    /**< a launch waits for the version of its arguments */
-    /** It runs at once in the best version there is: that of its arguments, one with dynamic extents, the generic one, else the
-     *  interpreter. Better versions are compiled in the background, and launches change over to them. qn_prepare and
-     *  qn_specialize wait, as does a launch that the interpreter may not run or that would take the interpreter longer than a compile. */
+    /** It runs at once in the best version there is: that of its arguments, one with dynamic
+     * extents, the generic one, else the interpreter. Better versions are compiled in the
+     * background, and launches change over to them. qn_prepare and qn_specialize wait, as does a
+     * launch that the interpreter may not run or that would take the interpreter longer than a
+     * compile. */
     QN_COMPILE_NOW = 2,
-    /** As NOW, but nothing is compiled. QN_ERR_NOT_FOUND where nothing is there and the interpreter may not run it. */
+    /** As NOW, but nothing is compiled. QN_ERR_NOT_FOUND where nothing is there and the interpreter
+       may not run it. */
     QN_COMPILE_NEVER = 3
 };
 /** What the interpreter looks for while it runs a kernel, bits of the option `debug`; the engine
@@ -675,8 +735,9 @@ enum {
      * op, operands and iteration. A mathematical function is one op. */
     QN_DEBUG_NAN = 2
 };
-/** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, NEON is Armv8-A (AArch64) with
- *  the atomic instructions LSE, the others PTX for NVIDIA GPUs of compute capability 7.0, 7.5, ... and newer. */
+/** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, NEON is
+ * Armv8-A (AArch64) with the atomic instructions LSE, the others PTX for NVIDIA GPUs of compute
+ * capability 7.0, 7.5, ... and newer. */
 enum {
     QN_ISA_AUTO = 0,
     QN_ISA_V3 = 3,
@@ -692,34 +753,55 @@ enum {
 /** Loaders of code. */
 enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
 
-/** Plan fields a caller may fix: X(name, text, least, most, names_dim). A field that names a dimension of the domain is 1 + its
- *  number. New fields come last. */
+/** Plan fields a caller may fix: X(name, text, least, most, names_dim). A field that names a
+ * dimension of the domain is 1 + its number. New fields come last. */
 #define QN_PLAN_LIST(X)                                                                            \
     X(lane_dim, "the dimension that is vectorized; -1: none, scalar code", -1, QN_MAX_RANK, 1)     \
     X(width, "lanes of one vector, a power of two", 0, 64, 0)                                      \
     X(unroll, "vectors of the lane dimension in one step", 0, 8, 0)                                \
     X(jam_dim, "a second parallel dimension to jam", 0, QN_MAX_RANK, 1)                            \
     X(jam, "its factor", 0, 16, 0)                                                                 \
-    X(cross_dim, "a third one to jam, in a register tile whose lanes are a batch", 0, QN_MAX_RANK, 1) \
+    X(cross_dim, "a third one to jam, in a register tile whose lanes are a batch", 0, QN_MAX_RANK, \
+      1)                                                                                           \
     X(cross, "its factor", 0, 16, 0)                                                               \
     X(streams, "1: non-temporal stores where they can be; -1: none", -1, 1, 0)                     \
     X(transpose, "-1: no dimension is jammed to transpose accesses in registers", -1, 0, 0)        \
-    X(pack, "1: a register tile loads from a copy where it can; more: from one of so many steps of the lanes, where " \
-            "these are a batch; -1: never", -1, 4096, 0)                                           \
+    X(pack,                                                                                        \
+      "1: a register tile loads from a copy where it can; more: from one of so many steps of the " \
+      "lanes, where "                                                                              \
+      "these are a batch; -1: never",                                                              \
+      -1, 4096, 0)                                                                                 \
     X(prefetch, "-1: nothing is asked for ahead of time", -1, 0, 0)                                \
-    X(team, "on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a block", 0, 4, 0) \
-    X(chunk, "on threads, iterations (those of reductions included) that are worth a chunk of their own", 0, INT32_MAX, 0) \
-    X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers", -1, 65536, 0) \
-    X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0, QN_MAX_RANK, 1) \
-    X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1, INT32_MAX, 0) \
-    X(apart, "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under masks", -1, 1, 0) \
-    X(poll, "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop ever does", -1, INT32_MAX, 0) \
+    X(team,                                                                                        \
+      "on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a "    \
+      "block",                                                                                     \
+      0, 4, 0)                                                                                     \
+    X(chunk,                                                                                       \
+      "on threads, iterations (those of reductions included) that are worth a chunk of their own", \
+      0, INT32_MAX, 0)                                                                             \
+    X(strip, "sums of reduces in memory for so many iterations of the lanes; -1: in registers",    \
+      -1, 65536, 0)                                                                                \
+    X(tile_dim, "a parallel dimension that is walked in cache tiles, outside all other loops", 0,  \
+      QN_MAX_RANK, 1)                                                                              \
+    X(tile, "about how many of its iterations are one; -1: there are no such tiles", -1,           \
+      INT32_MAX, 0)                                                                                \
+    X(apart,                                                                                       \
+      "lanes 2 to 4 elements apart are loaded and stored 1: one by one, -1: in vectors under "     \
+      "masks",                                                                                     \
+      -1, 1, 0)                                                                                    \
+    X(poll,                                                                                        \
+      "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop "   \
+      "ever does",                                                                                 \
+      -1, INT32_MAX, 0)                                                                            \
     X(distribute, "-1: a reduce that many iterations share is computed in each of them", -1, 0, 0) \
-    X(block, "iterations for which such reduces are computed before those that share them", 0, 4096, 0)
-/** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a field to the planner. */
+    X(block, "iterations for which such reduces are computed before those that share them", 0,     \
+      4096, 0)
+/** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a
+ * field to the planner. */
 typedef struct qn_plan_options {
     size_t bytes;               /**< sizeof(qn_plan_options) */
-    int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's choice */
+    int32_t order[QN_MAX_RANK]; /**< 1 + dimension numbers, outermost first; all zero: planner's
+                                   choice */
 #define QN_X(name, text, least, most, names_dim) int32_t name;
     QN_PLAN_LIST(QN_X)
 #undef QN_X
@@ -744,8 +826,8 @@ typedef struct qn_printed {
         *point; /**< [n_points]: of the dimensions of the reduces around it, as declared */
 } qn_printed;
 
-/** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. What the pointers name is
- *  borrowed for the call. */
+/** Options of a specialization or launch. All-zero with `bytes` set is the default; NULL too. What
+ * the pointers name is borrowed for the call. */
 typedef struct qn_options {
     size_t bytes;       /**< sizeof(qn_options) */
     int32_t engine;     /**< QN_ENGINE_... */
@@ -755,27 +837,32 @@ typedef struct qn_options {
     int32_t specialize; /**< QN_SPECIALIZE_... */
     int32_t isa;        /**< QN_ISA_... */
     int32_t loader;     /**< QN_LOADER_... */
-    int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order; a dimension whose begin is
-                             above its end is QN_ERR_RANGE instead of empty */
+    int32_t strict;     /**< 1: overlapping views are QN_ERR_OVERLAP instead of run in order; a
+                           dimension whose begin is above its end is QN_ERR_RANGE, not empty */
     int32_t max_threads; /**< of this launch; 0 = free */
     int32_t constant_scalars; /**< 1: scalar arguments become constants of the code */
-    int32_t must_generate;    /**< 1: where code cannot be had, an error instead of the interpreter */
+    int32_t must_generate; /**< 1: where code cannot be had, an error instead of the interpreter */
     int32_t atomics;          /**< QN_ATOMICS_... */
     int32_t compile;          /**< QN_COMPILE_... */
-    qn_stream *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
+    qn_stream
+        *stream; /**< executor QN_CUDA: where it runs; NULL: the context's stream; else NULL */
     const qn_plan_options *plan; /**< NULL: the planner decides everything */
-    /** NULL, or a word of the caller's: another thread or a signal handler cancels the launch by storing a number that is not
-     *  0. A launch on the host then returns QN_ERR_CANCELLED within 50 ms, also while code is generated for it; elements that
-     *  it would have written are written or not. The word is read as a relaxed atomic and never written; it orders nothing
-     *  else. A launch that finds it set does not start. qn_prepare: it must live as long as the call, and cancels its runs.
-     *  Work in a stream of a GPU is not cancelled once it is given. */
+    /** NULL, or a word of the caller's: another thread or a signal handler cancels the launch by
+     * storing a number that is not 0. A launch on the host then returns QN_ERR_CANCELLED within 50
+     * ms, also while code is generated for it; elements that it would have written are written or
+     * not. The word is read as a relaxed atomic and never written; it orders nothing else. A launch
+     * that finds it set does not start. qn_prepare: it must live as long as the call, and cancels
+     * its runs. Work in a stream of a GPU is not cancelled once it is given. */
     const volatile int32_t *cancel;
-    int64_t timeout_ns; /**< 0, or cancels the launch after so many nanoseconds, each run of a prepared call too */
-    /** NULL, or a function of the caller's that cancels the launch, as `cancel` does, by returning a number that is not 0. It is
-     *  called with `cancel_arg` every 4 ms or so while a launch on the host, or a compile that it waits for, is under way; a
-     *  launch that ends sooner does not call it. The caller is a thread of the context, one for all its launches, and never
-     *  calls after the launch has returned. The function must return soon, as time limits wait for it, must call nothing of
-     *  Quern, and must not wait for the thread that launches. qn_prepare: it is called for each run, too. */
+    int64_t timeout_ns; /**< 0, or cancels the launch after so many nanoseconds, each run of a
+                           prepared call too */
+    /** NULL, or a function of the caller's that cancels the launch, as `cancel` does, by returning
+     * a number that is not 0. It is called with `cancel_arg` every 4 ms or so while a launch on the
+     * host, or a compile that it waits for, is under way; a launch that ends sooner does not call
+     * it. The caller is a thread of the context, one for all its launches, and never calls after
+     * the launch has returned. The function must return soon, as time limits wait for it, must call
+     * nothing of Quern, and must not wait for the thread that launches. qn_prepare: it is called
+     * for each run, too. */
     int32_t (*cancel_hook)(void *arg);
     void *cancel_arg; /**< of cancel_hook */
     int32_t debug;    /**< or of QN_DEBUG_...: what the interpreter looks for */
@@ -808,10 +895,11 @@ enum { QN_MAX_SCHEDULE_BYTES = 65536 };
 enum { QN_PRINT_LINES = 1000, QN_MAX_PRINT_LINES = 1000000 };
 
 /**
- * Runs a kernel. What is checked, before anything runs: number, kind and dtype of arguments, rank, data, alignment,
- * space, traits, layout (offsets fit, written layouts injective), overlap. Then the kernel runs on the executor; a first
- * access out of bounds is returned as QN_ERR_BOUNDS with kernel, view label, argument, dimension, indices and extents;
- * outputs are then defined but unspecified. Overlapping views that could carry a dependence run in iteration order.
+ * Runs a kernel. What is checked, before anything runs: number, kind and dtype of arguments, rank,
+ * data, alignment, space, traits, layout (offsets fit, written layouts injective), overlap. Then
+ * the kernel runs on the executor; a first access out of bounds is returned as QN_ERR_BOUNDS with
+ * kernel, view label, argument, dimension, indices and extents; outputs are then defined but
+ * unspecified. Overlapping views that could carry a dependence run in iteration order.
  */
 QN_API qn_status qn_launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                            const qn_options *o, qn_error *err);
@@ -823,8 +911,9 @@ QN_API qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const q
                                const qn_options *o, qn_code **out, qn_error *err);
 /** Drops a reference. NULL is ignored. */
 QN_API void qn_code_release(qn_code *f);
-/** Text of one stage (QN_DUMP_...): copies up to buffer_bytes and returns the bytes needed without the zero; 0 if the
- *  stage does not exist. LLVM and ASM texts are generated on demand by compiling again. */
+/** Text of one stage (QN_DUMP_...): copies up to buffer_bytes and returns the bytes needed without
+ * the zero; 0 if the stage does not exist. LLVM and ASM texts are generated on demand by compiling
+ * again. */
 QN_API size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_bytes);
 
 /** Says in words what qn_launch would do with these arguments: lines "kernel:", "version:" (of the

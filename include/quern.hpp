@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * quern.hpp: Quern for C++17: handles that release themselves, exceptions for statuses, values with operators, and
- * mdspan in and out. Everything is inline over quern.h; nothing of the standard library crosses into libquern.
- * Views are in quern/view.hpp, functions in quern/function.hpp, values in quern/value.hpp, the builder in
- * quern/builder.hpp, mdspan in quern/mdspan.hpp, all included here.
+ * quern.hpp: Quern for C++17: handles that release themselves, exceptions for statuses, values with
+ * operators, and mdspan in and out. Everything is inline over quern.h; nothing of the standard
+ * library crosses into libquern. Views are in quern/view.hpp, functions in quern/function.hpp,
+ * values in quern/value.hpp, the builder in quern/builder.hpp, mdspan in quern/mdspan.hpp, all
+ * included here.
  *
- * A failed call throws quern::error. Views and kernels are counted: a copy is a reference. Contexts, builders
- * and calls have one owner and can be moved. The builder is sticky, as in C: only builder::finish throws.
+ * A failed call throws quern::error. Views and kernels are counted: a copy is a reference.
+ * Contexts, builders and calls have one owner and can be moved. The builder is sticky, as in C:
+ * only builder::finish throws.
  */
 #ifndef QUERN_HPP
 #define QUERN_HPP
@@ -39,7 +41,8 @@
 namespace quern
 {
 
-/* ------------------------------------------------------------------------------------------------ errors */
+/* ------------------------------------------------------------------------------------------------
+ * errors */
 
 /** A failed call: the status, and the line that the library wrote. */
 class error : public std::exception
@@ -83,7 +86,8 @@ inline void check(qn_status status, const qn_error &e)
         throw error(e);
 }
 
-/* ------------------------------------------------------------------------------------------------ dtypes */
+/* ------------------------------------------------------------------------------------------------
+ * dtypes */
 
 /** @cond */
 /** Whether U is the C++ type of a row of quern/dtypes.def: of an integer one of its size and sign,
@@ -142,7 +146,8 @@ inline bool is_float(int dtype) noexcept
     return class_of(dtype) == 'F';
 }
 
-/* ------------------------------------------------------------------------------------------------ handles */
+/* ------------------------------------------------------------------------------------------------
+ * handles */
 
 /** The one owner of a handle of C; moves, but is not copied. */
 template <class T, void (*release)(T *)> class owner
@@ -181,7 +186,8 @@ template <class T, void (*release)(T *)> class owner
 class kernel;
 class view;
 
-/** Options of launches from text, such as "executor=threads checks=none"; names of values are those of `k`. One owner. */
+/** Options of launches from text, such as "executor=threads checks=none"; names of values are those
+ * of `k`. One owner. */
 class options : public owner<qn_options, qn_options_release>
 {
   public:
@@ -217,7 +223,8 @@ class context : public owner<qn_context, qn_context_release>
         return c;
     }
 
-    /** Runs a kernel: views and numbers in the order of its parameters. Numbers have the exact dtype. */
+    /** Runs a kernel: views and numbers in the order of its parameters. Numbers have the exact
+     * dtype. */
     template <class... A> void launch(const kernel &k, const A &...args) const;
     /** The same with options. */
     template <class... A>
@@ -296,7 +303,8 @@ class kernel
 namespace quern
 {
 
-/* ------------------------------------------------------------------------------------------------ running */
+/* ------------------------------------------------------------------------------------------------
+ * running */
 
 /** A view argument. */
 inline qn_arg argument(const view &v) noexcept
@@ -314,7 +322,8 @@ inline qn_arg argument(std::complex<double> number) noexcept
     return qn_arg_c128(number.real(), number.imag());
 }
 /** A scalar argument of exactly this dtype. */
-template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>> qn_arg argument(T number) noexcept
+template <class T, class = std::enable_if_t<std::is_arithmetic_v<T>>>
+qn_arg argument(T number) noexcept
 {
     if constexpr (std::is_same_v<T, float>)
         return qn_arg_f32(number);
@@ -346,8 +355,9 @@ template <class... A> std::string context::explain(const kernel &k, const A &...
     std::size_t needed = 0;
     check(qn_explain(handle_, k.get(), n, list.data(), nullptr, nullptr, 0, &needed, &e), e);
     std::string s(needed, '\0');
-    check(qn_explain(handle_, k.get(), n, list.data(), nullptr, s.data(), s.size() + 1, nullptr, &e),
-          e);
+    check(
+        qn_explain(handle_, k.get(), n, list.data(), nullptr, s.data(), s.size() + 1, nullptr, &e),
+        e);
     return s;
 }
 inline void context::copy(const view &to, const view &from) const

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quern_f.c: the C side of the module quern_kernels: launches with Fortran arrays and numbers as they
- * are. Like quern_f.f90 it is compiled into your program, by a C compiler that finds the
+ * quern_f.c: the C side of the module quern_kernels: launches with Fortran arrays and numbers as
+ * they are. Like quern_f.f90 it is compiled into your program, by a C compiler that finds the
  * ISO_Fortran_binding.h of your Fortran compiler, as descriptors differ from one to the next.
  *
  * The context is made at the first launch, and shared by all threads of the program.
@@ -31,8 +31,8 @@ static qn_context *context_of(qn_error *err)
 static qn_status fail(qn_error *err, qn_status status, const qn_kernel *k, int i,
                       const qn_param_info *p, const char *what)
 {
-    return qn_cfi_fail(err, status, "launch: kernel \"%s\": argument %d (%s): %s", qn_kernel_name(k),
-                       i + 1, p->name, what);
+    return qn_cfi_fail(err, status, "launch: kernel \"%s\": argument %d (%s): %s",
+                       qn_kernel_name(k), i + 1, p->name, what);
 }
 
 /** The integer behind a descriptor of rank 0. */
@@ -56,7 +56,8 @@ static bool holds(int dtype, int64_t value)
     const char *name = qn_dtype_name(dtype);
     int64_t bits = 8 * qn_dtype_bytes(dtype);
     if (name[0] == 'i')
-        return bits == 64 || (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
+        return bits == 64 ||
+               (value >= -((int64_t)1 << (bits - 1)) && value < (int64_t)1 << (bits - 1));
     if (name[0] == 'u')
         return value >= 0 && (bits == 64 || value < (int64_t)1 << bits);
     int64_t most = dtype == QN_F64 || dtype == QN_C128 ? (int64_t)1 << 53 : (int64_t)1 << 24;
@@ -65,8 +66,8 @@ static bool holds(int dtype, int64_t value)
 }
 
 /** A number for a scalar parameter: of its own type and kind, or an integer that it holds. */
-static qn_status take_number(const qn_kernel *k, int i, const qn_param_info *p, const CFI_cdesc_t *a,
-                             qn_arg *out, qn_error *err)
+static qn_status take_number(const qn_kernel *k, int i, const qn_param_info *p,
+                             const CFI_cdesc_t *a, qn_arg *out, qn_error *err)
 {
     const char *type = qn_cfi_dtype_name(a->type, a->elem_len);
     int dtype = type ? (int)qn_dtype_of_name(type) : QN_VOID;
@@ -122,7 +123,8 @@ static qn_status take_arguments(const qn_kernel *k, int n_lower, const int64_t *
         n_bounds += p.rank > 0 ? p.rank : 0;
     }
     if (n_lower >= 0 && n_lower != n_bounds)
-        return qn_cfi_fail(err, QN_ERR_RANK, "launch: kernel \"%s\": %d lower bounds for %d dimensions",
+        return qn_cfi_fail(err, QN_ERR_RANK,
+                           "launch: kernel \"%s\": %d lower bounds for %d dimensions",
                            qn_kernel_name(k), n_lower, n_bounds);
     const int64_t *next = n_lower >= 0 ? lower : NULL;
     for (int i = 0; i < n; i++) {
@@ -207,15 +209,15 @@ static qn_status launch(const qn_f_kernel *k, CFI_cdesc_t *const *a, const CFI_c
 
 /* qn_launch of quern_kernels.f90. Absent arguments are NULL. */
 void qn_f_launch(const qn_f_kernel *k, CFI_cdesc_t *a1, CFI_cdesc_t *a2, CFI_cdesc_t *a3,
-                 CFI_cdesc_t *a4, CFI_cdesc_t *a5, CFI_cdesc_t *a6, CFI_cdesc_t *a7, CFI_cdesc_t *a8,
-                 CFI_cdesc_t *a9, CFI_cdesc_t *a10, CFI_cdesc_t *a11, CFI_cdesc_t *a12,
-                 CFI_cdesc_t *a13, CFI_cdesc_t *a14, CFI_cdesc_t *a15, CFI_cdesc_t *a16,
-                 const CFI_cdesc_t *lower, int32_t *stat, CFI_cdesc_t *errmsg);
+                 CFI_cdesc_t *a4, CFI_cdesc_t *a5, CFI_cdesc_t *a6, CFI_cdesc_t *a7,
+                 CFI_cdesc_t *a8, CFI_cdesc_t *a9, CFI_cdesc_t *a10, CFI_cdesc_t *a11,
+                 CFI_cdesc_t *a12, CFI_cdesc_t *a13, CFI_cdesc_t *a14, CFI_cdesc_t *a15,
+                 CFI_cdesc_t *a16, const CFI_cdesc_t *lower, int32_t *stat, CFI_cdesc_t *errmsg);
 void qn_f_launch(const qn_f_kernel *k, CFI_cdesc_t *a1, CFI_cdesc_t *a2, CFI_cdesc_t *a3,
-                 CFI_cdesc_t *a4, CFI_cdesc_t *a5, CFI_cdesc_t *a6, CFI_cdesc_t *a7, CFI_cdesc_t *a8,
-                 CFI_cdesc_t *a9, CFI_cdesc_t *a10, CFI_cdesc_t *a11, CFI_cdesc_t *a12,
-                 CFI_cdesc_t *a13, CFI_cdesc_t *a14, CFI_cdesc_t *a15, CFI_cdesc_t *a16,
-                 const CFI_cdesc_t *lower, int32_t *stat, CFI_cdesc_t *errmsg)
+                 CFI_cdesc_t *a4, CFI_cdesc_t *a5, CFI_cdesc_t *a6, CFI_cdesc_t *a7,
+                 CFI_cdesc_t *a8, CFI_cdesc_t *a9, CFI_cdesc_t *a10, CFI_cdesc_t *a11,
+                 CFI_cdesc_t *a12, CFI_cdesc_t *a13, CFI_cdesc_t *a14, CFI_cdesc_t *a15,
+                 CFI_cdesc_t *a16, const CFI_cdesc_t *lower, int32_t *stat, CFI_cdesc_t *errmsg)
 {
     CFI_cdesc_t *const a[QN_F_MOST] = {a1, a2,  a3,  a4,  a5,  a6,  a7,  a8,
                                        a9, a10, a11, a12, a13, a14, a15, a16};

@@ -61,16 +61,19 @@ qn_array qn_const_array(qn_builder *b, int dtype, int64_t n, const void *element
     if (!qn__builder_ready(b, who) || !qn__known_dtype(b, who, dtype))
         return none;
     if (qn__dtype_class(dtype) == QN_CLASS_C)
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: give real and imaginary parts an array each", who, qn_dtype_name(dtype));
+        qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: give real and imaginary parts an array each", who,
+                         qn_dtype_name(dtype));
     else if (n < 1 || n > QN_MAX_ARRAY_ELEMENTS)
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: %lld elements, not in 1 to %d", who, (long long)n, QN_MAX_ARRAY_ELEMENTS);
+        qn__builder_fail(b, QN_ERR_LIMIT, "%s: %lld elements, not in 1 to %d", who, (long long)n,
+                         QN_MAX_ARRAY_ELEMENTS);
     else if (!elements)
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: elements are NULL", who);
     if (b->error.status)
         return none;
     qn_elements *e = qn__zalloc(1, sizeof *e + (size_t)n * sizeof e->bits[0]);
     if (!e) {
-        qn__builder_fail(b, QN_ERR_MEMORY, "%s: out of memory for %lld elements", who, (long long)n);
+        qn__builder_fail(b, QN_ERR_MEMORY, "%s: out of memory for %lld elements", who,
+                         (long long)n);
         return none;
     }
     atomic_init(&e->references, 1);
@@ -99,20 +102,26 @@ qn_val qn_lookup(qn_builder *b, qn_array array, qn_val index)
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
     if (array.id == 0 || array.id > (uint32_t)b->n_arrays)
-        return qn__builder_fail(b, QN_ERR_BUILD, "%s: array %u is none of this builder's", who, (unsigned)array.id);
-    return qn__use_index(b, who, "index", index, &i) ? qn__value(b, qn__append_lookup(b, who, array.id, i), 0) : (qn_val){0};
+        return qn__builder_fail(b, QN_ERR_BUILD, "%s: array %u is none of this builder's", who,
+                                (unsigned)array.id);
+    return qn__use_index(b, who, "index", index, &i)
+               ? qn__value(b, qn__append_lookup(b, who, array.id, i), 0)
+               : (qn_val){0};
 }
 
 /* ---------------------------------------------------------------- proofs */
 
-/** Interval of an integer value, from the constants and ops that make it; anything at the leaves. */
+/** Interval of an integer value, from the constants and ops that make it; anything at the leaves.
+ */
 static qn_interval interval_of(const qn_kernel *k, uint32_t i, int depth)
 {
     const qn_inst *x = &k->inst[i];
     const uint32_t *args = qn__args(k, i);
-    if (x->op == QN_I_CONST && qn__is_integer(x->type) && !(x->type == QN_U64 && (int64_t)x->imm < 0))
+    if (x->op == QN_I_CONST && qn__is_integer(x->type) &&
+        !(x->type == QN_U64 && (int64_t)x->imm < 0))
         return (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
-    bool is_made_of_integers = depth > 0 && (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST);
+    bool is_made_of_integers =
+        depth > 0 && (x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST);
     for (int a = 0; is_made_of_integers && a < x->n_args; a++)
         is_made_of_integers = qn__dtype_class(k->inst[args[a]].type) != QN_CLASS_F;
     if (!is_made_of_integers)

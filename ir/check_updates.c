@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check_updates.c: refuses stores through atomic views that depend on the element they write in a way that is no one
- * atomic update: through control flow (its condition, its bounds, its results), through the index of another load, through
- * another atomic, a call, or by a load before an earlier store to the element. Silently, such a read-modify-write would lose
- * what others do between.
+ * check_updates.c: refuses stores through atomic views that depend on the element they write in a
+ * way that is no one atomic update: through control flow (its condition, its bounds, its results),
+ * through the index of another load, through another atomic, a call, or by a load before an earlier
+ * store to the element. Silently, such a read-modify-write would lose what others do between.
  *
- * The element is the same if the index values are. Values of an earlier trip of a loop are followed only where the index
- * does not change from trip to trip.
+ * The element is the same if the index values are. Values of an earlier trip of a loop are followed
+ * only where the index does not change from trip to trip.
  */
 #include "ir/build/builder.h"
 
@@ -21,7 +21,8 @@ typedef struct walk {
     uint32_t round;    /* of this store */
     uint32_t *seen;    /* [n_insts]: the round in which a value was met */
     uint32_t *waiting; /* values that were met and not looked at */
-    uint8_t *through;  /* [n_insts]: the op that stands between such a value and the store; 0: arithmetic only */
+    uint8_t *through;  /* [n_insts]: the op that stands between such a value and the store; 0:
+                          arithmetic only */
     uint32_t n_waiting;
 } walk;
 
@@ -40,7 +41,8 @@ static void meet_operands(walk *w, uint32_t i, int first, int n, int through)
         meet(w, qn__builder_args(w->b, i)[a], through);
 }
 
-/** Whether the value may differ between trips of a loop. False for large expressions too, which are not looked into. */
+/** Whether the value may differ between trips of a loop. False for large expressions too, which are
+ * not looked into. */
 static bool changes(const qn_builder *b, uint32_t value, uint32_t loop, int *left)
 {
     if (value < loop || --*left < 0)
@@ -74,7 +76,8 @@ static void meet_control(walk *w, uint32_t i)
         meet_operands(w, x->region[1] - 1, 0, 1, QN_I_WHILE);
 }
 
-/** What result or carried value `number` of i is made of. `ends`: what the trips before gave counts. */
+/** What result or carried value `number` of i is made of. `ends`: what the trips before gave
+ * counts. */
 static void meet_result(walk *w, uint32_t i, int number, bool ends)
 {
     const qn_inst *x = &w->b->inst[i];
@@ -154,11 +157,13 @@ static qn_status check_store(walk *w, uint32_t store, qn_error *err)
             continue;
         if (w->through[i])
             return qn__fail(err, QN_ERR_UNSUPPORTED,
-                            "qn_finish: view \"%.100s\": what is stored depends on the loaded element through %s, which "
+                            "qn_finish: view \"%.100s\": what is stored depends on the loaded "
+                            "element through %s, which "
                             "is no atomic update: use select, or atomic exchange for two steps",
                             name, qn__inst_name(w->through[i]));
         return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "qn_finish: view \"%.100s\": what is stored depends on the element as it was loaded before "
+                        "qn_finish: view \"%.100s\": what is stored depends on the element as it "
+                        "was loaded before "
                         "another store to it, which is no atomic update: load it again",
                         name);
     }

@@ -121,7 +121,8 @@ static bool collect_arrays(const qn_builder *b, qn_kernel *k)
     k->array = qn__zalloc(QN_MAX_ARRAYS, sizeof(qn_elements *));
     for (uint32_t i = 1; k->array && i < k->n_insts; i++)
         if (k->inst[i].op == QN_I_LOOKUP)
-            k->inst[i].imm = (uint64_t)qn__list_array(k->array, &k->n_arrays, b->array[k->inst[i].imm]);
+            k->inst[i].imm =
+                (uint64_t)qn__list_array(k->array, &k->n_arrays, b->array[k->inst[i].imm]);
     return k->array != NULL;
 }
 
@@ -144,8 +145,8 @@ static bool collect_messages(const qn_builder *b, qn_kernel *k)
     return has_memory;
 }
 
-/** The functions of live calls, numbered in the order of the first calls, callees before callers; and what their calls
- *  read. */
+/** The functions of live calls, numbered in the order of the first calls, callees before callers;
+ * and what their calls read. */
 static bool collect_functions(const qn_builder *b, qn_kernel *k, qn_error *err)
 {
     if (b->n_functions == 0)

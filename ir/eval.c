@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval.c: the meaning of ops, casts and reduction steps on single values in canonical form. The op functions are the
- * columns of quern/ops.def, one switch per class, so the table is the definition. Relies on IEEE arithmetic in the default
- * environment (ir/fpu.h), without contraction (-ffp-contract=off) and without excess precision.
+ * eval.c: the meaning of ops, casts and reduction steps on single values in canonical form. The op
+ * functions are the columns of quern/ops.def, one switch per class, so the table is the definition.
+ * Relies on IEEE arithmetic in the default environment (ir/fpu.h), without contraction
+ * (-ffp-contract=off) and without excess precision.
  */
 #include "ir/eval.h"
 
@@ -180,7 +181,8 @@ static uint64_t f32_of_half(int from, uint64_t bits)
     return sign | (exponent + (uint64_t)(BIAS - f.bias)) << FRACTION | fraction << cut;
 }
 
-/** Rounds an f32 once, to nearest even. A NaN keeps its sign and the upper part of its fraction, and comes out quiet. */
+/** Rounds an f32 once, to nearest even. A NaN keeps its sign and the upper part of its fraction,
+ * and comes out quiet. */
 static uint64_t half_of_f32(int to, uint64_t bits)
 {
     qn_float_format f = qn__float_format(to);
@@ -205,7 +207,8 @@ static uint64_t half_of_f32(int to, uint64_t bits)
     return sign | (biased + half - 1 + odd) >> cut;
 }
 
-/** The f32 that stands for x when x is rounded further: exact, or next to it with an odd last bit. */
+/** The f32 that stands for x when x is rounded further: exact, or next to it with an odd last bit.
+ */
 static uint64_t sticky_f32(double x)
 {
     uint64_t bits = bits_of_f32((float)x);
@@ -321,7 +324,8 @@ uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t 
     return op ? qn__raw_op(op, type, accumulated, next, 0) : next;
 }
 
-/** Largest and smallest value of a type; of floats the infinities or, if `finite`, the largest finite magnitude. */
+/** Largest and smallest value of a type; of floats the infinities or, if `finite`, the largest
+ * finite magnitude. */
 static uint64_t extreme(int type, bool largest, bool finite)
 {
     uint64_t w = TYPE[type].width;

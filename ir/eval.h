@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval.h: the helper functions that the meaning columns of quern/ops.def name. Included by ir/eval.c, which expands the
- * table. Integer helpers are total. Float helpers are macros that choose by the type of their operand, so that f32 is
- * computed in float and f64 in double.
+ * eval.h: the helper functions that the meaning columns of quern/ops.def name. Included by
+ * ir/eval.c, which expands the table. Integer helpers are total. Float helpers are macros that
+ * choose by the type of their operand, so that f32 is computed in float and f64 in double.
  */
 #ifndef QN_IR_EVAL_H
 #define QN_IR_EVAL_H

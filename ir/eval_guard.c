@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * eval_guard.c: ops and casts on single values, whatever the host has set as its floating-point environment. The functions
- * of eval.c rely on the default one. They stand in another file, so that no compiler moves them across the guard.
+ * eval_guard.c: ops and casts on single values, whatever the host has set as its floating-point
+ * environment. The functions of eval.c rely on the default one. They stand in another file, so that
+ * no compiler moves them across the guard.
  */
 #include "ir/fpu.h"
 #include "ir/ir.h"

@@ -51,7 +51,8 @@ static qn_val expand_bound(const qn_replay *r, const qn_inst *inst)
     int d = inst->sub;
     if (x->tables[p] >> d & 1)
         d = r->k->param[p].rank + __builtin_popcount(x->tables[p] & ((UINT32_C(1) << d) - 1));
-    return inst->op == QN_I_EXTENT ? qn_extent(r->b, r->param[p], d) : qn_lower(r->b, r->param[p], d);
+    return inst->op == QN_I_EXTENT ? qn_extent(r->b, r->param[p], d)
+                                   : qn_lower(r->b, r->param[p], d);
 }
 
 /* ---------------------------------------------------------------- accesses */

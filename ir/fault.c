@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.c: from the fault record of a launch to one line for people: kernel, view, argument, dimension, indices,
- * extents, iteration. Formats only here, after the launch, never while a kernel runs.
+ * fault.c: from the fault record of a launch to one line for people: kernel, view, argument,
+ * dimension, indices, extents, iteration. Formats only here, after the launch, never while a kernel
+ * runs.
  */
 #include "ir/function.h"
 #include "ir/location.h"
 
 #include <inttypes.h>
 
-/* How deep the operand tree of a `while` limit is followed; deeper limits are left out of the message. */
+/* How deep the operand tree of a `while` limit is followed; deeper limits are left out of the
+ * message. */
 enum { LIMIT_DEPTH = 6 };
 
 static void add_list(qn_text *t, int n, const int64_t *values)
@@ -163,7 +165,8 @@ static void add_bounds(qn_text *t, const qn_kernel *k, const qn_fault *f, const 
     qn__text_add(t, "]");
 }
 
-/** Value of a uniform instruction that depends on arguments only; clears *known where it does not. */
+/** Value of a uniform instruction that depends on arguments only; clears *known where it does not.
+ */
 static uint64_t value_of(const qn_kernel *k, uint32_t i, const qn_arg *args, int depth, bool *known)
 {
     const qn_inst *x = &k->inst[i];

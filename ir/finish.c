@@ -84,26 +84,33 @@ static bool has_effects(const qn_kernel *k)
     return is_written;
 }
 
-/** The pipeline of kernels. What is asked of accesses is asked of the kernel without calls, which shows those of functions;
- *  a kernel too large for that is taken to touch what it writes elsewhere, too. */
+/** The pipeline of kernels. What is asked of accesses is asked of the kernel without calls, which
+ * shows those of functions; a kernel too large for that is taken to touch what it writes elsewhere,
+ * too. */
 static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
 {
     qn_error why = {0};
     qn_status update = qn__check_updates(b, &why), status = qn__finish_body(b, k, err);
-    if (!status && !update && !b->is_replay && !has_effects(k)) /* what is replayed may have lost its stores to a constant condition */
-        return qn__fail(err, QN_ERR_BUILD, "qn_finish: kernel \"%.100s\" stores nothing: it has no store and no atomic", k->name);
+    if (!status && !update && !b->is_replay &&
+        !has_effects(k)) /* what is replayed may have lost its stores to a constant condition */
+        return qn__fail(
+            err, QN_ERR_BUILD,
+            "qn_finish: kernel \"%.100s\" stores nothing: it has no store and no atomic", k->name);
     if (!status && (k->n_functions || k->has_prints))
         status = qn__inline_calls(
             k, err); /* runs this pipeline for the kernel without calls and prints */
     else if (!status)
-        status = qn__check_collisions(k, err); /* ensures: no provable collision of parallel iterations */
-    if (!status && update && !k->inlined) { /* without calls there may be updates where there were calls of what is loaded */
+        status = qn__check_collisions(
+            k, err); /* ensures: no provable collision of parallel iterations */
+    if (!status && update && !k->inlined) { /* without calls there may be updates where there were
+                                               calls of what is loaded */
         *err = why;
         return update;
     }
     if (status)
         return status;
-    k->is_in_place_safe = k->inlined ? k->inlined->is_in_place_safe : k->n_functions == 0 && find_in_place_safe(k);
+    k->is_in_place_safe =
+        k->inlined ? k->inlined->is_in_place_safe : k->n_functions == 0 && find_in_place_safe(k);
     return QN_OK;
 }
 
@@ -123,7 +130,8 @@ qn_status qn_finish(qn_builder *b, qn_kernel **out, qn_error *err)
     if (!b || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, b ? "out" : "builder");
     if (qn__builder_ready(b, who) && b->is_function)
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: this is a function: qn_function_finish ends it", who);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: this is a function: qn_function_finish ends it",
+                         who);
     if (!qn__builder_closed(b, who))
         return qn_builder_status(b, err);
     b->is_finished = true;
@@ -213,7 +221,8 @@ int qn_kernel_n_params(const qn_kernel *k)
     return k ? k->n_params : 0;
 }
 
-qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes, qn_error *err)
+qn_status qn_kernel_param(const qn_kernel *k, int i, qn_param_info *out, size_t out_bytes,
+                          qn_error *err)
 {
     const char *who = "qn_kernel_param";
     if (!k || !out)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fpu.h: the floating-point environment of generated code, of the interpreter, and of every other place where the library
- * computes with floats. A host may have set flush-to-zero, another rounding, or traps; the library computes under the
- * default control bits and puts the host's back. Reading the register costs a quarter of a nanosecond, writing it several,
- * so it is written only when its control bits differ.
+ * fpu.h: the floating-point environment of generated code, of the interpreter, and of every other
+ * place where the library computes with floats. A host may have set flush-to-zero, another
+ * rounding, or traps; the library computes under the default control bits and puts the host's back.
+ * Reading the register costs a quarter of a nanosecond, writing it several, so it is written only
+ * when its control bits differ.
  *
- * A compiler may move arithmetic across these calls. What computes stands in a function that is not inlined between them.
+ * A compiler may move arithmetic across these calls. What computes stands in a function that is not
+ * inlined between them.
  */
 #ifndef QN_IR_FPU_H
 #define QN_IR_FPU_H

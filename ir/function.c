@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * function.c: the life of functions, what can be asked of them, and the list of those that a kernel calls.
+ * function.c: the life of functions, what can be asked of them, and the list of those that a kernel
+ * calls.
  */
 #include "ir/function.h"
 
@@ -32,13 +33,15 @@ int qn_function_n_results(const qn_function *f)
     return f ? f->n_results : 0;
 }
 
-qn_status qn_function_param(const qn_function *f, int i, qn_param_info *out, size_t out_bytes, qn_error *err)
+qn_status qn_function_param(const qn_function *f, int i, qn_param_info *out, size_t out_bytes,
+                            qn_error *err)
 {
     const char *who = "qn_function_param";
     if (!f || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, f ? "out" : "function");
     if (i < 0 || i >= f->body.n_params)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: function \"%.100s\" has %d parameters, none has number %d", who,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: function \"%.100s\" has %d parameters, none has number %d", who,
                         f->body.name, f->body.n_params, i);
     return qn_kernel_param(&f->body, i, out, out_bytes, err);
 }
@@ -65,26 +68,31 @@ static bool is_equal(const qn_function *f, const qn_function *g)
 }
 
 /** Enters f alone. */
-static int list_one(qn_function **list, int *n, const qn_function *f, const char *who, qn_error *err)
+static int list_one(qn_function **list, int *n, const qn_function *f, const char *who,
+                    qn_error *err)
 {
     for (int i = 0; i < *n; i++) {
-        bool is_named_so = !list[i]->keyword_bytes == !f->keyword_bytes && strcmp(list[i]->body.name, f->body.name) == 0;
+        bool is_named_so = !list[i]->keyword_bytes == !f->keyword_bytes &&
+                           strcmp(list[i]->body.name, f->body.name) == 0;
         if (is_named_so && is_equal(list[i], f))
             return i;
         if (is_named_so) {
-            qn__fail(err, QN_ERR_ARGUMENT, "%s: two functions have the name \"%.100s\"", who, f->body.name);
+            qn__fail(err, QN_ERR_ARGUMENT, "%s: two functions have the name \"%.100s\"", who,
+                     f->body.name);
             return -1;
         }
     }
     if (*n == QN_MAX_FUNCTIONS) {
-        qn__fail(err, QN_ERR_LIMIT, "%s: function \"%.100s\": more than %d functions", who, f->body.name, QN_MAX_FUNCTIONS);
+        qn__fail(err, QN_ERR_LIMIT, "%s: function \"%.100s\": more than %d functions", who,
+                 f->body.name, QN_MAX_FUNCTIONS);
         return -1;
     }
     list[*n] = qn_function_retain(f);
     return (*n)++;
 }
 
-int qn__list_function(qn_function **list, int *n, const qn_function *f, const char *who, qn_error *err)
+int qn__list_function(qn_function **list, int *n, const qn_function *f, const char *who,
+                      qn_error *err)
 {
     for (int i = 0; !f->keyword_bytes && i < f->body.n_functions; i++)
         if (list_one(list, n, f->body.function[i], who, err) < 0)

@@ -30,7 +30,8 @@ void qn__replay_body(qn_replay *r, uint32_t i)
                       .data = r->data,
                       .value = qn__zalloc(k->n_insts, sizeof *body.value)};
     if (!body.value) {
-        qn__builder_fail(r->b, QN_ERR_MEMORY, "qn_finish: out of memory for a call of \"%.100s\"", k->name);
+        qn__builder_fail(r->b, QN_ERR_MEMORY, "qn_finish: out of memory for a call of \"%.100s\"",
+                         k->name);
         return;
     }
     qn_val values[QN_MAX_CARRIED], scalar[QN_MAX_PARAMS][2];

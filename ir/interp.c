@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * interp.c: the interpreter, the definition of every instruction and of iteration order. One value slot an instruction;
- * the body runs once per iteration, dimensions as declared, first slowest; nothing is allocated per iteration.
- * Relies on a verified kernel and checked arguments. Values of ops are those of ir/eval.c,
- * orders of reductions those of ir/order.c.
+ * interp.c: the interpreter, the definition of every instruction and of iteration order. One value
+ * slot an instruction; the body runs once per iteration, dimensions as declared, first slowest;
+ * nothing is allocated per iteration. Relies on a verified kernel and checked arguments. Values of
+ * ops are those of ir/eval.c, orders of reductions those of ir/order.c.
  */
 #include "ir/interp.h"
 #include "ir/order.h"
@@ -47,10 +47,14 @@ static bool check_indices(qn_interp *s, uint32_t inst, const qn_place *p, int64_
         if (from_lower(l, d, index[d]) < extent || (l->projected >> d & 1) != 0)
             continue;
         if (p->checks == QN_CHECKS_REPORT)
-            qn__interp_record(s, QN_ERR_BOUNDS, s->given ? qn__site_in_function(p->argument) : qn__site_of(s->k, inst), p->rank, index);
+            qn__interp_record(s, QN_ERR_BOUNDS,
+                              s->given ? qn__site_in_function(p->argument)
+                                       : qn__site_of(s->k, inst),
+                              p->rank, index);
         if (p->checks == QN_CHECKS_REPORT || extent == 0)
             return false;
-        index[d] = index[d] < l->dim[d].lower ? l->dim[d].lower : (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
+        index[d] = index[d] < l->dim[d].lower ? l->dim[d].lower
+                                              : (int64_t)((uint64_t)l->dim[d].lower + extent - 1);
     }
     return true;
 }
@@ -174,7 +178,8 @@ static uint64_t run_atomic(qn_interp *s, uint32_t i)
     if (!at)
         return 0;
     const uint32_t *args = qn__args(s->k, i) + p->rank;
-    uint64_t value = qn__is_update(x) ? 0 : s->value[args[0]], stored = atomic_get(at, qn_dtype_bytes(x->type));
+    uint64_t value = qn__is_update(x) ? 0 : s->value[args[0]],
+             stored = atomic_get(at, qn_dtype_bytes(x->type));
     for (;;) {
         uint64_t old = qn__canonical(x->type, stored), next = value;
         if (x->sub == QN_COMBINE_COMPARE_EXCHANGE && old != s->value[args[1]])
@@ -194,7 +199,8 @@ static uint64_t run_atomic(qn_interp *s, uint32_t i)
 
 /* ---------------------------------------------------------------- cancelled launches */
 
-/** Counts one trip of a loop over so many instructions; true if the launch was cancelled, for all loops from then on. */
+/** Counts one trip of a loop over so many instructions; true if the launch was cancelled, for all
+ * loops from then on. */
 static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
 {
     if (s->left < 0)
@@ -341,14 +347,16 @@ static void run_for(qn_interp *s, uint32_t i)
         give(s, x->region[0] + 1, QN_I_CARRIED, carried);
         run_region(s, x->region[0], x->region[1]);
         take_yield(s, x->region[1], carried);
-        if ((uint64_t)end - (uint64_t)index <= x->imm || is_cancelled(s, x->region[1] - x->region[0]))
+        if ((uint64_t)end - (uint64_t)index <= x->imm ||
+            is_cancelled(s, x->region[1] - x->region[0]))
             break; /* the next index is not below the end, or would wrap */
         index += (int64_t)x->imm;
     }
     give(s, x->region[2], QN_I_RESULT, carried);
 }
 
-/** The condition is asked before each trip; a loop whose condition still holds after max_trips trips is at its limit. */
+/** The condition is asked before each trip; a loop whose condition still holds after max_trips
+ * trips is at its limit. */
 static void run_while(qn_interp *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -364,7 +372,8 @@ static void run_while(qn_interp *s, uint32_t i)
         if (condition[0] == 0)
             break;
         if (trip >= max_trips) {
-            qn__interp_record(s, QN_ERR_LIMIT, s->given ? QN_SITE_UNKNOWN : -1 - (int64_t)i, 0, NULL);
+            qn__interp_record(s, QN_ERR_LIMIT, s->given ? QN_SITE_UNKNOWN : -1 - (int64_t)i, 0,
+                              NULL);
             break;
         }
         run_region(s, x->region[1], x->region[2]);
@@ -420,7 +429,8 @@ static uint64_t run_pure(const qn_interp *s, uint32_t i)
     return qn__raw_op(qn__pure(x), type, v[args[0]], b, c);
 }
 
-/** A region's own instructions and what is uniform: set once, or by the instruction they belong to. */
+/** A region's own instructions and what is uniform: set once, or by the instruction they belong to.
+ */
 static void run_core(qn_interp *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
@@ -432,8 +442,9 @@ static void run_core(qn_interp *s, uint32_t i)
         *value = x->imm;
         break;
     case QN_I_PARAM:
-        *value = s->given ? s->given[s->place[x->imm].first_value + x->sub]
-                          : qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
+        *value = s->given
+                     ? s->given[s->place[x->imm].first_value + x->sub]
+                     : qn__arg_part(x->type, s->args[x->imm].bits, s->args[x->imm].high, x->sub);
         break;
     case QN_I_EXTENT:
         *value = (uint64_t)s->place[x->imm].layout->dim[x->sub].extent;
@@ -518,7 +529,10 @@ static void run_domain(qn_interp *s)
 
 size_t qn__interpret_stack(const qn_kernel *k)
 {
-    enum { REDUCE_BYTES = sizeof(qn_ordered_sum) + 512, OTHER_BYTES = 768 }; /* tests/unit/runtime/test_stack.c */
+    enum {
+        REDUCE_BYTES = sizeof(qn_ordered_sum) + 512,
+        OTHER_BYTES = 768
+    }; /* tests/unit/runtime/test_stack.c */
     size_t most = 0;
     for (uint32_t i = 1; i < k->n_insts; i++) {
         bool is_call = k->inst[i].op == QN_I_CALL;
@@ -543,8 +557,8 @@ void qn__interp_run(qn_interp *s, uint32_t begin, uint32_t end)
     run_region(s, begin, end);
 }
 
-qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain, int checks,
-                          qn_fault *fault, qn_error *err)
+qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_domain *domain, int checks, qn_fault *fault, qn_error *err)
 {
     uint32_t values, places;
     *s = (qn_interp){.k = k,
@@ -558,18 +572,20 @@ qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg 
     s->value = qn__zalloc((size_t)k->n_insts + values, sizeof *s->value);
     s->place = qn__zalloc((size_t)n + places + 1, sizeof *s->place);
     if (!s->value || !s->place)
-        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values", k->name, k->n_insts);
+        return qn__fail(err, QN_ERR_MEMORY, "qn_launch: kernel \"%s\": no memory for %u values",
+                        k->name, k->n_insts);
     s->outermost = s->value;
     for (int p = 0; p < n; p++) {
         const qn_view *v = args[p].view;
         if (v)
-            s->place[p] = (qn_place){.data = v->data,
-                                     .layout = &v->layout,
-                                     .unit = qn__unit_bytes(v),
-                                     .rank = v->layout.rank,
-                                     .checks = qn__checks_of(v, checks),
-                                     .argument = p,
-                                     .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
+            s->place[p] =
+                (qn_place){.data = v->data,
+                           .layout = &v->layout,
+                           .unit = qn__unit_bytes(v),
+                           .rank = v->layout.rank,
+                           .checks = qn__checks_of(v, checks),
+                           .argument = p,
+                           .is_atomic = ((k->param[p].traits | v->traits) & QN_ATOMIC) != 0};
     }
     return QN_OK;
 }

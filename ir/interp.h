@@ -37,17 +37,20 @@ typedef struct qn_interp {
     uint64_t *value; /* [n_insts], canonical; those of the functions called from here follow */
     const uint64_t *given; /* in a function: the values of its scalar parameters, part by part */
     uint64_t iteration, point;
-    int64_t left; /* instructions until it is time to look whether the launch was cancelled; below 0: it was */
+    int64_t left; /* instructions until it is time to look whether the launch was cancelled; below
+                     0: it was */
 } qn_interp;
 
 /** Keeps the first fault in iteration order; within one iteration the first in time. A fault in a
  *  function names the view, which has no site in the kernel. */
-void qn__interp_record(qn_interp *s, qn_status status, int64_t site, int rank, const int64_t *index);
+void qn__interp_record(qn_interp *s, qn_status status, int64_t site, int rank,
+                       const int64_t *index);
 
-/** Starts a run: room for its values, its views. The prologue, instructions [1, k->body), is to be run first. Errors: memory only; in any case qn__interp_close frees what was made.
- *  `k` is a kernel that runs, arguments were checked, and the domain is not empty. */
-qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain, int checks,
-                          qn_fault *fault, qn_error *err);
+/** Starts a run: room for its values, its views. The prologue, instructions [1, k->body), is to be
+ * run first. Errors: memory only; in any case qn__interp_close frees what was made. `k` is a kernel
+ * that runs, arguments were checked, and the domain is not empty. */
+qn_status qn__interp_open(qn_interp *s, const qn_kernel *k, int n, const qn_arg *args,
+                          const qn_domain *domain, int checks, qn_fault *fault, qn_error *err);
 void qn__interp_close(qn_interp *s);
 /** Runs instructions [begin, end), whole ones of one region, on the values of s->value. */
 void qn__interp_run(qn_interp *s, uint32_t begin, uint32_t end);

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ir.h: what the layers above see of ir/: the finished kernel, its walk, errors, memory, ranges, the interpreter.
- * ir/ is pure C11: no LLVM, no CUDA, no threads, no I/O, no environment.
+ * ir.h: what the layers above see of ir/: the finished kernel, its walk, errors, memory, ranges,
+ * the interpreter. ir/ is pure C11: no LLVM, no CUDA, no threads, no I/O, no environment.
  *
- * A kernel is one flat array of instructions in program order. An instruction's number is its value. An instruction
- * with regions (if, for, while, reduce, an update) is followed by their instructions, nested, so a region is a range of numbers:
+ * A kernel is one flat array of instructions in program order. An instruction's number is its
+ * value. An instruction with regions (if, for, while, reduce, an update) is followed by their
+ * instructions, nested, so a region is a range of numbers:
  *
  *   i            if %c          region[0] = i+1   begin of the first region
- *   i+1 ...      then ... yield region[1]         begin of the second (== region[2] if there is none)
+ *   i+1 ...      then ... yield region[1]         begin of the second (== region[2] if there is
+ * none)
  *   ...          else ... yield region[2]         one past the last region
  *   region[2]    result 0       the results of if, for and while follow as `result` instructions
  *
  * The last instruction of a region that is not empty is its yield.
- * An instruction without regions has region[0] = region[1] = region[2] = its number + 1. To walk a region:
- * for (i = begin; i < end; i = k->inst[i].region[2]).
- * Instruction 0 is never used (number 0 is the inert value).
+ * An instruction without regions has region[0] = region[1] = region[2] = its number + 1. To walk a
+ * region: for (i = begin; i < end; i = k->inst[i].region[2]). Instruction 0 is never used (number 0
+ * is the inert value).
  *
- * The instructions before k->body (constants, parameters, extents, arithmetic on them, and the `dim` instructions)
- * are the prologue: uniform, evaluated once; they give the domain. The rest runs once per iteration.
+ * The instructions before k->body (constants, parameters, extents, arithmetic on them, and the
+ * `dim` instructions) are the prologue: uniform, evaluated once; they give the domain. The rest
+ * runs once per iteration.
  */
 #ifndef QN_IR_IR_H
 #define QN_IR_IR_H
@@ -30,20 +33,24 @@
 
 /* ---------------------------------------------------------------- errors and memory (ir/core.c) */
 
-/** Sets *err (if not NULL) and returns `status`. The one place where errors are made: break here. */
+/** Sets *err (if not NULL) and returns `status`. The one place where errors are made: break here.
+ */
 qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** The same with the line of a kernel text. */
 qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** Takes a struct of a caller of another version, whose first field is its size, into the one of this version; what the
- * caller lacks is zero (ir/growth.c). `what` names the struct in messages. */
-qn_status qn__struct_take(const char *who, const char *what, const void *from, void *to, size_t known, qn_error *err);
+/** Takes a struct of a caller of another version, whose first field is its size, into the one of
+ * this version; what the caller lacks is zero (ir/growth.c). `what` names the struct in messages.
+ */
+qn_status qn__struct_take(const char *who, const char *what, const void *from, void *to,
+                          size_t known, qn_error *err);
 /** Gives a struct of `known` bytes to a caller whose struct has `bytes`. */
 void qn__struct_give(const void *from, size_t known, void *to, size_t bytes);
 
-/** malloc, calloc, realloc and free of the library. In builds with QN_FAULTS the n-th call can be made to fail. */
+/** malloc, calloc, realloc and free of the library. In builds with QN_FAULTS the n-th call can be
+ * made to fail. */
 void *qn__alloc(size_t bytes);
 void *qn__zalloc(size_t count, size_t bytes);
 void *qn__realloc(void *p, size_t bytes);
@@ -52,10 +59,12 @@ void qn__free(void *p);
 void *qn__copy_array(const void *from, size_t n, size_t bytes);
 /** A copy of a string, or NULL. */
 char *qn__strdup(const char *s);
-/** QN_FAULTS builds: the n-th allocation from now fails (0: none), and with `for_ever` all later ones. */
+/** QN_FAULTS builds: the n-th allocation from now fails (0: none), and with `for_ever` all later
+ * ones. */
 void qn__fail_allocation(int64_t n, bool for_ever);
 
-/** A growing text or byte buffer. All-zero is empty. After a failed allocation `failed` is set and appends do nothing. */
+/** A growing text or byte buffer. All-zero is empty. After a failed allocation `failed` is set and
+ * appends do nothing. */
 typedef struct qn_text {
     char *data; /* zero-terminated when not NULL */
     size_t n, capacity;
@@ -75,7 +84,8 @@ uint64_t qn__hash(const void *p, size_t n, uint64_t seed);
 /* ---------------------------------------------------------------- dtypes (ir/core.c) */
 
 enum { QN_CLASS_B = 1, QN_CLASS_S = 2, QN_CLASS_U = 4, QN_CLASS_F = 8, QN_CLASS_C = 16 };
-/** Why a number is the dtype of no element, for messages: at most NO_DTYPE_BYTES in `out`, which is returned. */
+/** Why a number is the dtype of no element, for messages: at most NO_DTYPE_BYTES in `out`, which is
+ * returned. */
 enum { NO_DTYPE_BYTES = 100 };
 const char *qn__no_dtype(int dtype, char *out);
 /** Why a number is no combination of a reduction, or of an atomic, in the same way. */
@@ -85,7 +95,8 @@ const char *qn__no_combine(int combine, bool is_reduction, char *out);
 const char *qn__combine_name(int combine);
 /** Text of up to 16 numbers, "[3,4]", as messages show extents and indices. */
 void qn__print_numbers(char *text, size_t bytes, int n, const int64_t *number);
-/** An unknown word and, after qn__nearest_add with all known ones, the nearest of those that are near, or NULL. */
+/** An unknown word and, after qn__nearest_add with all known ones, the nearest of those that are
+ * near, or NULL. */
 typedef struct qn_nearest {
     const char *text; /* the unknown word */
     size_t n;
@@ -97,7 +108,10 @@ void qn__nearest_add(qn_nearest *s, const char *prefix, const char *candidate);
 int qn__dtype_class(int dtype);
 /** Width in bits as the ops see it: 1 for bool. */
 int qn__dtype_width(int dtype);
-static inline bool qn__is_integer(int dtype) { return (qn__dtype_class(dtype) & (QN_CLASS_S | QN_CLASS_U)) != 0; }
+static inline bool qn__is_integer(int dtype)
+{
+    return (qn__dtype_class(dtype) & (QN_CLASS_S | QN_CLASS_U)) != 0;
+}
 /** The numbers that an element of a dtype consists of: itself, or f32 or f64 of a complex one. */
 int qn__dtype_part(int dtype);
 /** The unsigned integer of so many bytes, or QN_VOID. */
@@ -114,8 +128,9 @@ enum {
 #include "quern/dtypes.def"
 #undef QN_DTYPE
 };
-/** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from and to f32 only: all else
- *  is expanded when it is built (ir/build/half.c). Their canonical form is that of u16. */
+/** f16 and bf16. Finished kernels load, store, select, carry and bitcast them, and cast them from
+ * and to f32 only: all else is expanded when it is built (ir/build/half.c). Their canonical form is
+ * that of u16. */
 static inline bool qn__is_half(int dtype)
 {
     return ((unsigned)QN_NARROW_FLOATS >> dtype & 1) != 0;
@@ -126,13 +141,15 @@ typedef struct qn_float_format {
     uint64_t infinity;
 } qn_float_format;
 qn_float_format qn__float_format(int dtype);
-/** Canonical 64-bit form of a value: bool 0 or 1, signed sign-extended, unsigned zero-extended, f32 in the low half. */
+/** Canonical 64-bit form of a value: bool 0 or 1, signed sign-extended, unsigned zero-extended, f32
+ * in the low half. */
 uint64_t qn__canonical(int dtype, uint64_t bits);
 /** Loads an element (canonical form) and stores one; `p` need not be aligned. */
 uint64_t qn__load_element(int dtype, const void *p);
 void qn__store_element(int dtype, void *p, uint64_t bits);
 
-/* ---------------------------------------------------------------- records and parts (ir/record.c) */
+/* ---------------------------------------------------------------- records and parts (ir/record.c)
+ */
 
 /** A part of an element: a scalar and where it stands. */
 typedef struct qn_part {
@@ -152,7 +169,8 @@ struct qn_record {
     qn_part part[2 * QN_MAX_FIELDS];
 };
 
-/** The parts of elements of a dtype (and record, if it is one); the only part of a scalar is itself. */
+/** The parts of elements of a dtype (and record, if it is one); the only part of a scalar is
+ * itself. */
 int qn__n_parts(int dtype, const qn_record *record);
 /** Whether an element is made of parts, maybe of one: complex numbers and records. */
 static inline bool qn__has_parts(int dtype)
@@ -169,37 +187,43 @@ void qn__record_print(const qn_record *r, qn_text *out);
 /* ---------------------------------------------------------------- layouts (ir/layout/layout.c) */
 
 /**
- * What the positions of a dimension stand for: a list of indices, or the members of a MultiView. Counted and immutable;
- * the list's memory is not. A part of a table refers to the whole one, which alone owns something.
+ * What the positions of a dimension stand for: a list of indices, or the members of a MultiView.
+ * Counted and immutable; the list's memory is not. A part of a table refers to the whole one, which
+ * alone owns something.
  */
 typedef struct qn_table {
     _Atomic int64_t references;
     struct qn_table *whole;                /* NULL: this one; else counted */
     void (*release)(struct qn_table *);    /* drops what the whole table owns; the runtime's */
-    bool is_members;                       /* values are offsets of members, trusted; else indices of a list */
+    bool is_members; /* values are offsets of members, trusted; else indices of a list */
     bool is_disjoint;                      /* members share no byte */
     int32_t space;                         /* of the values */
     const int64_t *value;                  /* of the first position */
     int64_t stride, n;                     /* of the positions */
     int64_t lower, extent;                 /* range of the values: the dimension underneath */
     int64_t low, high;                     /* of members: offsets that belong to each */
-    const char *label;                     /* of list or MultiView, as long as the whole table lives; may be NULL */
+    const char *label; /* of list or MultiView, as long as the whole table lives; may be NULL */
     struct qn_holder *holder;              /* of the whole table: what the runtime keeps alive */
 } qn_table;
-/** What a kernel sees of the values of members: any offset, so that code does not depend on addresses. */
+/** What a kernel sees of the values of members: any offset, so that code does not depend on
+ * addresses. */
 #define QN_MEMBER_EXTENT (INT64_C(1) << 62)
 
 struct qn_digits {
     _Atomic int64_t references;
     uint32_t tables; /* bit d: dimension d has a table, and its digits are those of the values */
     qn_table *table[QN_MAX_RANK];
-    struct qn_digits *expanded; /* digits of the layout that kernels see, see qn__layout_expand; may be NULL */
-    int32_t first[QN_MAX_RANK + 1]; /* digits of dimension d: digit[first[d]] .. digit[first[d+1]-1], fastest first */
+    struct qn_digits
+        *expanded; /* digits of the layout that kernels see, see qn__layout_expand; may be NULL */
+    int32_t first[QN_MAX_RANK + 1]; /* digits of dimension d: digit[first[d]] ..
+                                       digit[first[d+1]-1], fastest first */
     int32_t n;
-    qn_digit digit[QN_MAX_DIGITS]; /* the last digit of a dimension holds what is left; its extent is exact */
+    qn_digit digit[QN_MAX_DIGITS]; /* the last digit of a dimension holds what is left; its extent
+                                      is exact */
 };
 
-/** Digits of dimension d without copying: *n of them. For one-digit dimensions *one is filled and returned. */
+/** Digits of dimension d without copying: *n of them. For one-digit dimensions *one is filled and
+ * returned. */
 const qn_digit *qn__layout_dim_digits(const qn_layout *l, int d, qn_digit *one, int *n);
 /** The table of dimension d, or NULL. */
 static inline const qn_table *qn__layout_table(const qn_layout *l, int d)
@@ -216,13 +240,14 @@ int qn__layout_members(const qn_layout *l);
 /** The layout with a table for dimension d; takes over the reference on success. */
 qn_status qn__layout_with_table(const qn_layout *l, int d, qn_table *table, qn_layout *out,
                                 const char *who, qn_error *err);
-/** Replaces positions, which are in range, by values; fails with dimension, position and value if a list is wrong, and
- *  with its space if the host does not reach it. */
+/** Replaces positions, which are in range, by values; fails with dimension, position and value if a
+ * list is wrong, and with its space if the host does not reach it. */
 qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *values,
                              const char *who, qn_error *err);
 /**
- * The layout that kernels see: a table's dimension has the range of the values, and for each table in order a dimension
- * of stride 0 follows that has its positions. A borrow. False if there are more than QN_MAX_RANK.
+ * The layout that kernels see: a table's dimension has the range of the values, and for each table
+ * in order a dimension of stride 0 follows that has its positions. A borrow. False if there are
+ * more than QN_MAX_RANK.
  */
 bool qn__layout_expand(const qn_layout *l, qn_layout *out);
 /** Whether the host may read the values. */
@@ -236,13 +261,14 @@ static inline int64_t qn__table_value(const qn_table *t, int64_t position)
 {
     return t->value[position * t->stride];
 }
-/** Whether iterations may store through it without checks: different values have different offsets, and so have members
- *  (what positions of a list share is the caller's promise). */
+/** Whether iterations may store through it without checks: different values have different offsets,
+ * and so have members (what positions of a list share is the caller's promise). */
 bool qn__layout_is_storable(const qn_layout *l);
-/** Fails if two positions of a list are equal, or one is out of range. Lists that the host does not reach pass. */
+/** Fails if two positions of a list are equal, or one is out of range. Lists that the host does not
+ * reach pass. */
 qn_status qn__layout_check_lists(const qn_layout *l, const char *who, qn_error *err);
-/** The layout of the member at position p (from 0) of dimension d, relative to the same data: a borrow of `l`, whose
- *  digits stand in *digits. */
+/** The layout of the member at position p (from 0) of dimension d, relative to the same data: a
+ * borrow of `l`, whose digits stand in *digits. */
 void qn__layout_member(const qn_layout *l, int d, int64_t p, qn_layout *out, qn_digits *digits);
 /** A part of a table: positions first, first + step, ..., n of them. NULL without memory. */
 qn_table *qn__table_part(qn_table *t, int64_t first, int64_t step, int64_t n);
@@ -250,19 +276,23 @@ qn_table *qn__table_part(qn_table *t, int64_t first, int64_t step, int64_t n);
 bool qn__table_equal(const qn_table *a, const qn_table *b);
 void qn__table_retain(qn_table *t);
 void qn__table_release(qn_table *t);
-/** Offset of an index tuple that is known to be in range; wraps. Values in the place of positions. */
+/** Offset of an index tuple that is known to be in range; wraps. Values in the place of positions.
+ */
 int64_t qn__layout_offset_of(const qn_layout *l, const int64_t *index);
 /** Checks a hand-made layout: rank, extents, digit products, offsets. `who` starts the message. */
 qn_status qn__layout_check(const qn_layout *l, const char *who, qn_error *err);
 /** qn_layout_slice of a layout that was checked. */
 qn_status qn__layout_cut(const qn_layout *l, int n, const qn_slice *slices, qn_layout *out,
                          qn_error *err);
-/** Same function? Compares extents, lower bounds and digits (not origin), skipping strides of extent-1 digits. */
+/** Same function? Compares extents, lower bounds and digits (not origin), skipping strides of
+ * extent-1 digits. */
 bool qn__layout_equal(const qn_layout *a, const qn_layout *b);
 
-/* ---------------------------------------------------------------- views (ir/view.c, storage in runtime/) */
+/* ---------------------------------------------------------------- views (ir/view.c, storage in
+ * runtime/) */
 
-/** Traits that parameters may have, and all. Bounds policies are the caller's, never the kernel's. */
+/** Traits that parameters may have, and all. Bounds policies are the caller's, never the kernel's.
+ */
 #define QN_PARAM_TRAITS                                                                            \
     ((uint32_t)(QN_READ_ONLY | QN_ATOMIC | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED |           \
                 QN_STREAMING))
@@ -286,13 +316,16 @@ static inline int64_t qn__unit_bytes(const qn_view *v)
 {
     return v->unit ? (int64_t)v->unit : qn__element_bytes(v);
 }
-/** What is known of the addresses of all elements: they are multiples of this, for a view that was checked. */
+/** What is known of the addresses of all elements: they are multiples of this, for a view that was
+ * checked. */
 int64_t qn__view_align(const qn_view *v);
 /** qn__layout_is_storable, and elements share no byte. */
 bool qn__view_is_storable(const qn_view *v);
-/** The byte addresses relative to data: [*begin, *end) of all elements of a checked view; 0, 0 if it is empty. */
+/** The byte addresses relative to data: [*begin, *end) of all elements of a checked view; 0, 0 if
+ * it is empty. */
 void qn__view_bytes(const qn_view *v, int64_t *begin, int64_t *end);
-/** Relation of two views' elements. Decided on elements where strides allow, else on byte ranges. */
+/** Relation of two views' elements. Decided on elements where strides allow, else on byte ranges.
+ */
 enum { QN_DISJOINT = 0, QN_SAME = 1, QN_OVERLAPPING = 2 };
 int qn__view_relation(const qn_view *a, const qn_view *b);
 
@@ -300,7 +333,8 @@ int qn__view_relation(const qn_view *a, const qn_view *b);
 
 /** Checks the struct of a type. */
 qn_status qn__view_type_check(const char *who, const qn_view_type *type, qn_error *err);
-/** The extents of all dimensions from n given ones, see qn_view_type_layout. The type was checked. */
+/** The extents of all dimensions from n given ones, see qn_view_type_layout. The type was checked.
+ */
 qn_status qn__view_type_extents(const char *who, const char *label, const qn_view_type *type, int n,
                                 const int64_t *extents, int64_t *out, int *rank, qn_error *err);
 /** qn_is_assignable for the functions that assign. */
@@ -308,7 +342,8 @@ qn_status qn__assign_check(const char *who, const qn_view_type *type, const qn_v
                            qn_error *err);
 /** The claim QN_ALIGNED. */
 qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err);
-/** Whether extents of a type become a Left layout: asked for, or the default of a space whose code runs on a GPU. */
+/** Whether extents of a type become a Left layout: asked for, or the default of a space whose code
+ * runs on a GPU. */
 static inline bool qn__type_is_left(const qn_view_type *type)
 {
     bool is_gpu = type->space == QN_SPACE_CUDA || type->space == QN_SPACE_CUDA_MANAGED ||
@@ -355,11 +390,16 @@ extern const qn_inst_info qn__inst_info[QN_I_PURE]; /* behind QN_N_CORE_INSTS: a
 /** Name of an instruction for messages: its keyword; "?" for what is none. */
 const char *qn__inst_name(int op);
 
-/** `sub` of an atomic that replaces the old value by one made of it, in one atomic step: args indices; region: carried (the
- *  old value), pure ops, yield the new one. The text shows it as a load, these ops and a store. */
+/** `sub` of an atomic that replaces the old value by one made of it, in one atomic step: args
+ * indices; region: carried (the old value), pure ops, yield the new one. The text shows it as a
+ * load, these ops and a store. */
 enum { QN_UPDATE = QN_N_COMBINES };
 
-typedef enum qn_dim_kind { QN_DIM_PARALLEL = 0, QN_DIM_REDUCTION = 1, QN_DIM_SEQUENTIAL = 2 } qn_dim_kind;
+typedef enum qn_dim_kind {
+    QN_DIM_PARALLEL = 0,
+    QN_DIM_REDUCTION = 1,
+    QN_DIM_SEQUENTIAL = 2
+} qn_dim_kind;
 
 typedef struct qn_inst {
     uint8_t op;   /* QN_I_... or QN_I_PURE + QN_OP_... */
@@ -415,7 +455,8 @@ typedef struct qn_expansion {
     qn_kernel *given; /* with a reference */
     uint32_t tables[QN_MAX_PARAMS]; /* of its parameters: bit d: dimension d has a table */
     uint64_t stored;  /* bit p: it stores to parameter p, not only through atomics */
-    uint8_t param[QN_MAX_PARAMS], dim[QN_MAX_PARAMS]; /* whose table a parameter is that was added */
+    uint8_t param[QN_MAX_PARAMS],
+        dim[QN_MAX_PARAMS]; /* whose table a parameter is that was added */
 } qn_expansion;
 
 struct qn_kernel {
@@ -431,14 +472,17 @@ struct qn_kernel {
     uint32_t *operand;    /* [n_operands] */
     uint32_t dim[QN_MAX_RANK]; /* the dim instructions, in order */
     qn_access *access;    /* [n_accesses] */
-    bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same value numbers), so
-                              that "same" views carry no dependence across iterations */
-    qn_elements **array; /* [n_arrays], with references: the constant arrays, in the order of their first lookups */
+    bool is_in_place_safe; /* every view both read and written has one index tuple throughout (same
+                              value numbers), so that "same" views carry no dependence across
+                              iterations */
+    qn_elements **array; /* [n_arrays], with references: the constant arrays, in the order of their
+                            first lookups */
     int32_t n_arrays;
     char **message; /* [n_messages], of assertions and prints, each once, in the order of the first
                        ones */
     int32_t n_messages;
-    qn_function **function; /* [n_functions], with references: those that it calls, callees before callers */
+    qn_function *
+        *function; /* [n_functions], with references: those that it calls, callees before callers */
     int32_t n_functions;
     bool has_prints;    /* itself, or in functions that it calls */
     qn_kernel *inlined; /* without calls and prints, with one reference; NULL: it has none, or would
@@ -449,19 +493,28 @@ struct qn_kernel {
     qn_expansion *expansion; /* NULL: the kernel is as it was built */
     qn_locations *locations; /* NULL: no instruction has a place or a name */
     uint64_t hash;        /* of the anonymous text */
-    char *canonical;      /* the anonymous text: names of kernel and parameters replaced by numbers */
+    char *canonical; /* the anonymous text: names of kernel and parameters replaced by numbers */
     size_t canonical_bytes;
 };
 
-static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i) { return k->operand + k->inst[i].args; }
-/** Limits of kernels that are made of kernels: inlined, expanded, with other traits. Those of QN_MAX_OPS and QN_MAX_REGIONS
- *  count what was written. */
+static inline const uint32_t *qn__args(const qn_kernel *k, uint32_t i)
+{
+    return k->operand + k->inst[i].args;
+}
+/** Limits of kernels that are made of kernels: inlined, expanded, with other traits. Those of
+ * QN_MAX_OPS and QN_MAX_REGIONS count what was written. */
 enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
 /** The kernel that facts, code generators and launches look at: without calls and prints where that
  * exists. */
-static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k) { return k && k->inlined ? k->inlined : k; }
+static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k)
+{
+    return k && k->inlined ? k->inlined : k;
+}
 /** Whether an instruction is an atomic whose region says what it does. */
-static inline bool qn__is_update(const qn_inst *x) { return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE; }
+static inline bool qn__is_update(const qn_inst *x)
+{
+    return x->op == QN_I_ATOMIC && x->sub == QN_UPDATE;
+}
 /** Whether an instruction is an if, for, while or reduce; an update has a region, too. */
 static inline bool qn__opens_regions(const qn_inst *x)
 {
@@ -482,9 +535,18 @@ static inline bool qn__is_access(const qn_inst *x)
     return qn__effect(x) == QN_EFFECT_LOAD || qn__effect(x) == QN_EFFECT_STORE;
 }
 /** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
-static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d) { return (qn_dim_kind)k->inst[k->dim[d]].sub; }
-static inline bool qn__is_parallel(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL; }
-static inline bool qn__is_reduction(const qn_kernel *k, int d) { return d >= 0 && qn__dim_kind(k, d) == QN_DIM_REDUCTION; }
+static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d)
+{
+    return (qn_dim_kind)k->inst[k->dim[d]].sub;
+}
+static inline bool qn__is_parallel(const qn_kernel *k, int d)
+{
+    return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL;
+}
+static inline bool qn__is_reduction(const qn_kernel *k, int d)
+{
+    return d >= 0 && qn__dim_kind(k, d) == QN_DIM_REDUCTION;
+}
 static inline int qn__n_sequential(const qn_kernel *k)
 {
     int n = 0;
@@ -493,33 +555,44 @@ static inline int qn__n_sequential(const qn_kernel *k)
     return n;
 }
 /** The n-th dimension of a reduce. */
-static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n) { return (int)k->inst[qn__args(k, reduce)[n]].imm; }
+static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n)
+{
+    return (int)k->inst[qn__args(k, reduce)[n]].imm;
+}
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
-/** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts, lookups, table ops. */
+/** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts,
+ * lookups, table ops. */
 static inline bool qn__is_pure(const qn_inst *x)
 {
     return qn__effect(x) == QN_EFFECT_PURE;
 }
 /** Points of the blocks of the order rules, and partials of a striped one. */
 enum { QN_BLOCK_POINTS = 4096, QN_PARTIALS = 64 };
-/** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of floats does. */
+/** The order rule that the result of a reduce depends on; 0 if it depends on none: only that of
+ * floats does. */
 static inline int qn__order_rule(const qn_kernel *k, uint32_t reduce)
 {
     return qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F ? (int)k->inst[reduce].imm : 0;
 }
-/** The product whose factors a reduce adds with one rounding each, fma(x, y, sum): what a sum of floats yields, where the
- *  kernel has QN_CONTRACT. 0 if it adds values. Block results and partials are added as ever. */
+/** The product whose factors a reduce adds with one rounding each, fma(x, y, sum): what a sum of
+ * floats yields, where the kernel has QN_CONTRACT. 0 if it adds values. Block results and partials
+ * are added as ever. */
 static inline uint32_t qn__contracted_product(const qn_kernel *k, uint32_t reduce)
 {
     const qn_inst *x = &k->inst[reduce];
     uint32_t value = qn__args(k, x->region[1] - 1)[0];
     bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
-    return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float && qn__pure(&k->inst[value]) == QN_OP_mul ? value
-                                                                                                                 : 0;
+    return (k->flags & QN_CONTRACT) && x->sub == QN_COMBINE_SUM && is_float &&
+                   qn__pure(&k->inst[value]) == QN_OP_mul
+               ? value
+               : 0;
 }
 /** The array that lookup i reads. */
-static inline const qn_elements *qn__array_of(const qn_kernel *k, uint32_t i) { return k->array[k->inst[i].imm]; }
+static inline const qn_elements *qn__array_of(const qn_kernel *k, uint32_t i)
+{
+    return k->array[k->inst[i].imm];
+}
 /** The element that an index reads: the first below the array, the last beyond it. */
 static inline uint64_t qn__lookup(const qn_elements *e, int64_t index)
 {
@@ -541,7 +614,10 @@ static inline int qn__access_dtype(const qn_kernel *k, uint32_t i)
     const qn_inst *x = &k->inst[i];
     return x->op == QN_I_STORE ? k->inst[qn__args(k, i)[x->n_args - 1]].type : x->type;
 }
-static inline int64_t qn__access_bytes(const qn_kernel *k, uint32_t i) { return qn_dtype_bytes(qn__access_dtype(k, i)); }
+static inline int64_t qn__access_bytes(const qn_kernel *k, uint32_t i)
+{
+    return qn_dtype_bytes(qn__access_dtype(k, i));
+}
 /** Bytes from the start of the element to what it moves. */
 static inline int64_t qn__access_offset(const qn_kernel *k, uint32_t i)
 {
@@ -549,7 +625,10 @@ static inline int64_t qn__access_offset(const qn_kernel *k, uint32_t i)
     return k->inst[i].op == QN_I_ATOMIC ? 0 : qn__part_offset(p->dtype, p->record, k->inst[i].sub);
 }
 /** Number of index operands of a load, store or atomic: the rank of its view. */
-static inline int qn__n_indices(const qn_kernel *k, uint32_t i) { return k->param[k->inst[i].imm].rank; }
+static inline int qn__n_indices(const qn_kernel *k, uint32_t i)
+{
+    return k->param[k->inst[i].imm].rank;
+}
 
 /** What the table says of an op; [0] is unused. */
 typedef struct qn_op_info {
@@ -601,32 +680,39 @@ static inline bool qn__is_atomic_combine(int combine)
 /** The reducer of atomics that an op does when it updates an element, or -1. */
 int qn__combine_of_op(int op);
 
-/** qn_kernel_parse of the canonical text of a kernel, whatever made it: the limits are those of QN_MAX_REPLAY_OPS. */
+/** qn_kernel_parse of the canonical text of a kernel, whatever made it: the limits are those of
+ * QN_MAX_REPLAY_OPS. */
 qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err);
 /** Verifies a finished kernel (ir/verify.c): a loop over the table and the rules of ir.h. */
 qn_status qn__verify(const qn_kernel *k, qn_error *err);
-/** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ... */
+/** Appends the text of a kernel (ir/print.c). Anonymous: kernel is "k", parameters are p0, p1, ...
+ */
 void qn__print(const qn_kernel *k, bool anonymous, qn_text *out);
-/** The line, from 1, of each of its instructions in that text; 0 for those without a line. False without memory. */
+/** The line, from 1, of each of its instructions in that text; 0 for those without a line. False
+ * without memory. */
 bool qn__print_lines(const qn_kernel *k, uint32_t *line);
-/** The kernel with the view parameters in `atomics` (bit p: parameter p) declared atomic too: updates of their elements
- *  become atomics. *out is borrowed, for the life of k (ir/variant.c). Threads may call it at once. */
+/** The kernel with the view parameters in `atomics` (bit p: parameter p) declared atomic too:
+ * updates of their elements become atomics. *out is borrowed, for the life of k (ir/variant.c).
+ * Threads may call it at once. */
 qn_status qn__kernel_atomic(const qn_kernel *k, uint64_t atomics, const qn_kernel **out,
                             qn_error *err);
 void qn__variants_free(qn_variant *v);
 /** Frees a kernel's arrays; for qn_kernel_release and failed builds. */
 void qn__kernel_free(qn_kernel *k);
-/** A copy of a kernel that runs, for a code generator that changes the copy; NULL without memory (ir/copy.c). */
+/** A copy of a kernel that runs, for a code generator that changes the copy; NULL without memory
+ * (ir/copy.c). */
 qn_kernel *qn__kernel_copy(const qn_kernel *k);
 
 /**
- * The kernel for arguments with tables (ir/expand_tables.c). `tables`: per view parameter, bit d: dimension d has one.
- * Each access first loads the values of the tables, from i64 parameters that follow the others, in order of parameter
- * and dimension; their other dimensions are to be projected, so that a fault knows all indices. The accessed parameter
- * has the values as indices, and then the positions, in dimensions of their own (see qn__layout_expand). An ordinary
- * kernel, with one reference.
+ * The kernel for arguments with tables (ir/expand_tables.c). `tables`: per view parameter, bit d:
+ * dimension d has one. Each access first loads the values of the tables, from i64 parameters that
+ * follow the others, in order of parameter and dimension; their other dimensions are to be
+ * projected, so that a fault knows all indices. The accessed parameter has the values as indices,
+ * and then the positions, in dimensions of their own (see qn__layout_expand). An ordinary kernel,
+ * with one reference.
  */
-qn_status qn__kernel_expand(const qn_kernel *k, const uint32_t *tables, qn_kernel **out, qn_error *err);
+qn_status qn__kernel_expand(const qn_kernel *k, const uint32_t *tables, qn_kernel **out,
+                            qn_error *err);
 /** Parameters that the caller of a launch gives. */
 static inline int qn__n_given(const qn_kernel *k)
 {
@@ -635,20 +721,22 @@ static inline int qn__n_given(const qn_kernel *k)
 
 /* ---------------------------------------------------------------- evaluation (ir/eval.c) */
 
-/** Value of a table op for canonical operands, in canonical form. `type` is that of the operands T (rule SELECT: of the
- *  second and third). This is the reference meaning. */
+/** Value of a table op for canonical operands, in canonical form. `type` is that of the operands T
+ * (rule SELECT: of the second and third). This is the reference meaning. */
 uint64_t qn__eval_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
 /** Value of cast and bitcast. */
 uint64_t qn__eval_cast(int to, int from, uint64_t bits);
 uint64_t qn__eval_bitcast(int to, int from, uint64_t bits);
-/** Both without a guard, for who has entered the default environment (ir/fpu.h); qn__eval_combine has none either. */
+/** Both without a guard, for who has entered the default environment (ir/fpu.h); qn__eval_combine
+ * has none either. */
 uint64_t qn__raw_op(int op, int type, uint64_t a, uint64_t b, uint64_t c);
 uint64_t qn__raw_cast(int to, int from, uint64_t bits);
 /** One step of a reduction: accumulated op next. */
 uint64_t qn__eval_combine(int combine, int type, uint64_t accumulated, uint64_t next);
 /** What masked lanes and empty partials hold: -0.0 for sums, 1, +-inf, the type's extremes. */
 uint64_t qn__reduce_identity(int combine, int type);
-/** The result of a reduction over an empty range: 0, 1, the type's largest/lowest finite value, all ones, 0. */
+/** The result of a reduction over an empty range: 0, 1, the type's largest/lowest finite value, all
+ * ones, 0. */
 uint64_t qn__reduce_empty(int combine, int type);
 
 /** Canonical bits of a part of a scalar argument, see qn_arg; `dtype` is that of the part. */
@@ -680,10 +768,12 @@ bool qn__pin_is_any(const qn_pinned *pinned);
 qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_params,
                         const qn_kernel_parameter *params, qn_error *err);
 
-/* ---------------------------------------------------------------- domain and ranges (ir/range.c) */
+/* ---------------------------------------------------------------- domain and ranges (ir/range.c)
+ */
 
 typedef struct qn_interval {
-    int64_t low, high; /* both included; as int64 for all integers; u64 above INT64_MAX: full; canonical bits of floats */
+    int64_t low, high; /* both included; as int64 for all integers; u64 above INT64_MAX: full;
+                          canonical bits of floats */
     bool may_be_nan;   /* of floats */
 } qn_interval;
 /** All values of a type. */
@@ -705,37 +795,46 @@ typedef struct qn_arg_value {
 typedef struct qn_domain {
     int64_t begin[QN_MAX_RANK], end[QN_MAX_RANK];
     bool is_empty;       /* a parallel or sequential dimension is empty: nothing runs */
-    uint32_t reversed;   /* bit d: the kernel's end of dimension d is below its begin; the end here is the begin */
-    uint32_t scalars[2]; /* bit p: scalar parameter p takes part in the prologue's dims (64 parameters) */
+    uint32_t reversed; /* bit d: the kernel's end of dimension d is below its begin; the end here is
+                          the begin */
+    uint32_t scalars[2]; /* bit p: scalar parameter p takes part in the prologue's dims (64
+                            parameters) */
 } qn_domain;
-/** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is strict QN_ERR_RANGE for
- *  a begin above its end, which else is an empty range. */
-qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err);
+/** Evaluates the prologue. Errors: QN_ERR_OVERFLOW (too many iterations for int64), and if it is
+ * strict QN_ERR_RANGE for a begin above its end, which else is an empty range. */
+qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out,
+                     qn_error *err);
 /** qn__domain for arguments that were checked (ir/work.c). */
-qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out, qn_error *err);
+qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out,
+                         qn_error *err);
 /** What a launch on checked arguments moves and computes; 0 of both if the domain cannot be had. */
 qn_status qn__work_of(const qn_kernel *k, const qn_arg *args, qn_work *out, qn_error *err);
-/** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose every index is
- *  in range for all iterations and to 0 otherwise. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
+/** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose
+ * every index is in range for all iterations and to 0 otherwise. `proved` has k->n_accesses
+ * entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
                       uint8_t *proved);
 
 /* ---------------------------------------------------------------- the fault record */
 
-/** First failure of a launch in iteration order. Shared by the interpreter and generated code (fixed layout). */
+/** First failure of a launch in iteration order. Shared by the interpreter and generated code
+ * (fixed layout). */
 typedef struct qn_fault {
-    uint64_t iteration; /* linear number of the parallel/sequential iteration (dims as declared, first slowest, without
-                           reduction dims), UINT64_MAX: none */
+    uint64_t iteration; /* linear number of the parallel/sequential iteration (dims as declared,
+                           first slowest, without reduction dims), UINT64_MAX: none */
     uint64_t point;     /* linear number over the reduction dims inside a reduce, else 0 */
-    int64_t site;       /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT; in a function
-                           qn__site_in_function and QN_SITE_UNKNOWN; of an assertion qn__site_of_assert */
+    int64_t site; /* index in k->access; or -1 - number of the `while` instruction for QN_ERR_LIMIT;
+                     in a function qn__site_in_function and QN_SITE_UNKNOWN; of an assertion
+                     qn__site_of_assert */
     int64_t status; /* QN_ERR_BOUNDS, QN_ERR_LIMIT, QN_ERR_ASSERT; of a watched run also QN_ERR_RACE
                        and QN_ERR_NAN */
     int64_t index[QN_MAX_RANK]; /* of the access; of an assertion the bits of its values */
-    const volatile int32_t *cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason sets
-                                       status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
+    const volatile int32_t *
+        cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason
+                   sets status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
-/** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a signal handler. */
+/** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a
+ * signal handler. */
 static inline bool qn__is_stopped(const volatile int32_t *flag)
 {
     return flag && __atomic_load_n(flag, __ATOMIC_RELAXED) != 0;
@@ -775,7 +874,8 @@ void qn__text_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration, cons
 void qn__text_element(qn_text *t, const qn_kernel *k, const qn_fault *f, const qn_arg *args);
 /** The domain of arguments that were checked; an empty one if they are none. */
 void qn__domain_of_args(const qn_kernel *k, int n, const qn_arg *args, qn_domain *out);
-/** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the status. */
+/** Turns a fault into err: kernel, view label, argument, dimension, indices, extents. Returns the
+ * status. */
 qn_status qn__fault_report(const qn_kernel *k, const qn_fault *f, int n, const qn_arg *args,
                            qn_error *err);
 
@@ -787,11 +887,12 @@ typedef struct qn_print_buffer {
     int64_t lines; /* at most so many are kept */
 } qn_print_buffer;
 
-/** About how much stack the interpreter takes for the regions of a kernel, in bytes; four times as much is enough with
- *  sanitizers too. */
+/** About how much stack the interpreter takes for the regions of a kernel, in bytes; four times as
+ * much is enough with sanitizers too. */
 size_t qn__interpret_stack(const qn_kernel *k);
-/** Runs a kernel whose arguments were checked. `checks`: QN_CHECKS_...; faults go to *fault (first in iteration order).
- *  Complete and portable: the definition of every instruction. Errors: memory only. */
+/** Runs a kernel whose arguments were checked. `checks`: QN_CHECKS_...; faults go to *fault (first
+ * in iteration order). Complete and portable: the definition of every instruction. Errors: memory
+ * only. */
 qn_status qn__interpret(const qn_kernel *k, int n, const qn_arg *args, const qn_domain *domain,
                         int checks, qn_fault *fault, qn_error *err);
 /** Runs a kernel as qn__interpret while it looks for what `debug` says, bits QN_DEBUG_..., and

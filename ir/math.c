@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math.c: the mathematical functions, which are functions of kernel text (ir/math) as a user could write them. Function
- * NAME whose first argument is of dtype T is called NAME_T there. A function is read when it is first called and stays for
- * the life of the process: this table is the one state that contexts and builders share. It only grows, each entry is set
- * once, and whoever loses a race to set it drops its copy.
+ * math.c: the mathematical functions, which are functions of kernel text (ir/math) as a user could
+ * write them. Function NAME whose first argument is of dtype T is called NAME_T there. A function
+ * is read when it is first called and stays for the life of the process: this table is the one
+ * state that contexts and builders share. It only grows, each entry is set once, and whoever loses
+ * a race to set it drops its copy.
  */
 #include "ir/math.h"
 #include "ir/build/builder.h"
@@ -52,9 +53,11 @@ const qn_function *qn__math_function(const char *name, qn_error *err)
     qn_function *_Atomic *slot = &qn__math_table[i];
     qn_function *found = atomic_load_explicit(slot, memory_order_acquire), *made = NULL;
     const qn_math_definition *d = &qn__math_definitions[i];
-    if (found || qn__parse_math((const char *)qn__math_text + d->begin, d->end - d->begin, &made, err))
+    if (found ||
+        qn__parse_math((const char *)qn__math_text + d->begin, d->end - d->begin, &made, err))
         return found;
-    if (atomic_compare_exchange_strong_explicit(slot, &found, made, memory_order_acq_rel, memory_order_acquire))
+    if (atomic_compare_exchange_strong_explicit(slot, &found, made, memory_order_acq_rel,
+                                                memory_order_acquire))
         return made;
     qn_function_release(made);
     return found;
@@ -82,7 +85,8 @@ qn_math_word qn__math_word(const char *word)
     const char *end = strrchr(word, '_');
     if (is_keyword(word, strlen(word)))
         return QN_MATH_KEYWORD;
-    bool is_name = end && is_keyword(word, (size_t)(end - word)) && is_defined(word, lower_bound(word));
+    bool is_name =
+        end && is_keyword(word, (size_t)(end - word)) && is_defined(word, lower_bound(word));
     return is_name ? QN_MATH_NAME : QN_MATH_NONE;
 }
 
@@ -92,7 +96,8 @@ void qn__near_math(qn_nearest *near)
         qn__nearest_add(near, "", keywords[i]);
 }
 
-/** The number of the definition of a keyword for a dtype; qn__n_math_definitions if there is none. */
+/** The number of the definition of a keyword for a dtype; qn__n_math_definitions if there is none.
+ */
 static int find_definition(const char *keyword, int dtype)
 {
     char name[64];
@@ -115,12 +120,14 @@ int qn__math_only_dtype(const char *keyword)
 
 const qn_function *qn__math_of(const char *keyword, int dtype, qn_error *err)
 {
-    int i = is_keyword(keyword, strlen(keyword)) ? find_definition(keyword, dtype) : qn__n_math_definitions;
+    int i = is_keyword(keyword, strlen(keyword)) ? find_definition(keyword, dtype)
+                                                 : qn__n_math_definitions;
     if (i == qn__n_math_definitions && qn__is_half(dtype) && is_keyword(keyword, strlen(keyword)))
         i = find_definition(keyword, QN_F32);
     if (i < qn__n_math_definitions)
         return qn__math_function(qn__math_definitions[i].name, err);
-    qn__fail(err, QN_ERR_NOT_FOUND, "no mathematical function is called \"%.40s_%s\"", keyword, qn_dtype_name(dtype));
+    qn__fail(err, QN_ERR_NOT_FOUND, "no mathematical function is called \"%.40s_%s\"", keyword,
+             qn_dtype_name(dtype));
     return NULL;
 }
 
@@ -132,19 +139,23 @@ int qn__math_argument(const qn_function *f, int p, int dtype)
     return qn__is_half(dtype) && wanted == QN_F32 ? dtype : wanted;
 }
 
-/** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text for them. False: an error. */
-static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n, const qn_val *args, qn_val *out)
+/** The arguments of f in the dtypes in which it computes: halves in f32, but where it has a text
+ * for them. False: an error. */
+static bool widen(qn_builder *b, const char *who, const char *name, const qn_function *f, int n,
+                  const qn_val *args, qn_val *out)
 {
     int dtype = (int)qn_type_of(b, args[0]), n_params = f->body.n_params;
     if (n != n_params) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name, n_params, n);
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s takes %d arguments, not %d", who, name,
+                         n_params, n);
         return false;
     }
     for (int i = 0; i < n; i++) {
         int given = (int)qn_type_of(b, args[i]), wanted = qn__math_argument(f, i, dtype);
         if (given != wanted) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s of %s: argument %d is %s, expected %s", who, name, qn_dtype_name(dtype), i,
-                             qn_dtype_name(given), qn_dtype_name(wanted));
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s of %s: argument %d is %s, expected %s", who,
+                             name, qn_dtype_name(dtype), i, qn_dtype_name(given),
+                             qn_dtype_name(wanted));
             return false;
         }
         out[i] = given != f->body.param[i].dtype ? qn_cast(b, QN_F32, args[i]) : args[i];
@@ -153,7 +164,8 @@ static bool widen(qn_builder *b, const char *who, const char *name, const qn_fun
 }
 
 /** qn_math with the name of the public function. */
-static void call(qn_builder *b, const char *who, const char *name, int n, const qn_val *args, qn_val *results)
+static void call(qn_builder *b, const char *who, const char *name, int n, const qn_val *args,
+                 qn_val *results)
 {
     qn_val wide[QN_MAX_CARRIED];
     qn_error e = {0};
@@ -163,7 +175,9 @@ static void call(qn_builder *b, const char *who, const char *name, int n, const 
         return;
     if (!name || n < 1 || n > QN_MAX_CARRIED || !args || !results) {
         qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who,
-                         !name ? "name is NULL" : !args || !results ? "arguments or results are NULL" : "no argument, or too many");
+                         !name               ? "name is NULL"
+                         : !args || !results ? "arguments or results are NULL"
+                                             : "no argument, or too many");
         return;
     }
     for (int i = 0; i < n; i++) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math.h: the texts of the mathematical functions, which ir/math/embed.cmake writes as a C file, and what was made of them.
+ * math.h: the texts of the mathematical functions, which ir/math/embed.cmake writes as a C file,
+ * and what was made of them.
  */
 #ifndef QN_IR_MATH_H
 #define QN_IR_MATH_H

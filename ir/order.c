@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * order.c: the order rules of reductions, with a fixed stack of levels. When a level has taken a block, its result goes to
- * the next level, which so reduces the block results by the same rule. Combining with the identity keeps every value, so
- * partials that took nothing are left out. This is the definition; generated code must give the same bits.
+ * order.c: the order rules of reductions, with a fixed stack of levels. When a level has taken a
+ * block, its result goes to the next level, which so reduces the block results by the same rule.
+ * Combining with the identity keeps every value, so partials that took nothing are left out. This
+ * is the definition; generated code must give the same bits.
  */
 #include "ir/order.h"
 

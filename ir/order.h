@@ -9,7 +9,8 @@
 
 enum { QN_ORDER_LEVELS = 6 }; /* 4096^6 > 2^63 */
 
-/** What was combined so far. Level 0 takes the points, each other level the results of blocks of the one below. */
+/** What was combined so far. Level 0 takes the points, each other level the results of blocks of
+ * the one below. */
 typedef struct qn_ordered_sum {
     uint64_t identity;
     int64_t block;      /* values in one block */

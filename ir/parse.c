@@ -5,7 +5,8 @@
  * scopes, and that each value has the type written at it. This file holds errors, tokens
  * and the frame of a kernel; parse_parameter.c holds parameters, parse_value.c names of values and
  * literals, parse_statement.c and parse_block.c the statements of the printer, parse_assign.c and
- * parse_domain.c those that people write, expression_*.c expressions. The first error ends the parse.
+ * parse_domain.c those that people write, expression_*.c expressions. The first error ends the
+ * parse.
  */
 #include "ir/build/builder.h"
 #include "ir/parse.h"
@@ -25,8 +26,8 @@ bool qn__parse_fail_at(parser *p, int line, int column, qn_status status, const 
     va_start(ap, format);
     vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
-    p->status = qn__fail_line(p->err, status, line, "%s: line %d, column %d: %s", p->who, line, column,
-                              message);
+    p->status = qn__fail_line(p->err, status, line, "%s: line %d, column %d: %s", p->who, line,
+                              column, message);
     return false;
 }
 
@@ -232,7 +233,8 @@ bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags
     p->statement = p->token;
     uint32_t flags = 0;
     qn__parse_advance(p);
-    if (!parse_title(p, make == qn_builder_new ? "the name of the kernel" : "the name of the function"))
+    if (!parse_title(p, make == qn_builder_new ? "the name of the kernel"
+                                               : "the name of the function"))
         return false;
     const qn_lexer list = p->lexer;
     const qn_token first = p->token;
@@ -295,7 +297,8 @@ static bool parse_kernel(parser *p, void *out)
     qn_kernel *k = NULL;
     qn_status status = qn_finish(p->b, &k, &e);
     if (status)
-        return qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s", e.message);
+        return qn__parse_fail_at(p, p->statement.line, p->statement.column, status, "%s",
+                                 e.message);
     *(qn_kernel **)out = k;
     return true;
 }
@@ -319,12 +322,14 @@ static void release_parser(parser *p)
     qn__free(p);
 }
 
-qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out, qn_error *err)
+qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out,
+                         qn_error *err)
 {
     if (!text || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", r->who, text ? "out" : "text");
     if (text_bytes > INT32_MAX)
-        return qn__fail(err, QN_ERR_LIMIT, "%s: %zu bytes of text, limit %d", r->who, text_bytes, INT32_MAX);
+        return qn__fail(err, QN_ERR_LIMIT, "%s: %zu bytes of text, limit %d", r->who, text_bytes,
+                        INT32_MAX);
     parser *p = qn__zalloc(1, sizeof *p);
     if (!p)
         return qn__fail(err, QN_ERR_MEMORY, "%s: out of memory", r->who);
@@ -342,16 +347,21 @@ qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, 
 
 qn_status qn_kernel_parse(const char *text, size_t text_bytes, qn_kernel **out, qn_error *err)
 {
-    return qn__parse_text(&(reading){.who = "qn_kernel_parse", .read = parse_kernel}, text, text_bytes, out, err);
+    return qn__parse_text(&(reading){.who = "qn_kernel_parse", .read = parse_kernel}, text,
+                          text_bytes, out, err);
 }
 
-qn_status qn_kernel_parse_with(const char *text, size_t text_bytes, const qn_library *uses, qn_kernel **out,
-                               qn_error *err)
+qn_status qn_kernel_parse_with(const char *text, size_t text_bytes, const qn_library *uses,
+                               qn_kernel **out, qn_error *err)
 {
-    return qn__parse_text(&(reading){.who = "qn_kernel_parse_with", .read = parse_kernel, .uses = uses}, text, text_bytes, out, err);
+    return qn__parse_text(
+        &(reading){.who = "qn_kernel_parse_with", .read = parse_kernel, .uses = uses}, text,
+        text_bytes, out, err);
 }
 
 qn_status qn__kernel_parse_canonical(const char *text, size_t n, qn_kernel **out, qn_error *err)
 {
-    return qn__parse_text(&(reading){.who = "qn_kernel_parse", .read = parse_kernel, .is_canonical = true}, text, n, out, err);
+    return qn__parse_text(
+        &(reading){.who = "qn_kernel_parse", .read = parse_kernel, .is_canonical = true}, text, n,
+        out, err);
 }

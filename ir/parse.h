@@ -52,17 +52,20 @@ typedef struct parser {
     qn_status status;
     symbols symbols;
     qn_text names, scratch;
-    block *block; /* [depth], those that are open; one more slot is for the block whose head is read */
+    block *
+        block; /* [depth], those that are open; one more slot is for the block whose head is read */
     int block_capacity;
     int depth, n_params, n_functions;
-    int32_t n_declared, n_arrays; /* parameters and constant arrays of this body, which are all in `param` */
+    int32_t n_declared,
+        n_arrays; /* parameters and constant arrays of this body, which are all in `param` */
     parameter param[QN_MAX_PARAMS + QN_MAX_ARRAYS];
     qn_function *function[QN_MAX_FUNCTIONS]; /* defined in this text, with references */
     const qn_library *uses;                  /* more functions, or NULL */
     const char *who;                         /* the public function */
     node *node;         /* [n_nodes] of expressions in work */
     pending *pending;   /* [n_pending] operators in work, room for MOST_PENDING */
-    int32_t *waiting;   /* [n_waiting] nodes that are operands of no node yet, room for MOST_WAITING */
+    int32_t
+        *waiting; /* [n_waiting] nodes that are operands of no node yet, room for MOST_WAITING */
     qn_val *built;      /* [n_built] values of nodes, room for MOST_WAITING */
     reduction *head;    /* [n_heads] of reductions */
     variables *variables; /* or NULL */
@@ -72,7 +75,7 @@ typedef struct parser {
     bool has_begun;     /* the body: dimensions of reductions are declared */
     bool is_complete;   /* the block of the domain was closed */
     bool is_math;      /* of the library: it calls mathematical functions by their whole names */
-    bool is_canonical;                       /* the text of a kernel made of kernels, see qn__kernel_parse_canonical */
+    bool is_canonical; /* the text of a kernel made of kernels, see qn__kernel_parse_canonical */
 } parser;
 
 typedef struct values {
@@ -165,7 +168,8 @@ typedef struct reading {
     const qn_library *uses;        /* more functions, or NULL */
     bool is_math, is_canonical;    /* see parser */
 } reading;
-qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out, qn_error *err);
+qn_status qn__parse_text(const reading *r, const char *text, size_t text_bytes, void *out,
+                         qn_error *err);
 
 /* ----------------------------------------------------------------------- values (parse_value.c) */
 
@@ -197,7 +201,8 @@ int32_t qn__parse_find(parser *p, const char *text, size_t n);
 /** Canonical bits of a literal of the dtype. */
 bool qn__parse_literal(parser *p, int dtype, uint64_t *bits);
 
-/* ------------------------------------------------------------------ expressions (expression_*.c) */
+/* ------------------------------------------------------------------ expressions (expression_*.c)
+ */
 
 enum { INDEX_TYPE = -1 };
 /** An expression of the dtype: QN_VOID if its place has none, INDEX_TYPE where any integer does.
@@ -209,7 +214,8 @@ bool qn__parse_expressions(parser *p, values *v);
 /* --------------------------------------------------------------- statements (parse_statement.c) */
 
 bool qn__parse_statement(parser *p);
-/** A slot for a block that is about to be opened, see qn__parse_open_block; NULL if memory runs out. */
+/** A slot for a block that is about to be opened, see qn__parse_open_block; NULL if memory runs
+ * out. */
 block *qn__parse_new_block(parser *p, const definitions *d,
                            bool (*close)(parser *, block *, const values *));
 /** "{": what follows, up to the "}", belongs to the block in the next slot. */
@@ -219,7 +225,8 @@ bool qn__parse_enter_block(parser *p);
 
 bool qn__parse_combine(parser *p, int *combine);
 
-/* ------------------------------------------------------------------------ blocks (parse_block.c) */
+/* ------------------------------------------------------------------------ blocks (parse_block.c)
+ */
 
 bool qn__parse_if(parser *p, const definitions *d);
 bool qn__parse_for(parser *p, const definitions *d);
@@ -230,7 +237,8 @@ bool qn__parse_yield(parser *p, values *yield);
 /** "}": the innermost block goes on with what its kind has behind it. */
 bool qn__parse_close_block(parser *p, const values *yield);
 
-/* ----------------------------------------------- statements with names for people (parse_assign.c) */
+/* ----------------------------------------------- statements with names for people (parse_assign.c)
+ */
 
 /** Whether an assignment or declaration of a name begins here, or a store with indices. */
 bool qn__parse_is_assignment(const parser *p);
@@ -250,9 +258,11 @@ void qn__parse_get_variables(const parser *p, const block *b, qn_val *v);
 void qn__parse_set_variables(parser *p, const block *b, const qn_val *v);
 void qn__parse_free_variables(parser *p);
 
-/* ------------------------------------------------------- domain, loops, reductions (parse_domain.c) */
+/* ------------------------------------------------------- domain, loops, reductions
+ * (parse_domain.c) */
 
-/** "for" ("all" | "sequential") ... or "for" name "in", "while" condition "max": whether one begins here. */
+/** "for" ("all" | "sequential") ... or "for" name "in", "while" condition "max": whether one begins
+ * here. */
 bool qn__parse_is_domain(const parser *p);
 bool qn__parse_domain(parser *p);
 bool qn__parse_is_loop(const parser *p);
@@ -278,7 +288,8 @@ bool qn__parse_is_literal(const parser *p);
 bool qn__parse_operand(parser *p, int dtype, qn_val *v);
 /** operand ("," operand)* behind the keyword of a mathematical function */
 bool qn__parse_math_call(parser *p, const definitions *d, const char *keyword);
-/** operand ("," operand)* behind its whole name: complex numbers may be given, and taken, by their parts */
+/** operand ("," operand)* behind its whole name: complex numbers may be given, and taken, by their
+ * parts */
 bool qn__parse_named_math(parser *p, const definitions *d, const char *name);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse_function.c: functions in the kernel text: their definitions, calls, and libraries, which are texts of functions.
+ * parse_function.c: functions in the kernel text: their definitions, calls, and libraries, which
+ * are texts of functions.
  */
 #include "ir/build/builder.h"
 #include "ir/function.h"
@@ -14,7 +15,8 @@ struct qn_library {
     qn_function *function[]; /* [n] */
 };
 
-/* ------------------------------------------------------------------------------------- libraries */
+/* ------------------------------------------------------------------------------------- libraries
+ */
 
 qn_library *qn_library_retain(const qn_library *l)
 {
@@ -47,7 +49,8 @@ const qn_function *qn_library_function(const qn_library *l, int i)
 static const qn_function *find(qn_function *const *list, int n, const char *name, size_t name_bytes)
 {
     for (int i = 0; i < n; i++)
-        if (strlen(list[i]->body.name) == name_bytes && memcmp(list[i]->body.name, name, name_bytes) == 0)
+        if (strlen(list[i]->body.name) == name_bytes &&
+            memcmp(list[i]->body.name, name, name_bytes) == 0)
             return list[i];
     return NULL;
 }
@@ -57,7 +60,8 @@ const qn_function *qn_library_find(const qn_library *l, const char *name)
     return l && name ? find(l->function, l->n, name, strlen(name)) : NULL;
 }
 
-/* ----------------------------------------------------------------------------------- definitions */
+/* ----------------------------------------------------------------------------------- definitions
+ */
 
 /** "return" expression ("," expression)* [";"] */
 static bool parse_return(parser *p, values *results)
@@ -99,10 +103,12 @@ static bool parse_definition(parser *p)
     qn_builder_release(p->b);
     p->b = NULL;
     const char *name = qn_function_name(f);
-    if (find(p->function, p->n_functions, name, strlen(name)) || p->n_functions == QN_MAX_FUNCTIONS) {
+    if (find(p->function, p->n_functions, name, strlen(name)) ||
+        p->n_functions == QN_MAX_FUNCTIONS) {
         bool is_full = p->n_functions == QN_MAX_FUNCTIONS;
-        qn__parse_fail_at(p, at.line, at.column, is_full ? QN_ERR_LIMIT : QN_ERR_PARSE,
-                          is_full ? "more than 128 functions" : "function \"%.100s\" is already defined", name);
+        qn__parse_fail_at(
+            p, at.line, at.column, is_full ? QN_ERR_LIMIT : QN_ERR_PARSE,
+            is_full ? "more than 128 functions" : "function \"%.100s\" is already defined", name);
         qn_function_release(f);
         return false;
     }
@@ -119,7 +125,8 @@ bool qn__parse_definitions_of_functions(parser *p)
     return true;
 }
 
-/** One function of ir/math, which is put at `out`. Its keyword is what stands before the last "_" of its name. */
+/** One function of ir/math, which is put at `out`. Its keyword is what stands before the last "_"
+ * of its name. */
 static bool parse_math(parser *p, void *out)
 {
     if (!parse_definition(p))
@@ -132,7 +139,8 @@ static bool parse_math(parser *p, void *out)
 
 qn_status qn__parse_math(const char *text, size_t n, qn_function **out, qn_error *err)
 {
-    return qn__parse_text(&(reading){.who = "qn_math", .read = parse_math, .is_math = true}, text, n, out, err);
+    return qn__parse_text(&(reading){.who = "qn_math", .read = parse_math, .is_math = true}, text,
+                          n, out, err);
 }
 
 /** A whole text of functions, which are put at `out` as a library. */
@@ -157,12 +165,16 @@ static bool parse_library(parser *p, void *out)
     return true;
 }
 
-qn_status qn_library_parse(const char *text, size_t text_bytes, const qn_library *uses, qn_library **out, qn_error *err)
+qn_status qn_library_parse(const char *text, size_t text_bytes, const qn_library *uses,
+                           qn_library **out, qn_error *err)
 {
-    return qn__parse_text(&(reading){.who = "qn_library_parse", .read = parse_library, .uses = uses}, text, text_bytes, out, err);
+    return qn__parse_text(
+        &(reading){.who = "qn_library_parse", .read = parse_library, .uses = uses}, text,
+        text_bytes, out, err);
 }
 
-/* ----------------------------------------------------------------------------------------- calls */
+/* ----------------------------------------------------------------------------------------- calls
+ */
 
 void qn__parse_near_functions(const parser *p, const char *prefix, qn_nearest *near)
 {
@@ -196,12 +208,14 @@ static const qn_function *parse_function_name(parser *p)
     if (!f)
         qn__parse_near_functions(p, "", &near);
     if (!f)
-        FAIL(p, &at, "no function \"%.*s\" is defined before%s%s%s", qn__parse_shown_bytes(name, n), name,
-             near.best ? ": did you mean \"" : "", near.best ? near.best : "", near.best ? "\"?" : "");
+        FAIL(p, &at, "no function \"%.*s\" is defined before%s%s%s", qn__parse_shown_bytes(name, n),
+             name, near.best ? ": did you mean \"" : "", near.best ? near.best : "",
+             near.best ? "\"?" : "");
     return f;
 }
 
-/** A value or literal for a scalar parameter; two of them where a complex number is given by its parts. */
+/** A value or literal for a scalar parameter; two of them where a complex number is given by its
+ * parts. */
 static bool parse_argument(parser *p, const qn_kernel_parameter *param, values *given)
 {
     qn_val v[2] = {{0}, {0}};
@@ -221,12 +235,14 @@ static bool parse_argument(parser *p, const qn_kernel_parameter *param, values *
 }
 
 /** The results as the statement defines them: whole, or complex numbers by their parts. */
-static bool define_results(parser *p, const definitions *d, const qn_function *f, const qn_val *results)
+static bool define_results(parser *p, const definitions *d, const qn_function *f,
+                           const qn_val *results)
 {
     if (d->n != f->n_flat)
-        return d->n == f->n_results ? qn__parse_define_all(p, d, results)
-                                    : FAIL(p, &p->statement, "function \"%.100s\" has %d results, not %d", f->body.name,
-                                           f->n_results, d->n);
+        return d->n == f->n_results
+                   ? qn__parse_define_all(p, d, results)
+                   : FAIL(p, &p->statement, "function \"%.100s\" has %d results, not %d",
+                          f->body.name, f->n_results, d->n);
     for (int i = 0, at = 0; i < f->n_results; i++) {
         int n_parts = f->shape[i] ? 2 : 1;
         for (int part = 0; part < n_parts; part++) {
@@ -238,8 +254,8 @@ static bool define_results(parser *p, const definitions *d, const qn_function *f
     return true;
 }
 
-/** The dtype of a literal that is the first argument: that of the result, or of another argument, if the function takes it; or the
- *  only one that it takes. */
+/** The dtype of a literal that is the first argument: that of the result, or of another argument,
+ * if the function takes it; or the only one that it takes. */
 static int dtype_of_first(parser *p, const definitions *d, const char *keyword)
 {
     qn_lexer ahead = p->lexer;
@@ -252,8 +268,10 @@ static int dtype_of_first(parser *p, const definitions *d, const char *keyword)
     return dtype;
 }
 
-/** operand ("," operand)*: literals are of the dtypes of the parameters, which the first argument decides. */
-static bool parse_arguments(parser *p, const definitions *d, const char *keyword, values *args, const qn_function **f)
+/** operand ("," operand)*: literals are of the dtypes of the parameters, which the first argument
+ * decides. */
+static bool parse_arguments(parser *p, const definitions *d, const char *keyword, values *args,
+                            const qn_function **f)
 {
     int first = qn__parse_is_literal(p) ? dtype_of_first(p, d, keyword) : QN_VOID;
     if (!qn__parse_operand(p, first, &args->v[args->n++]))
@@ -264,7 +282,8 @@ static bool parse_arguments(parser *p, const definitions *d, const char *keyword
         if (args->n == QN_MAX_CARRIED)
             return FAIL(p, &p->token, "more than %d values", QN_MAX_CARRIED);
         bool is_known = *f && args->n < (*f)->body.n_params;
-        if (!qn__parse_operand(p, is_known ? qn__math_argument(*f, args->n, first) : QN_VOID, &args->v[args->n]))
+        if (!qn__parse_operand(p, is_known ? qn__math_argument(*f, args->n, first) : QN_VOID,
+                               &args->v[args->n]))
             return false;
         args->n++;
     }
@@ -278,9 +297,11 @@ bool qn__parse_named_math(parser *p, const definitions *d, const char *name)
     qn_val results[QN_MAX_CARRIED] = {{0}};
     const qn_function *f = qn__math_function(name, &e);
     if (!f)
-        return qn__parse_fail_at(p, p->statement.line, p->statement.column, (qn_status)e.status, "%s", e.message);
+        return qn__parse_fail_at(p, p->statement.line, p->statement.column, (qn_status)e.status,
+                                 "%s", e.message);
     for (int q = 0; q < f->body.n_params; q++)
-        if ((q > 0 && !qn__parse_expect_symbol(p, ',')) || !parse_argument(p, &f->body.param[q], &args))
+        if ((q > 0 && !qn__parse_expect_symbol(p, ',')) ||
+            !parse_argument(p, &f->body.param[q], &args))
             return false;
     qn_invoke(p->b, f, args.n, args.v, 0, NULL, results);
     return qn__parse_check_builder(p) && define_results(p, d, f, results);
@@ -297,8 +318,8 @@ bool qn__parse_math_call(parser *p, const definitions *d, const char *keyword)
     if (!qn__parse_check_builder(p))
         return false;
     return d->n == f->n_results ? qn__parse_define_all(p, d, results)
-                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", keyword, f->n_results,
-                                       f->n_results == 1 ? "" : "s", d->n);
+                                : FAIL(p, &p->statement, "'%s' has %d result%s, not %d", keyword,
+                                       f->n_results, f->n_results == 1 ? "" : "s", d->n);
 }
 
 bool qn__parse_call(parser *p, const definitions *d)

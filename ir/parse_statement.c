@@ -31,7 +31,8 @@ static bool parse_const(parser *p, const definitions *d)
 {
     uint64_t bits = 0;
     if (qn__dtype_class(d->d[0].dtype) == QN_CLASS_C)
-        return FAIL(p, &p->token, "a complex number has no literal: %s is written by parts", qn_dtype_name(d->d[0].dtype));
+        return FAIL(p, &p->token, "a complex number has no literal: %s is written by parts",
+                    qn_dtype_name(d->d[0].dtype));
     return qn__parse_literal(p, d->d[0].dtype, &bits) &&
            qn__parse_define(p, &d->d[0], qn_const_bits(p->b, d->d[0].dtype, bits));
 }
@@ -166,7 +167,8 @@ static bool parse_store(parser *p, const definitions *d)
     int part = -1;
     (void)d;
     if (!qn__parse_reference(p, true, &a) || !qn__parse_index(p, &index) || !parse_part(p, &part) ||
-        !qn__parse_expect_symbol(p, ',') || !qn__parse_given(p, part < 0 ? element_of(p, a) : QN_VOID, "the value", &value))
+        !qn__parse_expect_symbol(p, ',') ||
+        !qn__parse_given(p, part < 0 ? element_of(p, a) : QN_VOID, "the value", &value))
         return false;
     if (part < 0)
         qn_store(p->b, a->view, index.n, index.v, value);
@@ -185,7 +187,8 @@ static bool parse_atomic(parser *p, const definitions *d)
         !qn__parse_index(p, &index) || !qn__parse_expect_symbol(p, ',') ||
         !qn__parse_given(p, element_of(p, a), "the value", &value))
         return false;
-    if (qn__parse_accept_symbol(p, ',') && !qn__parse_given(p, element_of(p, a), "the value", &compare))
+    if (qn__parse_accept_symbol(p, ',') &&
+        !qn__parse_given(p, element_of(p, a), "the value", &compare))
         return false;
     qn_val old = qn_atomic(p->b, combine, a->view, index.n, index.v, value, compare);
     return qn__parse_define_all(p, d, &old);
@@ -212,7 +215,8 @@ static bool parse_assert(parser *p, const definitions *d)
     values shown = {.n = 0};
     qn_text message = {0};
     (void)d;
-    bool is_good = qn__parse_given(p, QN_BOOL, "the condition", &condition) && parse_message(p, &message, &shown);
+    bool is_good = qn__parse_given(p, QN_BOOL, "the condition", &condition) &&
+                   parse_message(p, &message, &shown);
     if (is_good) {
         qn_assert(p->b, condition, message.data, shown.n, shown.v);
         is_good = qn__parse_check_builder(p);
@@ -238,7 +242,8 @@ static bool parse_print(parser *p, const definitions *d)
 
 bool qn__parse_is_literal(const parser *p)
 {
-    return p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') || qn__parse_is_word(p, "inf") || qn__parse_is_word(p, "nan") ||
+    return p->token.kind == QN_TOKEN_NUMBER || qn__parse_is_symbol(p, '-') ||
+           qn__parse_is_word(p, "inf") || qn__parse_is_word(p, "nan") ||
            qn__parse_is_word(p, "true") || qn__parse_is_word(p, "false");
 }
 
@@ -253,7 +258,8 @@ bool qn__parse_operand(parser *p, int dtype, qn_val *v)
     return true;
 }
 
-/** The dtype of a literal behind the operands `args` of an op: QN_VOID where no literal may stand. */
+/** The dtype of a literal behind the operands `args` of an op: QN_VOID where no literal may stand.
+ */
 static int dtype_of_operand(parser *p, const definitions *d, int op, const values *args)
 {
     int rule = qn__op_info[op].rule;
@@ -276,7 +282,8 @@ static bool parse_op(parser *p, const definitions *d, int op)
     return qn__parse_define(p, &d->d[0], qn_op(p->b, op, args.n, args.v));
 }
 
-/* ----------------------------------------------------------------------------------- the grammar */
+/* ----------------------------------------------------------------------------------- the grammar
+ */
 
 /** The statements that are no ops of the table, and how many values they define. */
 static const struct {
@@ -331,8 +338,8 @@ static bool fail_unknown(parser *p, bool has_values)
     qn__parse_near_functions(p, "call ", &near);
     if (!near.best || (near.distance == 0 && !*near.prefix))
         return qn__parse_fail_expected(p, has_values ? "an op" : "a statement or '}'");
-    return FAIL(p, t, "unknown %s \"%.*s\": did you mean \"%s%s\"?", has_values ? "op" : "statement", (int)t->n, t->text,
-                near.prefix, near.best);
+    return FAIL(p, t, "unknown %s \"%.*s\": did you mean \"%s%s\"?",
+                has_values ? "op" : "statement", (int)t->n, t->text, near.prefix, near.best);
 }
 
 /** "atomic" view "[" */
@@ -340,11 +347,13 @@ static bool is_atomic_update(const parser *p)
 {
     qn_lexer ahead = p->lexer;
     qn_token view = qn__lex(&ahead), bracket = qn__lex(&ahead);
-    return qn__parse_is_word(p, "atomic") && (view.kind == QN_TOKEN_WORD || view.kind == QN_TOKEN_STRING) &&
+    return qn__parse_is_word(p, "atomic") &&
+           (view.kind == QN_TOKEN_WORD || view.kind == QN_TOKEN_STRING) &&
            qn__parse_is_operator(&bracket, "[");
 }
 
-/** The statements that are not those of the printer: whether one begins here, and how it is read. */
+/** The statements that are not those of the printer: whether one begins here, and how it is read.
+ */
 static const struct {
     bool (*is_here)(const parser *);
     bool (*parse)(parser *);
@@ -359,7 +368,8 @@ static bool begin_statement(parser *p)
 {
     p->statement = p->token;
     if (p->is_complete)
-        return qn__parse_fail_expected(p, "'}', since nothing stands behind the block of 'for all',");
+        return qn__parse_fail_expected(p,
+                                       "'}', since nothing stands behind the block of 'for all',");
     bool is_word = p->token.kind == QN_TOKEN_WORD || p->token.kind == QN_TOKEN_STRING;
     for (size_t i = 0; is_word && !p->is_canonical && i < sizeof readable / sizeof *readable; i++)
         if (readable[i].is_here(p))
@@ -378,7 +388,9 @@ static bool begin_statement(parser *p)
     qn_math_word math = op == 0 ? qn__math_word(word) : QN_MATH_NONE;
     if (math != QN_MATH_NONE) {
         qn__parse_advance(p);
-        return (math == QN_MATH_KEYWORD ? qn__parse_math_call : qn__parse_named_math)(p, &d, word) && qn__parse_expect_symbol(p, ';');
+        return (math == QN_MATH_KEYWORD ? qn__parse_math_call : qn__parse_named_math)(p, &d,
+                                                                                      word) &&
+               qn__parse_expect_symbol(p, ';');
     }
     if (op == 0)
         return fail_unknown(p, d.n > 0);

@@ -78,7 +78,8 @@ bool qn__parse_define(parser *p, const definition *d, qn_val value)
         return qn__parse_fail_at(p, d->line, d->column, QN_ERR_PARSE,
                                  "%%%.*s is already defined in line %d", shown, d->text,
                                  (int)other->line);
-    return enter(p, &(symbol){.text = d->text, .n = d->n, .hash = hash, .line = d->line, .value = value});
+    return enter(
+        p, &(symbol){.text = d->text, .n = d->n, .hash = hash, .line = d->line, .value = value});
 }
 
 int32_t qn__parse_find(parser *p, const char *text, size_t n)
@@ -93,7 +94,8 @@ bool qn__parse_is_new(parser *p, const qn_token *name)
     if (name->kind != QN_TOKEN_WORD)
         return FAIL(p, name, "expected a name");
     if (qn__parse_find_parameter(p, name->text, name->n))
-        return FAIL(p, name, "\"%.*s\" is a parameter: it cannot be given to another value", shown, name->text);
+        return FAIL(p, name, "\"%.*s\" is a parameter: it cannot be given to another value", shown,
+                    name->text);
     int32_t other = qn__parse_find(p, name->text, name->n);
     return other < 0 || FAIL(p, name, "\"%.*s\" is already defined in line %d", shown, name->text,
                              (int)p->symbols.entry[other].line);
@@ -102,8 +104,12 @@ bool qn__parse_is_new(parser *p, const qn_token *name)
 bool qn__parse_introduce(parser *p, const qn_token *name, qn_val value, bool is_variable)
 {
     return qn__parse_check_builder(p) && qn__parse_is_new(p, name) &&
-           enter(p, &(symbol){.text = name->text, .n = name->n, .hash = qn__hash(name->text, name->n, 0),
-                              .line = name->line, .is_variable = is_variable, .value = value});
+           enter(p, &(symbol){.text = name->text,
+                              .n = name->n,
+                              .hash = qn__hash(name->text, name->n, 0),
+                              .line = name->line,
+                              .is_variable = is_variable,
+                              .value = value});
 }
 
 bool qn__parse_define_all(parser *p, const definitions *d, const qn_val *v)
@@ -140,7 +146,9 @@ bool qn__parse_value(parser *p, qn_val *value)
 
 int qn__parse_type_of(parser *p, const qn_token *t)
 {
-    const symbol *s = t->kind == QN_TOKEN_VALUE ? find_symbol(&p->symbols, t->text, t->n, qn__hash(t->text, t->n, 0)) : NULL;
+    const symbol *s = t->kind == QN_TOKEN_VALUE
+                          ? find_symbol(&p->symbols, t->text, t->n, qn__hash(t->text, t->n, 0))
+                          : NULL;
     return s ? (int)qn_type_of(p->b, s->value) : QN_VOID;
 }
 

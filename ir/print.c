@@ -17,7 +17,8 @@ typedef struct printer {
     uint32_t *number; /* of each instruction that has a value */
     uint32_t next;
     bool is_anonymous;
-    int n_underscores; /* of the names of arrays: as many as keep them apart from those of parameters */
+    int n_underscores; /* of the names of arrays: as many as keep them apart from those of
+                          parameters */
     int depth;
     uint32_t *line; /* of each instruction, or NULL */
     uint32_t n_lines;
@@ -76,7 +77,8 @@ static bool is_taken(const printer *p)
     for (int i = 0; i < p->k->n_params && !p->is_anonymous; i++) {
         const char *name = p->k->param[i].name;
         const char *number = name + (*name == 'a') + strspn(name + (*name == 'a'), "_");
-        if (*name == 'a' && number - name == 1 + p->n_underscores && *number && !number[strspn(number, "0123456789")])
+        if (*name == 'a' && number - name == 1 + p->n_underscores && *number &&
+            !number[strspn(number, "0123456789")])
             return true;
     }
     return false;
@@ -309,7 +311,8 @@ static void add_access(printer *p, uint32_t i)
     add_values(p, args + n, x->n_args - n);
 }
 
-/** Whether a function takes or gives complex numbers: their parts do not say which function of a keyword is meant. */
+/** Whether a function takes or gives complex numbers: their parts do not say which function of a
+ * keyword is meant. */
 static bool has_complex(const qn_function *f)
 {
     for (int q = 0; q < f->body.n_params; q++)
@@ -318,7 +321,8 @@ static bool has_complex(const qn_function *f)
     return f->n_flat != f->n_results;
 }
 
-/** "call f(%1, x)", or of a function of the built-in library "exp %1", with complex numbers "exp_c64 %1, %2". */
+/** "call f(%1, x)", or of a function of the built-in library "exp %1", with complex numbers
+ * "exp_c64 %1, %2". */
 static void add_call(printer *p, uint32_t i)
 {
     const qn_function *f = qn__callee(p->k, i);
@@ -412,7 +416,8 @@ static void add_old_value(printer *p, uint32_t update)
     qn__text_add(p->out, ";\n");
 }
 
-/** An update as what it is built of: a load of the element, the ops, and a store of what they give. */
+/** An update as what it is built of: a load of the element, the ops, and a store of what they give.
+ */
 static void add_update(printer *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -561,7 +566,8 @@ static void add_array(printer *p, int i)
     qn__text_add(p->out, ";\n");
 }
 
-/** A kernel or the body of a function, alone. `line`: [n_insts], where each instruction stands, or NULL. */
+/** A kernel or the body of a function, alone. `line`: [n_insts], where each instruction stands, or
+ * NULL. */
 static void print_body(const qn_kernel *k, bool anonymous, uint32_t *line, qn_text *out)
 {
     printer p = {.k = k, .out = out, .is_anonymous = anonymous, .depth = 1, .line = line};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range.c: what the host knows about a kernel before it runs: the domain, from the prologue, and the accesses that can
- * never leave their view, from interval analysis of all values. Sound: an interval holds every value that an
- * instruction can take in any iteration. Conditions of `if` do not narrow.
+ * range.c: what the host knows about a kernel before it runs: the domain, from the prologue, and
+ * the accesses that can never leave their view, from interval analysis of all values. Sound: an
+ * interval holds every value that an instruction can take in any iteration. Conditions of `if` do
+ * not narrow.
  */
 #include "ir/fpu.h"
 #include "ir/range.h"
@@ -14,7 +15,8 @@ __extension__ typedef __int128 wide;
 
 /* ---------------------------------------------------------------- the domain */
 
-/** Value of each instruction of the prologue, and the scalar parameters that it depends on, a bit each. */
+/** Value of each instruction of the prologue, and the scalar parameters that it depends on, a bit
+ * each. */
 typedef struct known {
     uint64_t value, scalars;
 } known;
@@ -27,7 +29,8 @@ static known eval_prologue(const qn_kernel *k, uint32_t i, const qn_arg_value *a
     case QN_I_CONST:
         return (known){x->imm, 0};
     case QN_I_PARAM:
-        return (known){qn__arg_part(x->type, args[x->imm].bits, args[x->imm].high, x->sub), UINT64_C(1) << x->imm};
+        return (known){qn__arg_part(x->type, args[x->imm].bits, args[x->imm].high, x->sub),
+                       UINT64_C(1) << x->imm};
     case QN_I_EXTENT:
         return (known){(uint64_t)args[x->imm].layout->dim[x->sub].extent, 0};
     case QN_I_LOWER:
@@ -75,12 +78,15 @@ static qn_status check_products(const qn_kernel *k, qn_domain *out, qn_error *er
 }
 
 /** A range whose begin is above its end is empty, or an error if it is to be reported. */
-static qn_status check_range(const qn_kernel *k, int d, bool is_strict, qn_domain *out, qn_error *err)
+static qn_status check_range(const qn_kernel *k, int d, bool is_strict, qn_domain *out,
+                             qn_error *err)
 {
     if (out->begin[d] <= out->end[d])
         return QN_OK;
     if (is_strict)
-        return qn__fail(err, QN_ERR_RANGE, "qn_launch: kernel \"%s\": dimension %d: begin %" PRId64 " is above end %" PRId64,
+        return qn__fail(err, QN_ERR_RANGE,
+                        "qn_launch: kernel \"%s\": dimension %d: begin %" PRId64
+                        " is above end %" PRId64,
                         k->name, d, out->begin[d], out->end[d]);
     out->end[d] = out->begin[d];
     out->reversed |= UINT32_C(1) << d;
@@ -109,7 +115,8 @@ static qn_status make_domain(const qn_kernel *k, const qn_arg_value *args, bool 
 
 enum { SMALL_PROLOGUE = 128 };
 
-qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out, qn_error *err)
+qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_strict, qn_domain *out,
+                     qn_error *err)
 {
     known small[SMALL_PROLOGUE];
     known *v = k->body <= SMALL_PROLOGUE ? small : qn__zalloc(k->body, sizeof *v);
@@ -128,8 +135,8 @@ qn_status qn__domain(const qn_kernel *k, const qn_arg_value *args, bool is_stric
 /* ---------------------------------------------------------------- intervals */
 
 /*
- * Values are int64 views of the canonical bits. Only a u64 can exceed them: [INT64_MIN, INT64_MAX] is then "anything",
- * and a negative low end of a u64 interval never means anything else.
+ * Values are int64 views of the canonical bits. Only a u64 can exceed them: [INT64_MIN, INT64_MAX]
+ * is then "anything", and a negative low end of a u64 interval never means anything else.
  */
 static const qn_interval ANYTHING = {INT64_MIN, INT64_MAX, false};
 
@@ -212,7 +219,8 @@ static qn_interval of_div(int type, qn_interval a, qn_interval b)
     return corners(type, v);
 }
 
-/** The sign of the dividend, the magnitude at most its own, and below the divisor's unless that may be 0. */
+/** The sign of the dividend, the magnitude at most its own, and below the divisor's unless that may
+ * be 0. */
 static qn_interval of_rem(int type, qn_interval a, qn_interval b)
 {
     bool is_unknown = is_unknown_u64(type, a);
@@ -279,7 +287,8 @@ static qn_interval of_not(int type, qn_interval a)
     return (qn_interval){ones - a.high, ones - a.low, false};
 }
 
-/** Interval of a table op with integer operands of the given type; v: its operands. Ops not named here: everything. */
+/** Interval of a table op with integer operands of the given type; v: its operands. Ops not named
+ * here: everything. */
 static qn_interval of_op(int op, int type, const qn_interval *v)
 {
     qn_interval a = v[0], b = v[1];
@@ -407,7 +416,8 @@ qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, u
     return qn__interval_of_operands(k, i, operand);
 }
 
-/** A scalar that decides the domain has the value it has; any other may be exchanged later, so it may have any. */
+/** A scalar that decides the domain has the value it has; any other may be exchanged later, so it
+ * may have any. */
 static qn_interval of_param(const prover *s, const qn_inst *x)
 {
     if (!qn__is_integer(x->type) || (s->domain->scalars[x->imm >> 5] >> (x->imm & 31) & 1) == 0)
@@ -450,7 +460,8 @@ static qn_interval of_result(const prover *s, const qn_inst *x, uint32_t i)
     uint32_t first = qn__args(s->k, origin->region[1] - 1)[x->imm];
     uint32_t second = qn__args(s->k, origin->region[2] - 1)[x->imm];
     bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
-    return is_float ? qn__join_floats(x->type, s->value[first], s->value[second]) : join(s->value[first], s->value[second]);
+    return is_float ? qn__join_floats(x->type, s->value[first], s->value[second])
+                    : join(s->value[first], s->value[second]);
 }
 
 static qn_interval interval_of(prover *s, uint32_t i)
@@ -512,7 +523,8 @@ __attribute__((noinline)) static void prove(prover *s, uint8_t *proved)
     const qn_kernel *k = s->k;
     for (uint32_t i = 1, site = 0; i < k->n_insts; i++) {
         s->value[i] = interval_of(s, i);
-        if (k->inst[i].op == QN_I_REDUCE && is_empty_reduce(s, i) && s->dead_end < k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE && is_empty_reduce(s, i) &&
+            s->dead_end < k->inst[i].region[2])
             s->dead_end = k->inst[i].region[2];
         if (site < k->n_accesses && k->access[site].inst == i)
             proved[site++] = i < s->dead_end || is_access_proved(s, i);

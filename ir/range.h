@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range.h: intervals of floats (ir/range_float.c), for ir/range.c. Of types but f32 and f64 nothing is known. */
+/* range.h: intervals of floats (ir/range_float.c), for ir/range.c. Of types but f32 and f64 nothing
+ * is known. */
 #ifndef QN_IR_RANGE_H
 #define QN_IR_RANGE_H
 

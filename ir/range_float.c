@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * range_float.c: intervals of floats. Both ends are canonical bits of the type. An operation that is monotonic stays so when its
- * result is rounded, so an end is what the operation itself gives of ends of its operands: no bound is wider than the values.
+ * range_float.c: intervals of floats. Both ends are canonical bits of the type. An operation that
+ * is monotonic stays so when its result is rounded, so an end is what the operation itself gives of
+ * ends of its operands: no bound is wider than the values.
  */
 #include "ir/range.h"
 
@@ -58,7 +59,8 @@ qn_interval qn__float_const(int type, uint64_t bits)
     double x = number_of(type, (int64_t)bits);
     if (type != QN_F32 && type != QN_F64)
         return anything(type);
-    return isnan(x) ? qn__floats(type, INFINITY, -INFINITY, true) : (qn_interval){(int64_t)bits, (int64_t)bits, false};
+    return isnan(x) ? qn__floats(type, INFINITY, -INFINITY, true)
+                    : (qn_interval){(int64_t)bits, (int64_t)bits, false};
 }
 
 qn_interval qn__join_floats(int type, qn_interval a, qn_interval b)
@@ -67,12 +69,13 @@ qn_interval qn__join_floats(int type, qn_interval a, qn_interval b)
         return anything(type);
     bool may_be_nan = a.may_be_nan || b.may_be_nan;
     qn_interval r = {number_of(type, a.low) < number_of(type, b.low) ? a.low : b.low,
-                     number_of(type, a.high) > number_of(type, b.high) ? a.high : b.high, may_be_nan};
+                     number_of(type, a.high) > number_of(type, b.high) ? a.high : b.high,
+                     may_be_nan};
     return r;
 }
 
-/** The hull of what the op gives of all combinations of ends. A product of zero and an infinity is NaN there, and 0 next to it;
- *  of other NaN nothing is concluded. */
+/** The hull of what the op gives of all combinations of ends. A product of zero and an infinity is
+ * NaN there, and 0 next to it; of other NaN nothing is concluded. */
 static qn_interval of_ends(int op, int type, const qn_interval *v, int n, bool may_be_nan)
 {
     double low = INFINITY, high = -INFINITY;
@@ -90,20 +93,24 @@ static qn_interval of_ends(int op, int type, const qn_interval *v, int n, bool m
     return qn__floats(type, low, high, may_be_nan);
 }
 
-/** A sum or difference is NaN where infinities meet; so may be a product and sum, and a product that has a zero and an infinity. */
+/** A sum or difference is NaN where infinities meet; so may be a product and sum, and a product
+ * that has a zero and an infinity. */
 static bool may_make_nan(int op, int type, const qn_interval *v, int n)
 {
     bool is_infinite = false;
     for (int j = 0; j < n; j++)
         is_infinite |= has_infinity(type, v[j]);
     if (op == QN_OP_mul)
-        return (has_infinity(type, v[0]) && has(type, v[1], 0)) || (has_infinity(type, v[1]) && has(type, v[0], 0));
-    return is_infinite && (op == QN_OP_add || op == QN_OP_sub || op == QN_OP_fma || op == QN_OP_div);
+        return (has_infinity(type, v[0]) && has(type, v[1], 0)) ||
+               (has_infinity(type, v[1]) && has(type, v[0], 0));
+    return is_infinite &&
+           (op == QN_OP_add || op == QN_OP_sub || op == QN_OP_fma || op == QN_OP_div);
 }
 
 static qn_interval of_magnitude(int type, qn_interval a, bool has_sign)
 {
-    double low = number_of(type, a.low), high = number_of(type, a.high), most = fabs(low) > fabs(high) ? fabs(low) : fabs(high);
+    double low = number_of(type, a.low), high = number_of(type, a.high),
+           most = fabs(low) > fabs(high) ? fabs(low) : fabs(high);
     double least = has(type, a, 0) ? 0 : fabs(low) < fabs(high) ? fabs(low) : fabs(high);
     return qn__floats(type, has_sign ? -most : least, most, a.may_be_nan);
 }
@@ -131,7 +138,13 @@ qn_interval qn__float_op(int op, int type, int n, const qn_interval *v)
             return anything(type);
     }
     switch (op) {
-    case QN_OP_add: case QN_OP_sub: case QN_OP_mul: case QN_OP_fma: case QN_OP_min: case QN_OP_max: case QN_OP_neg:
+    case QN_OP_add:
+    case QN_OP_sub:
+    case QN_OP_mul:
+    case QN_OP_fma:
+    case QN_OP_min:
+    case QN_OP_max:
+    case QN_OP_neg:
     case QN_OP_floor: case QN_OP_ceil: case QN_OP_round: case QN_OP_trunc:
         return of_ends(op, type, v, n, may_be_nan);
     case QN_OP_div:
@@ -155,7 +168,8 @@ qn_interval qn__cast_to_float(int to, int from, qn_interval a)
         return anything(to);
     if (from == QN_U64 && a.low < 0)
         return qn__floats(to, 0, 0x1p64, false);
-    return (qn_interval){(int64_t)qn__eval_cast(to, from, (uint64_t)a.low), (int64_t)qn__eval_cast(to, from, (uint64_t)a.high),
+    return (qn_interval){(int64_t)qn__eval_cast(to, from, (uint64_t)a.low),
+                         (int64_t)qn__eval_cast(to, from, (uint64_t)a.high),
                          is_float && a.may_be_nan};
 }
 
@@ -164,8 +178,10 @@ qn_interval qn__cast_from_float(int to, int from, qn_interval a, qn_interval all
 {
     if ((from != QN_F32 && from != QN_F64) || is_empty(from, a) || to == QN_BOOL)
         return all;
-    int64_t v[3] = {(int64_t)qn__eval_cast(to, from, (uint64_t)a.low), (int64_t)qn__eval_cast(to, from, (uint64_t)a.high)};
-    v[2] = a.may_be_nan ? (int64_t)qn__eval_cast(to, from, (uint64_t)bits_of(from, (double)NAN)) : v[0];
+    int64_t v[3] = {(int64_t)qn__eval_cast(to, from, (uint64_t)a.low),
+                    (int64_t)qn__eval_cast(to, from, (uint64_t)a.high)};
+    v[2] = a.may_be_nan ? (int64_t)qn__eval_cast(to, from, (uint64_t)bits_of(from, (double)NAN))
+                        : v[0];
     if (to == QN_U64 && (v[0] < 0 || v[1] < 0 || v[2] < 0))
         return all;
     qn_interval r = {v[0] < v[2] ? v[0] : v[2], v[1] > v[2] ? v[1] : v[2], false};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record.c: record types, and the parts of elements: the scalars of which an element consists. A number is its only
- * part; a complex number has two; a record has those of its fields, in order.
+ * record.c: record types, and the parts of elements: the scalars of which an element consists. A
+ * number is its only part; a complex number has two; a record has those of its fields, in order.
  */
 #include "ir/ir.h"
 
@@ -53,12 +53,12 @@ static qn_status check_field(const qn_field *fields, int i, qn_error *err)
         return qn__fail(err, QN_ERR_DTYPE, "%s: field %d (%.60s): %s", who, i, name_of(f),
                         qn__no_dtype(f->dtype, (char[NO_DTYPE_BYTES]){0}));
     if (f->reserved)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: field %d (%.60s): reserved is %d, not 0", who, i, name_of(f),
-                        (int)f->reserved);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: field %d (%.60s): reserved is %d, not 0", who, i,
+                        name_of(f), (int)f->reserved);
     for (int j = 0; f->name && j < i; j++)
         if (fields[j].name && strcmp(fields[j].name, f->name) == 0)
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: fields %d and %d are both named \"%.60s\"", who, j, i,
-                            f->name);
+            return qn__fail(err, QN_ERR_ARGUMENT, "%s: fields %d and %d are both named \"%.60s\"",
+                            who, j, i, f->name);
     return QN_OK;
 }
 
@@ -67,20 +67,23 @@ static qn_status place_field(qn_record *r, const qn_field *f, int i, bool is_pac
                              qn_error *err)
 {
     const char *who = "qn_record_new";
-    int64_t bytes = qn_dtype_bytes(f->dtype), align = is_packed ? 1 : qn__dtype_align(f->dtype, NULL);
+    int64_t bytes = qn_dtype_bytes(f->dtype),
+            align = is_packed ? 1 : qn__dtype_align(f->dtype, NULL);
     int64_t offset = f->offset == QN_NEXT ? (*end + align - 1) / align * align : f->offset;
     if (offset < 0 || offset > QN_MAX_RECORD_BYTES - bytes)
-        return qn__fail(err, QN_ERR_EXTENT, "%s: field %d (%.60s): offset %lld not in [0,%d]", who, i,
-                        name_of(f), (long long)offset, (int)(QN_MAX_RECORD_BYTES - bytes));
+        return qn__fail(err, QN_ERR_EXTENT, "%s: field %d (%.60s): offset %lld not in [0,%d]", who,
+                        i, name_of(f), (long long)offset, (int)(QN_MAX_RECORD_BYTES - bytes));
     if (offset % align)
         return qn__fail(err, QN_ERR_ALIGNMENT,
-                        "%s: field %d (%.60s): offset %lld is no multiple of %lld, and the record is not packed",
+                        "%s: field %d (%.60s): offset %lld is no multiple of %lld, and the record "
+                        "is not packed",
                         who, i, name_of(f), (long long)offset, (long long)align);
     for (int j = 0; j < i; j++) {
         const qn_record_entry *other = &r->field[j];
         if (offset < other->offset + qn_dtype_bytes(other->dtype) && other->offset < offset + bytes)
-            return qn__fail(err, QN_ERR_EXTENT, "%s: fields %d and %d (%.60s) overlap at byte %lld", who, j, i,
-                            name_of(f), (long long)(offset > other->offset ? offset : other->offset));
+            return qn__fail(err, QN_ERR_EXTENT, "%s: fields %d and %d (%.60s) overlap at byte %lld",
+                            who, j, i, name_of(f),
+                            (long long)(offset > other->offset ? offset : other->offset));
     }
     r->field[i] = (qn_record_entry){NULL, f->dtype, (int32_t)offset, r->n_parts};
     int n = qn__n_parts(f->dtype, NULL);
@@ -93,8 +96,8 @@ static qn_status place_field(qn_record *r, const qn_field *f, int i, bool is_pac
 }
 
 /** Fields, alignment and bytes. */
-static qn_status fill_record(qn_record *r, int n, const qn_field *fields, int64_t bytes, bool is_packed,
-                             qn_error *err)
+static qn_status fill_record(qn_record *r, int n, const qn_field *fields, int64_t bytes,
+                             bool is_packed, qn_error *err)
 {
     int64_t end = 0, least = 0;
     r->align = 1;
@@ -111,8 +114,8 @@ static qn_status fill_record(qn_record *r, int n, const qn_field *fields, int64_
     r->bytes = bytes ? bytes : least;
     if (r->bytes < least || r->bytes > QN_MAX_RECORD_BYTES || r->bytes % r->align)
         return qn__fail(err, QN_ERR_EXTENT,
-                        "qn_record_new: %lld bytes: expected a multiple of %d in [%lld,%d]", (long long)bytes,
-                        (int)r->align, (long long)least, QN_MAX_RECORD_BYTES);
+                        "qn_record_new: %lld bytes: expected a multiple of %d in [%lld,%d]",
+                        (long long)bytes, (int)r->align, (long long)least, QN_MAX_RECORD_BYTES);
     return QN_OK;
 }
 
@@ -187,7 +190,8 @@ qn_status qn_record_field(const qn_record *r, int i, qn_field *out, qn_error *er
     if (!r || !out)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_record_field: %s is NULL", r ? "out" : "record");
     if (i < 0 || i >= r->n_fields)
-        return qn__fail(err, QN_ERR_NOT_FOUND, "qn_record_field: the record has %d fields, none has number %d",
+        return qn__fail(err, QN_ERR_NOT_FOUND,
+                        "qn_record_field: the record has %d fields, none has number %d",
                         r->n_fields, i);
     const qn_record_entry *f = &r->field[i];
     *out = (qn_field){.name = f->name, .dtype = f->dtype, .offset = f->offset};
@@ -208,7 +212,8 @@ bool qn_record_equal(const qn_record *a, const qn_record *b)
         return a == b;
     bool is_equal = a->bytes == b->bytes && a->align == b->align && a->n_fields == b->n_fields;
     for (int i = 0; is_equal && i < a->n_fields; i++)
-        is_equal = a->field[i].dtype == b->field[i].dtype && a->field[i].offset == b->field[i].offset;
+        is_equal =
+            a->field[i].dtype == b->field[i].dtype && a->field[i].offset == b->field[i].offset;
     return is_equal;
 }
 
@@ -218,6 +223,7 @@ void qn__record_print(const qn_record *r, qn_text *out)
 {
     qn__text_add(out, "record %lld align %d {", (long long)r->bytes, (int)r->align);
     for (int i = 0; i < r->n_fields; i++)
-        qn__text_add(out, "%s%s %d", i ? ", " : "", qn_dtype_name(r->field[i].dtype), (int)r->field[i].offset);
+        qn__text_add(out, "%s%s %d", i ? ", " : "", qn_dtype_name(r->field[i].dtype),
+                     (int)r->field[i].offset);
     qn__text_add(out, "}");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * replay.c: builds finished instructions again, see replay.h. Regions do not recurse, so that nesting needs no stack. An
- * `if` whose condition has become a constant leaves the region that it chooses.
+ * replay.c: builds finished instructions again, see replay.h. Regions do not recurse, so that
+ * nesting needs no stack. An `if` whose condition has become a constant leaves the region that it
+ * chooses.
  */
 #include "ir/function.h"
 #include "ir/location.h"
@@ -57,7 +58,8 @@ void qn__replay_declare(qn_replay *r, const int *extra_rank)
 
 /* ---------------------------------------------------------------- accesses */
 
-/** An update as what it is built of: a load of the element, the ops, and a store of what they give. */
+/** An update as what it is built of: a load of the element, the ops, and a store of what they give.
+ */
 static void replay_update(qn_replay *r, uint32_t i, int n, const qn_val *index)
 {
     const qn_inst *x = &r->k->inst[i];
@@ -81,7 +83,8 @@ void qn__replay_access(qn_replay *r, uint32_t i, int n, const qn_val *index)
     bool has_parts = qn__has_parts(param->dtype);
     qn__replay_take(r, i, rank, x->n_args - rank, more);
     if (x->op == QN_I_LOAD)
-        r->value[i] = has_parts ? qn__load_part(r->b, p, x->sub, n, index) : qn_load(r->b, p, n, index);
+        r->value[i] =
+            has_parts ? qn__load_part(r->b, p, x->sub, n, index) : qn_load(r->b, p, n, index);
     else if (x->op == QN_I_STORE && has_parts)
         qn__store_part(r->b, p, x->sub, n, index, more[0]);
     else if (x->op == QN_I_STORE)
@@ -158,7 +161,8 @@ static void open_for(qn_replay *r, uint32_t i)
     int n = inst->n_args - 2;
     qn__replay_take(r, i, 0, 2, bound);
     qn__replay_take(r, i, 2, (uint32_t)n, values);
-    r->value[inst->region[0]] = qn_for(r->b, bound[0], bound[1], (int64_t)inst->imm, n, values, carried);
+    r->value[inst->region[0]] =
+        qn_for(r->b, bound[0], bound[1], (int64_t)inst->imm, n, values, carried);
     give(r, inst->region[0] + 1, QN_I_CARRIED, carried);
 }
 
@@ -205,8 +209,9 @@ static void open_reduce(qn_replay *r, uint32_t i)
 }
 
 /**
- * What a reduce yields. In a kernel with QN_CONTRACT a sum contracts the product that it yields. A value that was no product
- * when it was written, such as the result of a call, must not become one: fma(x, y, -0.0) has its bits.
+ * What a reduce yields. In a kernel with QN_CONTRACT a sum contracts the product that it yields. A
+ * value that was no product when it was written, such as the result of a call, must not become one:
+ * fma(x, y, -0.0) has its bits.
  */
 static qn_val yield_of_reduce(qn_replay *r, uint32_t i, qn_val value)
 {
@@ -215,8 +220,9 @@ static qn_val yield_of_reduce(qn_replay *r, uint32_t i, qn_val value)
     bool was_contracted = qn__contracted_product(r->k, i) != 0;
     bool is_sum = x->sub == QN_COMBINE_SUM && qn__dtype_class(x->type) == QN_CLASS_F;
     if (was_contracted && !(r->b->flags & QN_CONTRACT))
-        return qn__builder_fail(r->b, QN_ERR_UNSUPPORTED,
-                                "kernel \"%.100s\" contracts the products of a sum, this kernel does not", r->k->name);
+        return qn__builder_fail(
+            r->b, QN_ERR_UNSUPPORTED,
+            "kernel \"%.100s\" contracts the products of a sum, this kernel does not", r->k->name);
     if (was_contracted || !is_sum || !(r->b->flags & QN_CONTRACT) || product == 0 ||
         qn__pure(&r->b->inst[product]) != QN_OP_mul)
         return value;
@@ -232,8 +238,8 @@ static void close_reduce(qn_replay *r, uint32_t i)
     r->value[i] = qn_end_reduce(r->b, yield_of_reduce(r, i, value));
 }
 
-/** Begins an instruction with regions and returns where its first instruction is, and *end of that region; if there is
- *  nothing to do in it, what follows the instruction, and 0. */
+/** Begins an instruction with regions and returns where its first instruction is, and *end of that
+ * region; if there is nothing to do in it, what follows the instruction, and 0. */
 static uint32_t open_inst(qn_replay *r, uint32_t i, uint32_t *end)
 {
     const qn_inst *x = &r->k->inst[i];
@@ -252,7 +258,8 @@ static uint32_t open_inst(qn_replay *r, uint32_t i, uint32_t *end)
     return *end ? x->region[first] + (x->op == QN_I_FOR) : x->region[2];
 }
 
-/** Ends a region, which ends before *end; true if another region of the instruction follows, whose end *end then is. */
+/** Ends a region, which ends before *end; true if another region of the instruction follows, whose
+ * end *end then is. */
 static bool close_region(qn_replay *r, uint32_t i, uint32_t *end)
 {
     const qn_inst *x = &r->k->inst[i];
@@ -299,7 +306,8 @@ static void replay_call(qn_replay *r, uint32_t i)
     for (int v = 0, part = 0; v < f->n_results; v++) {
         int n_parts = f->shape[v] ? 2 : 1;
         for (int q = 0; q < n_parts; q++, part++)
-            r->value[i + 1 + (uint32_t)part] = n_parts == 1 ? results[v] : qn__value_part(r->b, results[v], q);
+            r->value[i + 1 + (uint32_t)part] =
+                n_parts == 1 ? results[v] : qn__value_part(r->b, results[v], q);
     }
 }
 
@@ -343,7 +351,8 @@ static void replay_print(qn_replay *r, uint32_t i)
     qn_print(r->b, r->k->message[x->imm], x->n_args, given);
 }
 
-/** An op of the table. A divisor may have become the constant 0, which the builder takes from no caller. */
+/** An op of the table. A divisor may have become the constant 0, which the builder takes from no
+ * caller. */
 static qn_val replay_op(qn_replay *r, const qn_inst *x, const qn_val *operand)
 {
     int op = qn__pure(x);
@@ -387,7 +396,8 @@ static void replay_inst(qn_replay *r, uint32_t i)
 void qn__replay_region(qn_replay *r, uint32_t begin, uint32_t end)
 {
     const qn_inst *inst = r->k->inst;
-    uint32_t i = begin, stop = end, open = 0; /* the innermost instruction that was begun; the others are its parents */
+    uint32_t i = begin, stop = end,
+             open = 0; /* the innermost instruction that was begun; the others are its parents */
     int depth = 0;
     for (;;) {
         if (i < stop)

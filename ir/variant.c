@@ -76,7 +76,8 @@ qn_status qn__kernel_atomic(const qn_kernel *k, uint64_t atomics, const qn_kerne
                             qn_error *err)
 {
     qn_kernel *mine = (qn_kernel *)(uintptr_t)k; /* only its list of variants changes */
-    const qn_variant *v = find(atomic_load_explicit(&mine->variants, memory_order_acquire), atomics);
+    const qn_variant *v =
+        find(atomic_load_explicit(&mine->variants, memory_order_acquire), atomics);
     if (!v) {
         qn_variant *made;
         qn_status status = make_variant(k, atomics, &made, err);

@@ -184,8 +184,8 @@ static bool check_lookup(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
     return require(v, i,
-                   x->imm < (uint64_t)v->k->n_arrays && x->n_args == 1 && arg_type(v, i, 0) == QN_I64 &&
-                       x->type == qn__array_of(v->k, i)->dtype,
+                   x->imm < (uint64_t)v->k->n_arrays && x->n_args == 1 &&
+                       arg_type(v, i, 0) == QN_I64 && x->type == qn__array_of(v->k, i)->dtype,
                    "names no constant array of its type, or has no i64 index");
 }
 
@@ -253,7 +253,8 @@ static bool check_dim(verifier *v, uint32_t i)
 static bool open_update(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
-    open_region r = {.inst = i, .begin = x->region[0], .end = x->region[1], .type = {x->type}, .n = 1};
+    open_region r = {
+        .inst = i, .begin = x->region[0], .end = x->region[1], .type = {x->type}, .n = 1};
     if (!(v->k->param[x->imm].traits & QN_ATOMIC))
         return wrong(v, i, "an update through a view that is not atomic");
     v->open[v->depth++] = r;
@@ -317,13 +318,15 @@ static bool check_view(verifier *v, uint32_t i)
 }
 
 /** Whether operand a of call i is an argument for view parameter q of the function. */
-static bool is_view_argument(const verifier *v, uint32_t i, uint32_t a, const qn_kernel_parameter *q)
+static bool is_view_argument(const verifier *v, uint32_t i, uint32_t a,
+                             const qn_kernel_parameter *q)
 {
     const qn_inst *x = arg_inst(v, i, a);
     if (x->op != QN_I_VIEW)
         return false;
     const qn_kernel_parameter *p = &v->k->param[x->imm];
-    return p->dtype == q->dtype && p->rank == q->rank && (!q->record || qn_record_equal(p->record, q->record));
+    return p->dtype == q->dtype && p->rank == q->rank &&
+           (!q->record || qn_record_equal(p->record, q->record));
 }
 
 static bool check_call(verifier *v, uint32_t i)
@@ -354,7 +357,9 @@ static bool check_call(verifier *v, uint32_t i)
 static bool check_return(verifier *v, uint32_t i)
 {
     const qn_inst *x = &v->k->inst[i];
-    return require(v, i, i + 1 == v->k->n_insts && v->depth == 0 && x->n_args > 0 && x->type == QN_VOID && v->k->n_dims == 0,
+    return require(v, i,
+                   i + 1 == v->k->n_insts && v->depth == 0 && x->n_args > 0 && x->type == QN_VOID &&
+                       v->k->n_dims == 0,
                    "does not end a function");
 }
 

@@ -13,9 +13,11 @@ static qn_status check_params(const qn_kernel *k, qn_error *err)
         bool is_view = p->rank >= 0;
         bool is_record = p->dtype == QN_RECORD;
         if (is_record != (p->record != NULL) || (is_record && !is_view))
-            return qn__fail(err, QN_ERR_VERIFY, "qn_finish: parameter %d: dtype and record disagree", i);
-        if (!p->name || !(is_record || qn__dtype_class(p->dtype)) || p->rank < -1 || p->rank > QN_MAX_RANK ||
-            (p->traits & ~QN_PARAM_TRAITS) || (!is_view && (p->traits || p->is_read || p->is_written)))
+            return qn__fail(err, QN_ERR_VERIFY,
+                            "qn_finish: parameter %d: dtype and record disagree", i);
+        if (!p->name || !(is_record || qn__dtype_class(p->dtype)) || p->rank < -1 ||
+            p->rank > QN_MAX_RANK || (p->traits & ~QN_PARAM_TRAITS) ||
+            (!is_view && (p->traits || p->is_read || p->is_written)))
             return qn__fail(err, QN_ERR_VERIFY,
                             "qn_finish: parameter %d: wrong name, dtype, rank or traits", i);
     }
@@ -33,9 +35,10 @@ qn_status qn__verify_tables(const qn_kernel *k, qn_error *err)
     if (k->n_params < 0 || k->n_params > QN_MAX_PARAMS || k->n_dims < 0 ||
         k->n_dims > QN_MAX_RANK || k->n_insts < 1 ||
         k->n_insts > (uint32_t)(k->is_replay ? QN_MAX_REPLAY_OPS : QN_MAX_OPS) + 1 || k->body < 1 ||
-        k->body > k->n_insts || k->n_functions < 0 || k->n_functions > QN_MAX_FUNCTIONS || (k->n_functions && !k->function) ||
-        k->n_arrays < 0 || k->n_arrays > QN_MAX_ARRAYS || (k->n_arrays && !k->array) ||
-        k->n_messages < 0 || k->n_messages > QN_MAX_MESSAGES || (k->n_messages && !k->message))
+        k->body > k->n_insts || k->n_functions < 0 || k->n_functions > QN_MAX_FUNCTIONS ||
+        (k->n_functions && !k->function) || k->n_arrays < 0 || k->n_arrays > QN_MAX_ARRAYS ||
+        (k->n_arrays && !k->array) || k->n_messages < 0 || k->n_messages > QN_MAX_MESSAGES ||
+        (k->n_messages && !k->message))
         return qn__fail(err, QN_ERR_VERIFY,
                         "qn_finish: %d parameters, %d dimensions, %u instructions", k->n_params,
                         k->n_dims, (unsigned)k->n_insts);
@@ -51,7 +54,8 @@ static bool calls_read(const qn_kernel *k, int p)
         const qn_function *f = qn__callee(k, i);
         const uint32_t *view = qn__args(k, i) + f->n_values;
         for (int q = 0; q < f->body.n_params; q++)
-            if (f->body.param[q].rank >= 0 && k->inst[*view++].imm == (uint64_t)p && f->body.param[q].is_read)
+            if (f->body.param[q].rank >= 0 && k->inst[*view++].imm == (uint64_t)p &&
+                f->body.param[q].is_read)
                 return true;
     }
     return false;

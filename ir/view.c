@@ -59,15 +59,15 @@ qn_status qn__view_check(const qn_view *v, const char *who, qn_error *err)
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s", who, qn__label(v->label),
                         qn__no_dtype(v->dtype, (char[NO_DTYPE_BYTES]){0}));
     if (v->dtype != QN_RECORD && v->record)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who, qn__label(v->label),
-                        qn_dtype_name(v->dtype));
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": dtype %s, and a record", who,
+                        qn__label(v->label), qn_dtype_name(v->dtype));
     if (!qn_space_is_available(v->space))
         return qn__fail(err, QN_ERR_SPACE,
                         "%s: view \"%s\": space %d (%s) is not available in this build", who,
                         qn__label(v->label), (int)v->space, qn_space_name(v->space));
     if (v->unit > INT32_MAX)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unit of %u bytes", who, qn__label(v->label),
-                        (unsigned)v->unit);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unit of %u bytes", who,
+                        qn__label(v->label), (unsigned)v->unit);
     if (v->traits & ~QN_ALL_TRAITS)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": unknown traits 0x%x", who,
                         qn__label(v->label), (unsigned)v->traits);
@@ -95,7 +95,8 @@ void qn__view_bytes(const qn_view *v, int64_t *begin, int64_t *end)
     *begin = *end = 0;
     if (qn_layout_range(&v->layout, &low, &high, NULL) || high < low)
         return;
-    /* These fit for a view that was checked; what kernels see of a MultiView has an extent without end. */
+    /* These fit for a view that was checked; what kernels see of a MultiView has an extent without
+     * end. */
     if (__builtin_mul_overflow(low, qn__unit_bytes(v), begin))
         *begin = INT64_MIN;
     if (__builtin_mul_overflow(high, qn__unit_bytes(v), end) ||
@@ -154,8 +155,8 @@ qn_status qn_view_at(const qn_view *v, int n, const int64_t *index, void **out, 
     const qn_layout *l = &v->layout;
     if (!qn_exec_can_access(QN_EXEC_SERIAL, v->space))
         return qn__fail(err, QN_ERR_SPACE,
-                        "qn_view_at: view \"%s\": the host does not reach space %s", qn__label(v->label),
-                        qn_space_name(v->space));
+                        "qn_view_at: view \"%s\": the host does not reach space %s",
+                        qn__label(v->label), qn_space_name(v->space));
     if (v->traits & QN_ATOMIC)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "qn_view_at: view \"%s\" is atomic: its elements have no addresses",

@@ -48,7 +48,8 @@ static qn_status check_view(const char *who, const qn_view *v, bool needs_out, c
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d not in [0,%d]", who,
                         qn__label(v->label), v->layout.rank, QN_MAX_RANK);
     if (needs_out && !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": out is NULL", who, qn__label(v->label));
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": out is NULL", who,
+                        qn__label(v->label));
     return QN_OK;
 }
 
@@ -83,8 +84,9 @@ static qn_status find_stride(const char *who, const qn_view *v, int d, int64_t *
     int n;
     const qn_digit *digit = qn__layout_dim_digits(&v->layout, d, &one, &n);
     if (qn__layout_table(&v->layout, d))
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": dimension %d has a list, not one stride",
-                        who, qn__label(v->label), d);
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%s\": dimension %d has a list, not one stride", who,
+                        qn__label(v->label), d);
     if (n != 1)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": dimension %d has %d digits, not one stride", who,
@@ -162,5 +164,6 @@ static bool has_same_digits(const qn_layout *a, const qn_layout *b)
 bool qn_view_equal(const qn_view *a, const qn_view *b)
 {
     return a && b && a->data == b->data && a->dtype == b->dtype && a->space == b->space &&
-           qn_record_equal(a->record, b->record) && qn__unit_bytes(a) == qn__unit_bytes(b) && has_same_digits(&a->layout, &b->layout);
+           qn_record_equal(a->record, b->record) && qn__unit_bytes(a) == qn__unit_bytes(b) &&
+           has_same_digits(&a->layout, &b->layout);
 }

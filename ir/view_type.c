@@ -66,7 +66,8 @@ qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int fam
 qn_status qn_view_type_init_record(const qn_record *record, int rank, const int64_t *extents,
                                    int family, qn_view_type *out, qn_error *err)
 {
-    return init_type("qn_view_type_init_record", QN_RECORD, record, rank, extents, family, out, err);
+    return init_type("qn_view_type_init_record", QN_RECORD, record, rank, extents, family, out,
+                     err);
 }
 
 int qn_view_type_rank_dynamic(const qn_view_type *type)
@@ -275,7 +276,8 @@ static qn_status check_kind(const char *who, const qn_view_type *type, const qn_
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": expected dtype %s, found %s", who,
                         qn__label(v->label), qn_dtype_name(type->dtype), qn_dtype_name(v->dtype));
     if (!qn_record_equal(type->record, v->record))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": another record type", who, qn__label(v->label));
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": another record type", who,
+                        qn__label(v->label));
     if (v->traits & QN_READ_ONLY && !(qn__type_traits(type) & QN_READ_ONLY))
         return qn__fail(err, QN_ERR_READ_ONLY,
                         "%s: view \"%s\": expected a writable view, found a read-only one", who,
@@ -327,7 +329,11 @@ qn_status qn__check_aligned(const char *who, const qn_view *v, qn_error *err)
     enum { CACHE_LINE = 64 };
     int m = qn__layout_members(&v->layout);
     int64_t n = m < 0 ? 1 : v->layout.dim[m].extent, bytes = qn__unit_bytes(v), p = 0;
-    while (p < n && ((uintptr_t)v->data + (m < 0 ? 0 : (uintptr_t)(qn__table_value(v->layout.digits->table[m], p) * bytes))) % CACHE_LINE == 0)
+    while (p < n &&
+           ((uintptr_t)v->data +
+            (m < 0 ? 0 : (uintptr_t)(qn__table_value(v->layout.digits->table[m], p) * bytes))) %
+                   CACHE_LINE ==
+               0)
         p++;
     if (p == n)
         return QN_OK;

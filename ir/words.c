@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * words.c: words that messages share: names of combinations, what is wrong with a number that names nothing, lists of
- * extents, and the known word that is nearest to an unknown one.
+ * words.c: words that messages share: names of combinations, what is wrong with a number that names
+ * nothing, lists of extents, and the known word that is nearest to an unknown one.
  */
 #include "ir/build/builder.h"
 
@@ -10,13 +10,15 @@
 
 const char *qn__no_dtype(int dtype, char *out)
 {
-    const char *text = dtype == QN_VOID     ? "no dtype is set (0, QN_VOID): expected one such as f32 (QN_F32)"
-                       : dtype == QN_RECORD ? "the dtype is a record, and the record is NULL or has no place here"
-                                            : NULL;
+    const char *text =
+        dtype == QN_VOID     ? "no dtype is set (0, QN_VOID): expected one such as f32 (QN_F32)"
+        : dtype == QN_RECORD ? "the dtype is a record, and the record is NULL or has no place here"
+                             : NULL;
     if (text)
         snprintf(out, NO_DTYPE_BYTES, "%s", text);
     else
-        snprintf(out, NO_DTYPE_BYTES, "no dtype has number %d: expected one such as f32 (QN_F32)", dtype);
+        snprintf(out, NO_DTYPE_BYTES, "no dtype has number %d: expected one such as f32 (QN_F32)",
+                 dtype);
     return out;
 }
 
@@ -29,9 +31,12 @@ const char *qn__combine_name(int combine)
 
 const char *qn__no_combine(int combine, bool is_reduction, char *out)
 {
-    const char *kind = is_reduction ? "a reduction" : "an atomic", *name = qn__combine_name(combine), *joint = "";
-    int n = name ? snprintf(out, NO_COMBINE_BYTES, "%s has no combination %s: expected ", kind, name)
-                 : snprintf(out, NO_COMBINE_BYTES, "%s has no combination of number %d: expected ", kind, combine);
+    const char *kind = is_reduction ? "a reduction" : "an atomic",
+               *name = qn__combine_name(combine), *joint = "";
+    int n = name
+                ? snprintf(out, NO_COMBINE_BYTES, "%s has no combination %s: expected ", kind, name)
+                : snprintf(out, NO_COMBINE_BYTES, "%s has no combination of number %d: expected ",
+                           kind, combine);
     for (int i = 0; i < QN_N_COMBINES; i++) {
         if (!(is_reduction ? qn__is_reduction_combine(i) : qn__is_atomic_combine(i)))
             continue;
@@ -61,7 +66,8 @@ static int least(int a, int b)
     return a < b ? a : b;
 }
 
-/** Bytes to insert, drop, exchange or swap with a neighbour, to make one of two short words of the other. */
+/** Bytes to insert, drop, exchange or swap with a neighbour, to make one of two short words of the
+ * other. */
 static int distance(const char *a, int n, const char *b, int m)
 {
     int row[3][WORD_BYTES + 1] = {{0}};

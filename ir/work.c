@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * work.c: what one launch of a kernel moves and computes, as its text says. Bytes are those of the distinct elements of the views that
- * it reads, plus of those that it writes; what caches save or lines waste is not in them. Floating-point operations are counted for
- * bodies in which every point of the domain does the same.
+ * work.c: what one launch of a kernel moves and computes, as its text says. Bytes are those of the
+ * distinct elements of the views that it reads, plus of those that it writes; what caches save or
+ * lines waste is not in them. Floating-point operations are counted for bodies in which every point
+ * of the domain does the same.
  */
 #include "ir/ir.h"
 
@@ -60,7 +61,8 @@ static int64_t count_flops(const qn_kernel *k, const qn_domain *domain)
 {
     int64_t points = domain->is_empty ? 0 : 1, sum = 0;
     for (int d = 0; d < k->n_dims; d++)
-        if (!qn__is_reduction(k, d) && __builtin_mul_overflow(points, extent_of(domain, d), &points))
+        if (!qn__is_reduction(k, d) &&
+            __builtin_mul_overflow(points, extent_of(domain, d), &points))
             return -1;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         int64_t n = weight(&k->inst[i]);
@@ -81,7 +83,8 @@ static int64_t bytes_of(const qn_view *v)
     return __builtin_mul_overflow(n, qn__element_bytes(v), &bytes) ? INT64_MAX : bytes;
 }
 
-qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out, qn_error *err)
+qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict, qn_domain *out,
+                         qn_error *err)
 {
     qn_arg_value value[QN_MAX_PARAMS];
     for (int i = 0; i < k->n_params; i++) {
@@ -112,19 +115,25 @@ qn_status qn__work_of(const qn_kernel *k, const qn_arg *args, qn_work *out, qn_e
     return QN_OK;
 }
 
-qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work *out, size_t out_bytes, qn_error *err)
+qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work *out,
+                         size_t out_bytes, qn_error *err)
 {
     const char *who = "qn_kernel_work";
     if (!k || !args || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, !k ? "kernel" : !args ? "args" : "out");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who,
+                        !k      ? "kernel"
+                        : !args ? "args"
+                                : "out");
     if (n != k->n_params)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: kernel \"%.60s\": %d arguments for %d parameters", who, k->name, n,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: kernel \"%.60s\": %d arguments for %d parameters", who, k->name, n,
                         k->n_params);
     for (int i = 0; i < n; i++) {
         const qn_view *v = args[i].view;
         bool is_view = k->param[i].rank >= 0;
         if (is_view != (v != NULL) || (is_view && v->layout.rank != k->param[i].rank))
-            return qn__fail(err, QN_ERR_ARGUMENT, "%s: kernel \"%.60s\": argument %d (%.60s) is no %s", who, k->name, i,
+            return qn__fail(err, QN_ERR_ARGUMENT,
+                            "%s: kernel \"%.60s\": argument %d (%.60s) is no %s", who, k->name, i,
                             k->param[i].name, is_view ? "view of its rank" : "scalar");
         qn_status status = is_view ? qn__view_check(v, who, err) : QN_OK;
         if (status)

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches nor launches.
+ * jit.h: from a kernel and facts about its arguments to machine code, as bytes. jit/ neither caches
+ * nor launches.
  *
  * The folders stand on a kernel's way, and each uses those before it only:
  *
  * facts/       in libquern: what is known about arguments, as a canonical byte string (the key)
- * analysis/    loads of one element become one (share.c), dimensions that every access walks as one become
- *              one (collapse.c); shapes of values and affine addresses (analyse.c), bits of integers (narrow.c)
- * schedule/    how the domain is walked: data in, data out; what compiling and running take (budget.c, estimate.c)
- * lower/       the kernel as LLVM IR under a plan; what a target does differently is a property or a hook
- * target/      the hooks of each family of targets: x86/, aarch64/, nvptx/
- * emit/        module -> object bytes or PTX, object -> relocation-free blob (elf.c); the pipeline (provider.c)
- * provider.h   the one function between the two libraries
+ * analysis/    loads of one element become one (share.c), dimensions that every access walks as one
+ * become one (collapse.c); shapes of values and affine addresses (analyse.c), bits of integers
+ * (narrow.c) schedule/    how the domain is walked: data in, data out; what compiling and running
+ * take (budget.c, estimate.c) lower/       the kernel as LLVM IR under a plan; what a target does
+ * differently is a property or a hook target/      the hooks of each family of targets: x86/,
+ * aarch64/, nvptx/ emit/        module -> object bytes or PTX, object -> relocation-free blob
+ * (elf.c); the pipeline (provider.c) provider.h   the one function between the two libraries
  *
  * All but facts/ and emit/gdb.c belongs to the provider. LLVM is known from lower/ on.
  */
@@ -24,29 +25,33 @@
 
 /* ---------------------------------------------------------------- targets */
 
-/** Whether code of an instruction set is for a GPU; then `isa` is its compute capability, times 10. That of QN_ISA_AUTO is
- *  not: it is for the processor. */
+/** Whether code of an instruction set is for a GPU; then `isa` is its compute capability, times 10.
+ * That of QN_ISA_AUTO is not: it is for the processor. */
 static inline bool qn__has_grid(int isa)
 {
     return qn__target_row(isa)->has_grid;
 }
-/** The largest instruction set we generate for that a GPU of this compute capability (times 10) runs; 0 if none. */
+/** The largest instruction set we generate for that a GPU of this compute capability (times 10)
+ * runs; 0 if none. */
 int qn__isa_of_gpu(int capability);
-/** The lowest PTX ISA version (times 10) that has an instruction set; 0 for processors and unknown ones. */
+/** The lowest PTX ISA version (times 10) that has an instruction set; 0 for processors and unknown
+ * ones. */
 int qn__ptx_of_isa(int isa);
 
 /** A record as text, one line for each group of numbers that it has. */
 void qn__machine_print(const qn_machine *m, qn_text *out);
 
-/* ---------------------------------------------------------------- facts (jit/facts/facts.c, facts/gpu.c) */
+/* ---------------------------------------------------------------- facts (jit/facts/facts.c,
+ * facts/gpu.c) */
 
-/** Who may meet the elements of atomics while a launch runs: other launches and threads of the host, too; the threads of the
- *  launch; or the one thread that it runs on, for which plain instructions are atomic. */
+/** Who may meet the elements of atomics while a launch runs: other launches and threads of the
+ * host, too; the threads of the launch; or the one thread that it runs on, for which plain
+ * instructions are atomic. */
 enum { QN_ATOMICS_OF_ALL = 0, QN_ATOMICS_OF_THREADS = 1, QN_ATOMICS_OF_ONE = 2 };
 
 /** A number that the code may rely on (exact) or must read from the argument block (dynamic). Of a
- * dynamic one it may know that it is a multiple of a power of two, that it is small, and a number that
- * it is not below. */
+ * dynamic one it may know that it is a multiple of a power of two, that it is small, and a number
+ * that it is not below. */
 enum { QN_FACT_EXACT = 0, QN_FACT_DYNAMIC = 1 };
 typedef struct qn_fact {
     int32_t kind;
@@ -77,7 +82,8 @@ static inline qn_interval qn__fact_interval(const qn_fact *f)
 /** Whether two facts are one number, whatever the launch. */
 static inline bool qn__is_same_fact(const qn_fact *a, const qn_fact *b)
 {
-    return a->kind == b->kind && (a->kind == QN_FACT_EXACT ? a->value == b->value : a->slot == b->slot);
+    return a->kind == b->kind &&
+           (a->kind == QN_FACT_EXACT ? a->value == b->value : a->slot == b->slot);
 }
 
 typedef struct qn_digit_fact {
@@ -88,7 +94,8 @@ typedef struct qn_digit_fact {
 typedef struct qn_dim_fact {
     qn_fact lower, extent;
     int32_t first_digit, n_digits; /* in qn_facts.digit; 0 digits: projected */
-    int32_t reach; /* of a dynamic stride: 1 + how many dimensions of the view have a smaller one; else 0 */
+    int32_t reach; /* of a dynamic stride: 1 + how many dimensions of the view have a smaller one;
+                      else 0 */
 } qn_dim_fact;
 
 typedef struct qn_param_fact {
@@ -103,7 +110,8 @@ typedef struct qn_param_fact {
                             known */
     int32_t is_small;    /* the same: its magnitude is below 2^31 */
     uint64_t bits[2];    /* of each part */
-    /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments must hold them too. */
+    /* Collected for NVPTX only, else 0. Whatever remembers code by a description of its arguments
+     * must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
     int32_t align;              /* view: the data is a multiple of 1 << align bytes, at most 16 */
     qn_dim_fact dim[QN_MAX_RANK];
@@ -118,19 +126,23 @@ typedef struct qn_facts {
     int32_t ptx;        /* NVPTX: PTX ISA version times 10 */
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
-    int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the launch, after collecting */
+    int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the
+                           launch, after collecting */
     qn_machine machine; /* that the code is for, in classes */
     int32_t is_portable; /* the code is for any processor of its instruction set; see
                             qn__facts_make_portable */
-    int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal stores; else 0 */
+    int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal
+                            stores; else 0 */
     qn_plan_options plan;
     char *schedule;        /* text of the schedule that the caller asks for; NULL: of a plan */
     size_t schedule_bytes; /* of that text, without its end */
-    qn_fact begin[QN_MAX_RANK], end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
+    qn_fact begin[QN_MAX_RANK],
+        end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
     qn_param_fact *param;
     qn_digit_fact *digit;
     uint8_t *proved; /* per access site: in range for the whole domain */
-    uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it (qn__collapse); not in the key */
+    uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it
+                                     (qn__collapse); not in the key */
 } qn_facts;
 
 /** Whether an access may be out of range and is then reported or clamped. */
@@ -139,7 +151,8 @@ static inline bool qn__is_checked(const qn_facts *f, const qn_kernel *k, uint32_
     uint64_t p = k->inst[k->access[site].inst].imm;
     return !f->proved[site] && f->param[p].checks != QN_CHECKS_NONE;
 }
-/** Whether the strides of an access count what it moves: it is no part of an element, and offsets count elements. */
+/** Whether the strides of an access count what it moves: it is no part of an element, and offsets
+ * count elements. */
 static inline bool qn__is_plain_access(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     uint64_t p = k->inst[i].imm;
@@ -178,8 +191,8 @@ static inline bool qn__is_at_least(const qn_facts *f, int d, int64_t n)
            f->end[d].least - f->begin[d].value >= n;
 }
 
-/** Powers of two that divide all values of a parameter's numbers that were met: exponents; and bit d
- * of a mask: extents of dimension d were at least QN_LONG_EXTENT. */
+/** Powers of two that divide all values of a parameter's numbers that were met: exponents; and bit
+ * d of a mask: extents of dimension d were at least QN_LONG_EXTENT. */
 typedef struct qn_common {
     uint16_t is_long;
     uint8_t extent[QN_MAX_RANK], stride[QN_MAX_RANK], lower[QN_MAX_RANK];
@@ -195,11 +208,14 @@ typedef struct qn_policy {
         *dynamic_strides; /* the same of strides; NULL: those of a view with dynamic extents are */
     const qn_common *common; /* per parameter: what dynamic numbers have in common; NULL: nothing */
     bool constant_scalars;
-    const uint32_t *constants; /* two words, may be NULL: scalar parameters that become constants, too */
-    bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is proved to be inside */
+    const uint32_t
+        *constants;  /* two words, may be NULL: scalar parameters that become constants, too */
+    bool is_generic; /* nothing: every lower bound, extent and stride is dynamic, and no access is
+                        proved to be inside */
 } qn_policy;
 
-/** Collects facts of checked arguments. `proved` is copied. On success qn__facts_release frees the arrays. */
+/** Collects facts of checked arguments. `proved` is copied. On success qn__facts_release frees the
+ * arrays. */
 qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err);
@@ -210,21 +226,24 @@ bool qn__facts_copy(const qn_facts *f, qn_facts *to);
  * depends on the domain; given those of its operands, value[number]. */
 qn_interval qn__facts_range(const qn_kernel *k, const qn_facts *f, const qn_interval *value,
                             uint32_t i);
-/** Sets `machine`, from numbers that were read, and is_large; the rest was collected for these arguments. */
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_machine *machine,
-                       qn_facts *f);
+/** Sets `machine`, from numbers that were read, and is_large; the rest was collected for these
+ * arguments. */
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
+                       const qn_machine *machine, qn_facts *f);
 /** Leaves out what depends on the machine: the machine is the row of the instruction set, is_large
  * is 0. Slots and the rest stay. */
 void qn__facts_make_portable(qn_facts *f);
-/* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones than 2^26 bytes are those of
- * many processors together, what is written more than a part of it, and rows are long. */
+/* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones
+ * than 2^26 bytes are those of many processors together, what is written more than a part of it,
+ * and rows are long. */
 enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_BYTES = 1 << 26, QN_STREAM_PARTS = 8 };
 static inline double qn__stream_cache(const qn_facts *f)
 {
     int64_t bytes = f->machine.cache[QN_CACHE_LAST].bytes;
     return (double)(bytes < QN_STREAM_CACHE_BYTES ? bytes : QN_STREAM_CACHE_BYTES);
 }
-static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_bytes, double written_bytes)
+static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_bytes,
+                                          double written_bytes)
 {
     double cache = qn__stream_cache(f);
     return touched_bytes > cache && written_bytes * (double)QN_STREAM_PARTS > cache;
@@ -243,10 +262,12 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
 /** The same as text, one fact a line. */
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 
-/* ---------------------------------------------------------------- plan (jit/schedule/plan.c, schedule/print.c) */
+/* ---------------------------------------------------------------- plan (jit/schedule/plan.c,
+ * schedule/print.c) */
 
-/** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of them under a mask, where
- *  the number left is known. OVERLAP: one more step that ends with the dimension, so that some iterations run twice. */
+/** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of
+ * them under a mask, where the number left is known. OVERLAP: one more step that ends with the
+ * dimension, so that some iterations run twice. */
 enum {
     QN_REMAINDER_NONE = 0,
     QN_REMAINDER_MASK = 1,
@@ -255,11 +276,18 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
-/** Who runs an iteration. NONE: the loops of a function that a processor's thread calls. In a grid: a thread; a warp, whose
- *  lanes share the points of reduces; in kernels without parallel dimensions, all blocks share the points of the reduces, and a
- *  second kernel does the rest; or the threads of a block evaluate the points of a tile of iterations, and one for each iteration
- *  adds them and does the rest. From THREAD on these are the numbers of qn_plan_options. */
-enum { QN_TEAM_NONE = 0, QN_TEAM_THREAD = 1, QN_TEAM_WARP = 2, QN_TEAM_GRID = 3, QN_TEAM_BLOCK = 4 };
+/** Who runs an iteration. NONE: the loops of a function that a processor's thread calls. In a grid:
+ * a thread; a warp, whose lanes share the points of reduces; in kernels without parallel
+ * dimensions, all blocks share the points of the reduces, and a second kernel does the rest; or the
+ * threads of a block evaluate the points of a tile of iterations, and one for each iteration adds
+ * them and does the rest. From THREAD on these are the numbers of qn_plan_options. */
+enum {
+    QN_TEAM_NONE = 0,
+    QN_TEAM_THREAD = 1,
+    QN_TEAM_WARP = 2,
+    QN_TEAM_GRID = 3,
+    QN_TEAM_BLOCK = 4
+};
 
 /** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
  * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
@@ -270,59 +298,79 @@ typedef struct qn_kept {
 } qn_kept;
 enum { QN_MOST_KEPT = 4 };
 
-/** How the domain is walked. A plan is data: printed, overridable field by field, kept with the code. */
+/** How the domain is walked. A plan is data: printed, overridable field by field, kept with the
+ * code. */
 typedef struct qn_plan {
     int32_t n_loops;             /* sequential and parallel dimensions */
     int32_t order[QN_MAX_RANK];  /* domain dimension numbers, outermost first */
-    int32_t lane_dim;            /* dimension whose iterations are lanes; -1: scalar code. May be a reduction dimension */
+    int32_t lane_dim; /* dimension whose iterations are lanes; -1: scalar code. May be a reduction
+                         dimension */
     int32_t width;               /* lanes of one vector */
     int32_t unroll;              /* vectors of the lane dimension in one step */
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
-    int32_t cross_dim, cross;    /* a third one, in a register tile whose lanes are a batch; ends like the second */
-    int32_t transpose;           /* 0, or: the jammed dimension is innermost and runs in blocks of so many iterations */
+    int32_t cross_dim,
+        cross; /* a third one, in a register tile whose lanes are a batch; ends like the second */
+    int32_t transpose; /* 0, or: the jammed dimension is innermost and runs in blocks of so many
+                          iterations */
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
                          known, else one by one; or TILE: in steps of 8, 4, 2 and 1 */
-    uint32_t pack;               /* load that is copied for each step of the lanes, 0: none (jit/lower/pack.c) */
-    int32_t pack_steps;          /* steps of the lanes for which all that a batch loads in reduces is copied together, 0: none is;
-                                    pack is 0 then */
+    uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/pack.c) */
+    int32_t pack_steps; /* steps of the lanes for which all that a batch loads in reduces is copied
+                           together, 0: none is; pack is 0 then */
     int64_t scratch_bytes;       /* for the copies, the sums of a strip, or what is carried */
-    int32_t strip;               /* iterations of the lanes whose sums are in memory while points run outside, a few at once (jam;
-                                    jam_dim is the dimension of the points then); 0: sums are in registers */
+    int32_t strip; /* iterations of the lanes whose sums are in memory while points run outside, a
+                      few at once (jam; jam_dim is the dimension of the points then); 0: sums are in
+                      registers */
     int32_t straight;            /* a reduce of at most so many additions has no loop */
-    int32_t prefetch;            /* so many points of a reduce ahead, what is far apart is asked for; 0: nothing is */
-    int32_t steps_ahead;         /* so many steps of the lanes ahead, all that a tile loads is asked for; 0: nothing is */
-    int32_t lead_bytes;          /* so far ahead, what the first of many rows of a view meets is asked for; 0: nothing is */
+    int32_t prefetch;    /* so many points of a reduce ahead, what is far apart is asked for; 0:
+                            nothing is */
+    int32_t steps_ahead; /* so many steps of the lanes ahead, all that a tile loads is asked for; 0:
+                            nothing is */
+    int32_t lead_bytes;  /* so far ahead, what the first of many rows of a view meets is asked for;
+                            0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
-    int32_t tile_at;             /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
+    int32_t
+        tile_at; /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
-    int32_t carry;               /* rows of a transposing kernel at a time whose streams begin anywhere in a line: what a step of the
-                                    lanes stores waits for the next one to fill lines; 0: there are none */
-    int32_t apart;               /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under masks; 0: as the
-                                    stride says */
-    int32_t gathers;             /* 1: lanes further apart are gathered: one by one they would be too much code */
+    int32_t carry; /* rows of a transposing kernel at a time whose streams begin anywhere in a line:
+                      what a step of the lanes stores waits for the next one to fill lines; 0: there
+                      are none */
+    int32_t apart; /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under
+                      masks; 0: as the stride says */
+    int32_t
+        gathers; /* 1: lanes further apart are gathered: one by one they would be too much code */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
     int32_t second_dim;          /* x86: another one that they divide as well, */
     int64_t second_granule;      /* at such multiples; 0: there is none */
-    int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose points threads divide */
-    int32_t atomics;             /* x86: QN_ATOMICS_OF_...; those of threads are plain in a launch that says in QN_ALONE_WORD that it has one */
+    int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose
+                                    points threads divide */
+    int32_t atomics; /* x86: QN_ATOMICS_OF_...; those of threads are plain in a launch that says in
+                        QN_ALONE_WORD that it has one */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
-    /* In a grid: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if there is one, and `jam` of
-       jam_dim. tile: iterations that a block takes at once; 0: a loop in each thread. */
+    /* In a grid: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if
+       there is one, and `jam` of jam_dim. tile: iterations that a block takes at once; 0: a loop in
+       each thread. */
     int32_t team;                 /* QN_TEAM_...: who runs one iteration */
     int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
     int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
-    int32_t lead, jam_lead;       /* iterations before the begin of lane_dim and jam_dim at which the threads begin */
-    int32_t skew;                 /* iterations of lane_dim by which each jammed row of a thread begins before the last one */
-    int32_t is_crossed;           /* some accesses are consecutive along jam_dim, the others along lane_dim */
-    int32_t stage_dim;            /* with axis[0], the dimension of a tile that staged loads go through, if there are any */
+    int32_t lead, jam_lead; /* iterations before the begin of lane_dim and jam_dim at which the
+                               threads begin */
+    int32_t skew; /* iterations of lane_dim by which each jammed row of a thread begins before the
+                     last one */
+    int32_t is_crossed; /* some accesses are consecutive along jam_dim, the others along lane_dim */
+    int32_t stage_dim;  /* with axis[0], the dimension of a tile that staged loads go through, if
+                           there are any */
     uint64_t staged;              /* bit s: the load at access s goes through shared memory */
-    uint64_t words;               /* bit s: several of its small elements stand in an aligned word of 4 bytes */
-    int32_t chunk;                /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
-    int32_t is_split;             /* the same: blocks of 4096 points are units of their own; a second step does the rest */
-    int32_t is_along_points;      /* the same: neighbouring threads take neighbouring points, not iterations */
-    int32_t is_product;           /* the staged loads are those of a reduce over one more dimension: register tiles */
+    uint64_t words;   /* bit s: several of its small elements stand in an aligned word of 4 bytes */
+    int32_t chunk;    /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
+    int32_t is_split; /* the same: blocks of 4096 points are units of their own; a second step does
+                         the rest */
+    int32_t is_along_points; /* the same: neighbouring threads take neighbouring points, not
+                                iterations */
+    int32_t is_product; /* the staged loads are those of a reduce over one more dimension: register
+                           tiles */
     int32_t n_kept, kept_bytes; /* QN_TEAM_WARP: what a team keeps, and the shared memory of each */
     qn_kept kept[QN_MOST_KEPT];
 } qn_plan;
@@ -338,38 +386,46 @@ enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
 /** Those of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
-/** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the provider's
- *  own (jit/analysis/share.c). */
+/** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the
+ * provider's own (jit/analysis/share.c). */
 void qn__drop_assertions(qn_kernel *k, const qn_facts *f);
-/** Makes loads of one element one; changes the kernel and the access sites of *f, which were collected for it and stand in
- *  its key as they were (jit/analysis/share.c). Out of memory: changes nothing. */
+/** Makes loads of one element one; changes the kernel and the access sites of *f, which were
+ * collected for it and stand in its key as they were (jit/analysis/share.c). Out of memory: changes
+ * nothing. */
 void qn__share_loads(qn_kernel *k, qn_facts *f);
-/** Merges parallel dimensions that every access walks as one: their ranges in *f change (jit/analysis/collapse.c). Keys are made of
- *  facts as they were collected. Out of memory: merges none. */
+/** Merges parallel dimensions that every access walks as one: their ranges in *f change
+ * (jit/analysis/collapse.c). Keys are made of facts as they were collected. Out of memory: merges
+ * none. */
 void qn__collapse(const qn_kernel *k, qn_facts *f);
-/** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code as declared. */
+/** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code
+ * as declared. */
 void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
 
 /* ---------------------------------------------------------------- generated code */
 
 /**
- * The entry of generated code. slots: the argument block. range: [0], [1] the chunk of the split dimension (its whole
- * range when there is none: ignored then), then begin and end of each sequential dimension in order, then those of the chunk
- * of the second split dimension, if there is one, then, if the blob needs scratch memory, its address, aligned to 64 bytes.
- * fault: cleared by the caller; several chunks have one each, and memory of their own.
+ * The entry of generated code. slots: the argument block. range: [0], [1] the chunk of the split
+ * dimension (its whole range when there is none: ignored then), then begin and end of each
+ * sequential dimension in order, then those of the chunk of the second split dimension, if there is
+ * one, then, if the blob needs scratch memory, its address, aligned to 64 bytes. fault: cleared by
+ * the caller; several chunks have one each, and memory of their own.
  *
- * With n_shared_reduces the split dimension is that of reduces, its chunks are points, and range[2] is memory for 8 bytes
- * for each of them and each block of 4096 points, aligned to 8 bytes and common to all chunks; QN_PHASES_WORD says what is done:
- * the results of the blocks of a chunk, or, once, when all chunks are done, the rest.
+ * With n_shared_reduces the split dimension is that of reduces, its chunks are points, and range[2]
+ * is memory for 8 bytes for each of them and each block of 4096 points, aligned to 8 bytes and
+ * common to all chunks; QN_PHASES_WORD says what is done: the results of the blocks of a chunk, or,
+ * once, when all chunks are done, the rest.
  *
- * With atomics of several threads (qn_plan), range[QN_ALONE_WORD] says whether this call is the only one of its launch.
+ * With atomics of several threads (qn_plan), range[QN_ALONE_WORD] says whether this call is the
+ * only one of its launch.
  */
 enum { QN_PHASE_POINTS = 1, QN_PHASE_REST = 2, QN_PHASES_WORD = 3 };
-/** The last word of a range: 1 if this call is the only one of its launch that runs now, 0 if several threads have one each. */
+/** The last word of a range: 1 if this call is the only one of its launch that runs now, 0 if
+ * several threads have one each. */
 enum { QN_ALONE_WORD = 4 + 2 * QN_MAX_RANK, QN_RANGE_WORDS };
 typedef void (*qn_entry)(const int64_t *slots, const int64_t *range, qn_fault *fault);
-/** Where the chunk of the second split dimension stands in a range, and the address of the scratch memory. */
+/** Where the chunk of the second split dimension stands in a range, and the address of the scratch
+ * memory. */
 static inline int qn__second_word(int n_sequential)
 {
     return 2 + 2 * n_sequential;
@@ -380,19 +436,21 @@ static inline int qn__scratch_word(int n_sequential, int64_t second_granule)
 }
 
 /*
- * Code for NVPTX is PTX text (zero-terminated, the zero counted) with one kernel for each step: QN_GPU_ENTRY, then
- * QN_GPU_ENTRY "_2". A launch runs the steps in order on one stream. Each kernel has one parameter, an array by value of
- * n_words 64-bit words (CUDA: void *params[1] = {words}), the same for all steps:
+ * Code for NVPTX is PTX text (zero-terminated, the zero counted) with one kernel for each step:
+ * QN_GPU_ENTRY, then QN_GPU_ENTRY "_2". A launch runs the steps in order on one stream. Each kernel
+ * has one parameter, an array by value of n_words 64-bit words (CUDA: void *params[1] = {words}),
+ * the same for all steps:
  *
  *   [0, n_slots)            the argument block (qn__facts_fill)
- *   2 for each sequential   begin and end; the host launches all steps once for every index of the sequential dimensions,
- *     dimension               in order: [i, i + 1)
- *   1                       device address of the qn_gpu_fault, which the host cleared before the first launch
- *   1                       device address of the scratch memory, aligned to 16 bytes; 0 if it needs none
+ *   2 for each sequential   begin and end; the host launches all steps once for every index of the
+ * sequential dimensions, dimension               in order: [i, i + 1) 1 device address of the
+ * qn_gpu_fault, which the host cleared before the first launch 1                       device
+ * address of the scratch memory, aligned to 16 bytes; 0 if it needs none
  *
- * With words_in_memory the words are too many for a parameter: it is then one 64-bit device address of them.
- * Blocks take units of work blockIdx.x, blockIdx.x + gridDim.x, ..., so any grid of one dimension is correct, unless each unit
- * has a block of its own. The number of units is qn__gpu_units; 0: nothing to launch.
+ * With words_in_memory the words are too many for a parameter: it is then one 64-bit device address
+ * of them. Blocks take units of work blockIdx.x, blockIdx.x + gridDim.x, ..., so any grid of one
+ * dimension is correct, unless each unit has a block of its own. The number of units is
+ * qn__gpu_units; 0: nothing to launch.
  */
 #define QN_GPU_ENTRY "qn_kernel"
 enum { QN_GPU_STEPS = 2 };
@@ -403,8 +461,10 @@ typedef struct qn_gpu_step {
     int32_t shared_bytes; /* dynamic shared memory of a block */
     int32_t has_block_for_each; /* of the units: the grid must have so many blocks */
     int64_t units;        /* of work, if that is known, else 0 */
-    int64_t points;       /* points of the reduction dimensions (all of them as one) that one unit takes; 0: all */
-    int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all of them */
+    int64_t points; /* points of the reduction dimensions (all of them as one) that one unit takes;
+                       0: all */
+    int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all
+                                  of them */
 } qn_gpu_step;
 
 /** What a launch must know of PTX. */
@@ -413,15 +473,17 @@ typedef struct qn_gpu_info {
     int32_t n_words;
     int32_t words_in_memory;
     int32_t reserved;
-    int64_t scratch_per_unit; /* bytes of scratch for each unit of the first step; contents need not be kept */
+    int64_t scratch_per_unit; /* bytes of scratch for each unit of the first step; contents need not
+                                 be kept */
     qn_gpu_step step[QN_GPU_STEPS];
 } qn_gpu_info;
 
 /** Units of work of a step over a domain. */
 int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain *domain);
 
-/** The fault record of a launch in device memory. Cleared: qn__fault_clear and lock = 0. It is complete when the kernel
- *  has ended. As on the host, the first failure in iteration order stands in it. */
+/** The fault record of a launch in device memory. Cleared: qn__fault_clear and lock = 0. It is
+ * complete when the kernel has ended. As on the host, the first failure in iteration order stands
+ * in it. */
 typedef struct qn_gpu_fault {
     qn_fault fault;
     uint64_t lock; /* held by the thread that writes the record */
@@ -433,7 +495,8 @@ typedef struct qn_blob_info {
     uint32_t split_merged; /* bit d: dimension d runs within it; the range is the product of all */
     int32_t n_sequential; /* dimensions */
     int64_t scratch_bytes; /* memory of each chunk, see qn_entry; 0: none */
-    int32_t n_shared_reduces; /* x86: reduces whose points chunks divide, see qn_entry; 0: chunks are iterations */
+    int32_t n_shared_reduces; /* x86: reduces whose points chunks divide, see qn_entry; 0: chunks
+                                 are iterations */
     int64_t chunk;        /* iterations that are worth a chunk */
     int32_t chunks_per_thread; /* to even out their times, 1 where each repeats some work */
     int32_t second_dim;
@@ -443,11 +506,11 @@ typedef struct qn_blob_info {
     qn_gpu_info gpu;      /* NVPTX only, where split_dim is -1 */
 } qn_blob_info;
 
-
-/** ELF object of a machine (EM_...) -> blob (jit/emit/elf.c). Sections .text and .rodata*, and relocations between them that are
- *  relative to their place; anything else is QN_ERR_INTERNAL naming it. QN_ERR_TARGET: an object of another machine; QN_ERR_LIMIT:
- *  the code is too large for its instructions. Appends the bytes to `code`. */
-qn_status qn__elf_to_blob(const void *object, size_t n, int machine, const char *symbol, qn_text *code,
-                          uint32_t *entry, uint32_t *align, qn_error *err);
+/** ELF object of a machine (EM_...) -> blob (jit/emit/elf.c). Sections .text and .rodata*, and
+ * relocations between them that are relative to their place; anything else is QN_ERR_INTERNAL
+ * naming it. QN_ERR_TARGET: an object of another machine; QN_ERR_LIMIT: the code is too large for
+ * its instructions. Appends the bytes to `code`. */
+qn_status qn__elf_to_blob(const void *object, size_t n, int machine, const char *symbol,
+                          qn_text *code, uint32_t *entry, uint32_t *align, qn_error *err);
 
 #endif

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provider.h: the boundary between libquern and the code generator. Bytes cross it: kernel text and key in; code, plan,
- * texts and error out. The provider exports exactly one function, qn_llvm_provider.
+ * provider.h: the boundary between libquern and the code generator. Bytes cross it: kernel text and
+ * key in; code, plan, texts and error out. The provider exports exactly one function,
+ * qn_llvm_provider.
  */
 #ifndef QN_JIT_PROVIDER_H
 #define QN_JIT_PROVIDER_H
 
 #include "jit/schedule/budget.h"
 
-/** Both sides must be built from the same sources; set by the build (a hash of the version and sources). */
+/** Both sides must be built from the same sources; set by the build (a hash of the version and
+ * sources). */
 #ifndef QN_BUILD_ID
 #define QN_BUILD_ID "unset"
 #endif
@@ -39,10 +41,11 @@ typedef struct qn_request {
     int32_t loader; /* QN_LOADER_ARENA: code goes to sink; QN_LOADER_ORC: orc_entry is set */
     uint32_t texts; /* or of QN_DUMP_...: wanted besides code */
     int64_t most_units; /* see qn__budget_units */
-    /** NULL, or the file that holds the kernel's printed text: code of a processor has its lines, and the object comes, too, whose
-     *  function is called debug_name then. */
+    /** NULL, or the file that holds the kernel's printed text: code of a processor has its lines,
+     * and the object comes, too, whose function is called debug_name then. */
     const char *debug_path, *debug_name;
-    int32_t is_retry;   /* 1: the compile before took too long, so the plan is the cheapest one (qn__step_to_fast) */
+    int32_t is_retry;   /* 1: the compile before took too long, so the plan is the cheapest one
+                           (qn__step_to_fast) */
     const char *kernel; /* canonical text */
     size_t kernel_bytes;
     const void *key;
@@ -50,7 +53,8 @@ typedef struct qn_request {
     void **thread_state; /* one slot per compile thread, starts NULL; target machines live there */
     void (*sink)(void *arg, int what, const void *data, size_t n);
     void *sink_arg;
-    /* Called on the compile thread on an LLVM fatal error; must not return (ends or parks the thread). */
+    /* Called on the compile thread on an LLVM fatal error; must not return (ends or parks the
+     * thread). */
     void (*fatal)(void *arg, const char *reason);
     void *fatal_arg;
     /* out */
@@ -58,7 +62,8 @@ typedef struct qn_request {
     qn_entry orc_entry;
     void *orc_handle;
     qn_descent descent;
-    const char *llvm_path; /* QN_REQUEST_START: the file that LLVM's code is in; lives as long as the process */
+    const char *llvm_path;  /* QN_REQUEST_START: the file that LLVM's code is in; lives as long as
+                               the process */
     double milliseconds[4]; /* parse and plan, build IR, emit, load */
     qn_error error;
 } qn_request;

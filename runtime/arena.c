@@ -174,8 +174,8 @@ static qn_status add_here(qn_arena *a, const void *code, size_t n_bytes, qn_blob
     if (!place(s, first, n, code, n_bytes))
         return qn__fail(err, errno == ENOMEM ? QN_ERR_MEMORY : QN_ERR_EXEC_DENIED,
                         "qn__arena_add: making %u pages executable: %s", n, strerror(errno));
-    *out =
-        (qn_blob){s, first, n, s->executable + (size_t)first * page_bytes(), (size_t)n * page_bytes()};
+    *out = (qn_blob){s, first, n, s->executable + (size_t)first * page_bytes(),
+                     (size_t)n * page_bytes()};
     return QN_OK;
 }
 

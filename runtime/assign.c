@@ -72,8 +72,8 @@ qn_status qn_view_assign_data(qn_view *v, void *data, qn_error *err)
     if (!v)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view is NULL", who);
     if (qn__layout_members(&v->layout) >= 0)
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": is a MultiView: make another", who,
-                        qn__label(v->label));
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": is a MultiView: make another",
+                        who, qn__label(v->label));
     if (v->owner && v->owner->record)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: view \"%s\": its storage holds the record type: wrap the data", who,

@@ -2,9 +2,10 @@
 /*
  * background.c: the queue of ordered versions and its thread, see background.h.
  *
- * Obligations: (1) An order holds a reference of its code, which holds context and kernel. (2) The thread holds a reference of
- * the context, which it gives up as its last act. (3) Whoever releases the handle ends the thread before; if that is
- * the thread itself, in a hook of the host, it ends when the hook has returned.
+ * Obligations: (1) An order holds a reference of its code, which holds context and kernel. (2) The
+ * thread holds a reference of the context, which it gives up as its last act. (3) Whoever releases
+ * the handle ends the thread before; if that is the thread itself, in a hook of the host, it ends
+ * when the hook has returned.
  */
 #include "runtime/background.h"
 #include "runtime/thread.h"
@@ -14,8 +15,8 @@
 
 enum { MOST_ORDERS = 64, STACK_BYTES = 1 << 20 };
 
-/** What is to be built, and for which arguments: views without digit tables, of which nothing but extents and strides is
- *  looked at (policy.c). */
+/** What is to be built, and for which arguments: views without digit tables, of which nothing but
+ * extents and strides is looked at (policy.c). */
 typedef struct qn_order {
     struct qn_order *next;
     qn_code *code;
@@ -130,7 +131,8 @@ bool qn__background_order(qn_launch_state *l, qn_code *f, bool is_dynamic)
     b->last = &o->next;
     b->n_orders++;
     pthread_cond_signal(&b->work);
-    pthread_cond_broadcast(&l->context->compiler.progress); /* who waits for this code may build it */
+    pthread_cond_broadcast(
+        &l->context->compiler.progress); /* who waits for this code may build it */
     return true;
 }
 
@@ -145,7 +147,8 @@ bool qn__background_take(qn_context *c, const qn_code *f)
         if (b->last == &o->next)
             b->last = link;
         b->n_orders--;
-        atomic_fetch_sub_explicit(&o->code->references, 1, memory_order_relaxed); /* the caller has one, too */
+        atomic_fetch_sub_explicit(&o->code->references, 1,
+                                  memory_order_relaxed); /* the caller has one, too */
         qn__free(o);
         return true;
     }

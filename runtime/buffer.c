@@ -179,7 +179,8 @@ static qn_status fail_inner(const char *who, const char *label, qn_status status
                             const qn_error *inner, qn_error *err)
 {
     const char *message = strstr(inner->message, ": ");
-    return qn__fail(err, status, "%s: view \"%s\"%s", who, qn__label(label), message ? message : "");
+    return qn__fail(err, status, "%s: view \"%s\"%s", who, qn__label(label),
+                    message ? message : "");
 }
 
 /**
@@ -413,7 +414,8 @@ static qn_member storage_of(const qn_view *v)
     return (qn_member){v->owner, v->label, v->record, v->device};
 }
 
-/** Fills the head of *out, a view of a part of v on storage `m`; its layout, with a reference to its table, is set. */
+/** Fills the head of *out, a view of a part of v on storage `m`; its layout, with a reference to
+ * its table, is set. */
 static void derive_head(const qn_view *v, void *data, const qn_member *m, qn_view *out)
 {
     /* The claim on alignment was made for the parent's first element. */

@@ -18,7 +18,8 @@ struct qn_buffer {
     size_t alignment;    /* of that memory */
     qn_memory *memory;   /* the account that counts this storage; NULL: none does */
     int64_t counted;     /* bytes in it */
-    void (*release_data)(void *arg); /* of foreign storage: called with the last reference; or NULL */
+    void (*release_data)(
+        void *arg); /* of foreign storage: called with the last reference; or NULL */
     void *release_arg;
     qn_record *record; /* of views on it, with a reference; or NULL */
     char label[];        /* zero-terminated */
@@ -32,12 +33,12 @@ void qn__buffer_retain(qn_buffer *b);
 /** Drops a reference. NULL is ignored. */
 void qn__buffer_release(qn_buffer *b);
 
-/** Whether a view of the same data through another layout stays inside the members, if there are any: the layout then
- * selects members of the same MultiView (table.c). */
+/** Whether a view of the same data through another layout stays inside the members, if there are
+ * any: the layout then selects members of the same MultiView (table.c). */
 qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *made, qn_error *err);
 
-/** Bytes of storage for a view of dtype and layout, and where in it the element of offset 0 of the layout lies plus its
- * origin: the element at the lower bounds. `l` passes qn__layout_check. */
+/** Bytes of storage for a view of dtype and layout, and where in it the element of offset 0 of the
+ * layout lies plus its origin: the element at the lower bounds. `l` passes qn__layout_check. */
 qn_status qn__view_storage(const char *who, const char *label, int dtype, const qn_record *record,
                            const qn_layout *l, int64_t *bytes, int64_t *first_byte, qn_error *err);
 /** A view of such storage in a space; takes over the reference. */

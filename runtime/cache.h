@@ -139,7 +139,8 @@ typedef struct qn_known_kernel {
     qn_trials trials;
 } qn_known_kernel;
 
-/** Holds a function for one thread while it runs; NULL: free. Taken under the lock, given up without it. */
+/** Holds a function for one thread while it runs; NULL: free. Taken under the lock, given up
+ * without it. */
 typedef _Atomic(qn_code *) qn_pin;
 
 enum { QN_PINS = 32 };
@@ -173,13 +174,15 @@ qn_known_args *qn__cache_add_args(qn_cache *c, qn_known_kernel *known, const qn_
                                   uint32_t n_pairs);
 qn_code *qn__cache_function(const qn_cache *c, const qn_kernel *k, const qn_text *key,
                                 int loader);
-/** The versions of a kernel, or of others of its text, are others now: provisional choices are made again. */
+/** The versions of a kernel, or of others of its text, are others now: provisional choices are made
+ * again. */
 void qn__cache_look_again(qn_cache *c, const qn_kernel *k);
 /** Adds a function that is being built; the cache holds a reference. */
 void qn__cache_add_function(qn_cache *c, qn_code *f);
 /** Counts the bytes of a function that is now ready, or is kept because it failed. */
 void qn__cache_weigh(qn_cache *c, qn_code *f);
-/** Counts what a function has got since: texts, a cubin. Nothing happens for one that is not in the cache. */
+/** Counts what a function has got since: texts, a cubin. Nothing happens for one that is not in the
+ * cache. */
 void qn__cache_grown(qn_cache *c, qn_code *f);
 /** Removes a function and its place in all entries; it waits in `dropped`. */
 void qn__cache_remove(qn_cache *c, qn_code *f);
@@ -194,16 +197,17 @@ void qn__cache_clear(qn_cache *c);
 /** After fork, in the child: forgets builds that no thread goes on with. */
 void qn__cache_forked(qn_cache *c);
 
-/** Holds a function of the cache without counting, which costs more than the rest of a hit; qn__cache_unpin ends that.
- * NULL if all pins are in use. For short runs that call nothing of the host: the cache cannot go before they end. */
+/** Holds a function of the cache without counting, which costs more than the rest of a hit;
+ * qn__cache_unpin ends that. NULL if all pins are in use. For short runs that call nothing of the
+ * host: the cache cannot go before they end. */
 qn_pin *qn__cache_pin(qn_cache *c, qn_code *f);
 /** The lock need not be held. */
 static inline void qn__cache_unpin(qn_pin *pin)
 {
     atomic_store_explicit(pin, NULL, memory_order_release);
 }
-/** Gives up the references of removed functions, but for those that are pinned. Whether none is left. The lock is not
- * held. */
+/** Gives up the references of removed functions, but for those that are pinned. Whether none is
+ * left. The lock is not held. */
 bool qn__cache_sweep(qn_context *c);
 /** A new function that is being built, with one reference; NULL without memory. On success the key
  * is taken over. */

@@ -74,7 +74,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
                  {"debug", o->debug, 0, QN_DEBUG_RACES | QN_DEBUG_NAN},
                  {"n_pins", o->n_pins, 0, QN_MOST_PINS},
                  {"print_lines", o->print_lines, 0, QN_MAX_PRINT_LINES},
-#define X(name, text, least, most, names_dim) {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
+#define X(name, text, least, most, names_dim)                                                      \
+    {"plan." #name, l->plan.name, least, names_dim ? l->kernel->n_dims : most},
                  QN_PLAN_LIST(X)
 #undef X
     };
@@ -94,7 +95,8 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     if (o->isa != QN_ISA_AUTO && qn__target_row(o->isa)->isa != o->isa)
         return refuse_isa(l, o->isa, err);
     if (is_gpu && !l->takes_any_target && o->executor != QN_CUDA)
-        return qn__fail(err, QN_ERR_TARGET, "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
+        return qn__fail(err, QN_ERR_TARGET,
+                        "%s: option isa: %d is a GPU's, the executor is the host's", l->who,
                         o->isa);
     if (l->plan.width & (l->plan.width - 1))
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option plan.width: %d is no power of two",
@@ -119,7 +121,8 @@ static void take_schedule(qn_options *o)
         o->compile = QN_COMPILE_WAIT;
 }
 
-/** What an executor on a GPU needs: the stream, an instruction set that its GPU has, generated code. */
+/** What an executor on a GPU needs: the stream, an instruction set that its GPU has, generated
+ * code. */
 static qn_status take_stream(qn_launch_state *l, qn_error *err)
 {
     qn_options *o = &l->options;
@@ -129,8 +132,9 @@ static qn_status take_stream(qn_launch_state *l, qn_error *err)
                                      "%s: option stream is for executor cuda, not %d", l->who,
                                      o->executor);
     if (o->engine != QN_ENGINE_AUTO || o->loader == QN_LOADER_ORC)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: options engine %d, loader %d: not on executor cuda",
-                        l->who, o->engine, o->loader);
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: options engine %d, loader %d: not on executor cuda", l->who, o->engine,
+                        o->loader);
     qn_status status = qn__stream_of(l->context, l->who, o->stream, &l->stream, err);
     if (status)
         return status;
@@ -194,12 +198,14 @@ static qn_status check_traits(const qn_launch_state *l, int i, const char *who, 
                         "%s: view \"%.60s\" is read-only and the kernel writes it", who, label);
     bool is_atomic = param->has_atomics || traits & QN_ATOMIC;
     if (is_atomic && qn__has_parts(v->dtype))
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%.60s\" of %s is atomic: only its parts can be",
-                        who, label, qn_dtype_name(v->dtype));
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: view \"%.60s\" of %s is atomic: only its parts can be", who, label,
+                        qn_dtype_name(v->dtype));
     if (is_atomic && qn__view_align(v) < qn_dtype_bytes(v->dtype))
-        return qn__fail(err, QN_ERR_ALIGNMENT,
-                        "%s: view \"%.60s\": atomics on elements of %s that are aligned to %lld bytes only", who,
-                        label, qn_dtype_name(v->dtype), (long long)qn__view_align(v));
+        return qn__fail(
+            err, QN_ERR_ALIGNMENT,
+            "%s: view \"%.60s\": atomics on elements of %s that are aligned to %lld bytes only",
+            who, label, qn_dtype_name(v->dtype), (long long)qn__view_align(v));
     if (traits & QN_ALIGNED && qn__check_aligned(who, v, NULL) != QN_OK)
         return qn__fail(err, QN_ERR_ALIGNMENT,
                         "%s: view \"%.60s\" claims alignment to %d bytes, data is %p", who, label,
@@ -224,16 +230,16 @@ static qn_status check_view(const qn_launch_state *l, const qn_usage *usage, int
         return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": dtype %s, expected %s", who, label,
                         qn_dtype_name(v->dtype), qn_dtype_name(param->dtype));
     if (!qn_record_equal(v->record, param->record))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%.60s\": its record type is not the parameter's",
-                        who, label);
+        return qn__fail(err, QN_ERR_DTYPE,
+                        "%s: view \"%.60s\": its record type is not the parameter's", who, label);
     if (v->layout.rank != param->rank)
         return qn__fail(err, QN_ERR_RANK, "%s: view \"%.60s\": rank %d, expected %d", who, label,
                         v->layout.rank, param->rank);
     int exec = l->stream ? QN_EXEC_CUDA : QN_EXEC_SERIAL;
     if (!qn_exec_can_access(exec, v->space))
-        return qn__fail(err, QN_ERR_SPACE,
-                        "%s: view \"%.60s\": space %s is not accessible to executor %s", who,
-                        label, qn_space_name(v->space), exec == QN_EXEC_CUDA ? "cuda" : "serial or threads");
+        return qn__fail(
+            err, QN_ERR_SPACE, "%s: view \"%.60s\": space %s is not accessible to executor %s", who,
+            label, qn_space_name(v->space), exec == QN_EXEC_CUDA ? "cuda" : "serial or threads");
     status = check_traits(l, i, who, err);
     if (status)
         return status;
@@ -263,8 +269,8 @@ static qn_status check_arguments(const qn_launch_state *l, qn_error *err)
     for (int i = 0; i < l->n; i++) {
         char who[WHO_BYTES];
         if (l->args[i].reserved)
-            return qn__fail(err, QN_ERR_VERSION, "%s: qn_arg.reserved: %u, expected 0", name_argument(l, i, who),
-                            l->args[i].reserved);
+            return qn__fail(err, QN_ERR_VERSION, "%s: qn_arg.reserved: %u, expected 0",
+                            name_argument(l, i, who), l->args[i].reserved);
         qn_status status =
             k->param[i].rank < 0 ? check_scalar(l, i, err) : check_view(l, &usage, i, err);
         if (status)

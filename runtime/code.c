@@ -154,8 +154,8 @@ size_t qn_code_text(const qn_code *f, int stage, char *buffer, size_t buffer_byt
     case QN_DUMP_PLAN:
         return qn__text_out(&f->plan, buffer, buffer_bytes);
     case QN_DUMP_PTX:
-        return qn__text_out(&(qn_text){.data = f->ptx.data, .n = f->ptx.n ? f->ptx.n - 1 : 0}, buffer,
-                            buffer_bytes);
+        return qn__text_out(&(qn_text){.data = f->ptx.data, .n = f->ptx.n ? f->ptx.n - 1 : 0},
+                            buffer, buffer_bytes);
     case QN_DUMP_LLVM:
     case QN_DUMP_ASM:
     case QN_DUMP_SCHEDULE:

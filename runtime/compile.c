@@ -59,7 +59,8 @@ void qn__engine_disable(qn_context *c, const qn_error *error)
     qn__queue_end(c, error);
 }
 
-static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint32_t texts, bool is_retry)
+static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint32_t texts,
+                       bool is_retry)
 {
     qn_job *job = qn__zalloc(1, sizeof *job);
     if (!job)
@@ -174,7 +175,8 @@ void qn__compile_wait(qn_context *c, const volatile int32_t *cancel, double most
     pthread_cond_timedwait(&c->compiler.progress, &c->lock, &t);
 }
 
-/** Gives up threads whose job nobody waits for any more and which take too long: those who wait for a thread do it. */
+/** Gives up threads whose job nobody waits for any more and which take too long: those who wait for
+ * a thread do it. */
 static void end_abandoned(qn_context *c)
 {
     for (qn_worker *w = c->compiler.workers, *next; w; w = next) {
@@ -191,7 +193,8 @@ static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
 {
     int state = job->state;
     double waited = 0, left;
-    while (job->state != QN_JOB_DONE && !qn__is_stopped(cancel) && (left = patience_for(c, job, waited)) > 0) {
+    while (job->state != QN_JOB_DONE && !qn__is_stopped(cancel) &&
+           (left = patience_for(c, job, waited)) > 0) {
         double before = qn__now_ms();
         qn__compile_wait(c, cancel, left);
         end_abandoned(c);
@@ -211,7 +214,8 @@ static void wait_for(qn_context *c, qn_job *job, const volatile int32_t *cancel)
 }
 
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
-                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err)
+                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out,
+                      qn_error *err)
 {
     qn_job *job = new_job(k, key, loader, texts, out->is_retry);
     if (!job)

@@ -19,7 +19,8 @@ enum { QN_PROVIDER_NONE = 0, QN_PROVIDER_LOADING, QN_PROVIDER_READY, QN_PROVIDER
 struct qn_job;
 struct qn_worker;
 
-/** The file of the LLVM that makes code; all zero if it is not known. An update gives it another size or time. */
+/** The file of the LLVM that makes code; all zero if it is not known. An update gives it another
+ * size or time. */
 enum { QN_MAKER_PATH_BYTES = 256 };
 typedef struct qn_maker {
     char path[QN_MAKER_PATH_BYTES];
@@ -54,7 +55,8 @@ typedef struct qn_compiled {
     void *orc_handle;
     qn_descent descent; /* what the budget of compiles took away */
     double milliseconds;
-    bool is_retry; /* set by the caller: with the cheapest plan, as the compile before took too long */
+    bool is_retry; /* set by the caller: with the cheapest plan, as the compile before took too long
+                    */
 } qn_compiled;
 void qn__compiled_release(qn_compiled *c);
 
@@ -71,22 +73,25 @@ void qn__compiler_lose(qn_context *c);
 
 /** Loads the code generator in the background. */
 void qn__compile_start(qn_context *c);
-/** Compiles and waits. *out is all-zero but for `is_retry`. `texts`: QN_DUMP_.... The lock is not held. QN_ERR_COMPILE_TIMEOUT: this
- * kernel with this key takes too long; QN_ERR_CANCELLED: `cancel`, which may be NULL, was set; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
+/** Compiles and waits. *out is all-zero but for `is_retry`. `texts`: QN_DUMP_.... The lock is not
+ * held. QN_ERR_COMPILE_TIMEOUT: this kernel with this key takes too long; QN_ERR_CANCELLED:
+ * `cancel`, which may be NULL, was set; QN_ERR_BUSY and QN_ERR_MEMORY: code cannot be had now, but
  * maybe later. */
 qn_status qn__compile(qn_context *c, const qn_kernel *k, const qn_text *key, int loader,
-                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out, qn_error *err);
-/** Whether a compile that took too long may be begun again: not while other ones have not come to an end, as each may take a
- *  thread for ever. The lock is held. */
+                      uint32_t texts, const volatile int32_t *cancel, qn_compiled *out,
+                      qn_error *err);
+/** Whether a compile that took too long may be begun again: not while other ones have not come to
+ * an end, as each may take a thread for ever. The lock is held. */
 bool qn__compile_may_retry(const struct qn_context *c);
-/** Waits for news of the compile threads, most_ms at most, -1 for ever, or until it is time to look at `cancel`, which may be
- * NULL. Called with the lock held. */
+/** Waits for news of the compile threads, most_ms at most, -1 for ever, or until it is time to look
+ * at `cancel`, which may be NULL. Called with the lock held. */
 void qn__compile_wait(struct qn_context *c, const volatile int32_t *cancel, double most_ms);
 /** Drops code of the orc loader. */
 void qn__compile_free(qn_context *c, void *orc_handle);
 
-/** Opens the code generator and asks it to start (runtime/provider.c). `path` and `maker` may be NULL. On
- * failure the message lists the paths tried. */
-qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker, qn_error *err);
+/** Opens the code generator and asks it to start (runtime/provider.c). `path` and `maker` may be
+ * NULL. On failure the message lists the paths tried. */
+qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker,
+                            qn_error *err);
 
 #endif

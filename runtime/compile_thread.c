@@ -112,7 +112,8 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
 {
     qn_text path = {0};
     char name[QN_DEBUG_NAME_BYTES];
-    bool has_lines = job->loader == QN_LOADER_ARENA && qn__symbols_source(w->context, job->kernel, name, &path);
+    bool has_lines =
+        job->loader == QN_LOADER_ARENA && qn__symbols_source(w->context, job->kernel, name, &path);
     qn_request r = {
         .bytes = sizeof r,
         .build_id = QN_BUILD_ID,

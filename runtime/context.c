@@ -20,7 +20,8 @@
 
 enum { DEFAULT_COMPILE_MS = 20000 };
 #define DEFAULT_CACHE_BYTES ((int64_t)64 << 20)
-#define LARGE_BYTES ((int64_t)4 << 20) /* of what is known beside the code: worth giving back to the system */
+#define LARGE_BYTES                                                                                \
+    ((int64_t)4 << 20) /* of what is known beside the code: worth giving back to the system */
 
 static struct {
     pthread_mutex_t lock;
@@ -176,7 +177,8 @@ static bool settle_options(qn_context_options *o)
     const char *trace = o->trace;
     o->trace = settle_path(trace);
     o->cuda_driver = driver && strchr(driver, '/') ? settle_path(driver) : qn__strdup(driver);
-    return (o->provider_path || !path) && (o->cuda_driver || !driver) && (o->trace || !trace) && o->dump_dir;
+    return (o->provider_path || !path) && (o->cuda_driver || !driver) && (o->trace || !trace) &&
+           o->dump_dir;
 }
 
 static void release_options(qn_context_options *o)
@@ -196,7 +198,8 @@ static void drop_relative(qn_disk *s)
     s->folder = NULL;
 }
 
-/** The folders of code on disk; false without memory. The strings of the options are not kept: they are those of the folders. */
+/** The folders of code on disk; false without memory. The strings of the options are not kept: they
+ * are those of the folders. */
 static bool open_disk(qn_context *c)
 {
     qn_text usual = {0};
@@ -205,8 +208,10 @@ static bool open_disk(qn_context *c)
     const char *folder = c->options.disk_cache ? c->options.disk_cache : usual.data;
     bool has_lines = c->options.symbols & QN_SYMBOLS_GDB; /* code on disk has none */
     bool is_off = !folder || !folder[0] || strcmp(folder, "off") == 0 || has_lines;
-    const char *bundle = c->options.bundle && c->options.bundle[0] && !has_lines ? c->options.bundle : NULL;
-    c->disk = (qn_disk){.folder = is_off ? NULL : settle_path(folder), .most_bytes = c->options.disk_cache_bytes};
+    const char *bundle =
+        c->options.bundle && c->options.bundle[0] && !has_lines ? c->options.bundle : NULL;
+    c->disk = (qn_disk){.folder = is_off ? NULL : settle_path(folder),
+                        .most_bytes = c->options.disk_cache_bytes};
     c->bundle = (qn_disk){.folder = settle_path(bundle), .is_bundle = true};
     bool is_complete = !usual.failed && (is_off || c->disk.folder) && (!bundle || c->bundle.folder);
     drop_relative(&c->disk);
@@ -394,7 +399,11 @@ void qn__event(const qn_context *c, int kind, const char *kernel, const char *te
 {
     if (!c->options.event_hook || atomic_load_explicit(&c->is_released, memory_order_relaxed))
         return;
-    const qn_event e = {.bytes = sizeof e, .kind = kind, .kernel = kernel, .text = text, .milliseconds = milliseconds};
+    const qn_event e = {.bytes = sizeof e,
+                        .kind = kind,
+                        .kernel = kernel,
+                        .text = text,
+                        .milliseconds = milliseconds};
     c->options.event_hook(c->options.event_arg, &e);
 }
 

@@ -36,7 +36,7 @@ struct qn_context {
     pthread_mutex_t lock;
     qn_context_options options; /* defaults and environment filled in; strings are owned */
     int32_t thread_limit;       /* of the environment; 0: none */
-    bool is_watched;            /* somebody looks at launches, so that none takes a short way; never changes */
+    bool is_watched; /* somebody looks at launches, so that none takes a short way; never changes */
     uint64_t told;              /* bit s: the hook knows that for status s no code can be had */
     int isa;                    /* best of the machine; 0: none that code is generated for */
     qn_machine machine;         /* as read: the processor's */
@@ -97,15 +97,15 @@ static inline bool qn__is_watched(const qn_context *c)
 /** Tells the hook, if there is one. No lock is held. */
 void qn__event(const qn_context *c, int kind, const char *kernel, const char *text,
                double milliseconds);
-/** Monotonic milliseconds, a multiple of 1/1024: a time and the difference of two are exact, so that a host may trap
- *  inexact results. */
+/** Monotonic milliseconds, a multiple of 1/1024: a time and the difference of two are exact, so
+ * that a host may trap inexact results. */
 double qn__now_ms(void);
 /** Monotonic nanoseconds, and such a difference as milliseconds likewise. */
 int64_t qn__now_ns(void);
 double qn__ms_of_ns(int64_t ns);
 
-/** What the system says of the processor, in a folder like /sys/devices/system/cpu/cpu0; 0 where it says nothing
- *  (runtime/machine.c). */
+/** What the system says of the processor, in a folder like /sys/devices/system/cpu/cpu0; 0 where it
+ * says nothing (runtime/machine.c). */
 qn_machine qn__machine_read(const char *folder);
 #define QN_SYSTEM_FOLDER "/sys/devices/system/cpu/cpu0"
 
@@ -117,8 +117,8 @@ int64_t qn__calls_count(const qn_context *c);
 void qn__env_fill(qn_context *c, qn_context_options *o);
 /** Tells the summary to who wants it at the end (runtime/profile.c). No lock is held. */
 void qn__summary_tell(const qn_context *c);
-/** The folder that is meant where none is named: that of QUERN_CACHE, XDG_CACHE_HOME or HOME; appends nothing if there is none
- *  (runtime/env.c). */
+/** The folder that is meant where none is named: that of QUERN_CACHE, XDG_CACHE_HOME or HOME;
+ * appends nothing if there is none (runtime/env.c). */
 void qn__env_cache(qn_text *out);
 
 #endif

@@ -58,7 +58,8 @@ static qn_status check_shapes(const char *who, const qn_view *dst, const qn_view
                     print_shape(dst, to), print_shape(src, from));
 }
 
-/** What is promised of lists in kernels is checked here: no position stands for the element of another. */
+/** What is promised of lists in kernels is checked here: no position stands for the element of
+ * another. */
 static qn_status check_lists(const char *who, const qn_view *v, qn_error *err)
 {
     char name[WHO_BYTES];
@@ -69,7 +70,8 @@ static qn_status check_lists(const char *who, const qn_view *v, qn_error *err)
 static qn_status check_written(const char *who, const qn_view *v, qn_error *err)
 {
     if (v->traits & QN_READ_ONLY)
-        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, qn__label(v->label));
+        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who,
+                        qn__label(v->label));
     if (v->data && !qn__view_is_storable(v)) {
         char layout[200];
         qn_layout_print(&v->layout, layout, sizeof layout);
@@ -100,8 +102,9 @@ static qn_status check_dtypes(const char *who, const qn_view *dst, const qn_view
                         qn__label(dst->label), qn_dtype_name(dst->dtype), qn__label(src->label),
                         qn_dtype_name(src->dtype));
     if (dst && src && !qn_record_equal(dst->record, src->record))
-        return qn__fail(err, QN_ERR_DTYPE, "%s: dst \"%s\" and src \"%s\" are of different record types",
-                        who, qn__label(dst->label), qn__label(src->label));
+        return qn__fail(err, QN_ERR_DTYPE,
+                        "%s: dst \"%s\" and src \"%s\" are of different record types", who,
+                        qn__label(dst->label), qn__label(src->label));
     return QN_OK;
 }
 
@@ -236,8 +239,8 @@ static qn_status move_elements(const qn_copier *p, const qn_view *dst, const qn_
         qn_layout_is_contiguous(&dst->layout)) {
         int64_t begin, end;
         qn__view_bytes(dst, &begin, &end);
-        qn__copy_bytes(p->context, p->executor, (char *)dst->data + begin, (const char *)src->data + begin,
-                       end - begin);
+        qn__copy_bytes(p->context, p->executor, (char *)dst->data + begin,
+                       (const char *)src->data + begin, end - begin);
         return QN_OK;
     }
     if (is_copy && qn__element_bytes(dst) / word_bytes(dst, src) > MOST_WORDS)
@@ -316,7 +319,8 @@ qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst, const
 {
     const char *who = "qn_deep_copy_on";
     if (executor == QN_CUDA)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: executor cuda: give a stream, qn_stream_copy", who);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: executor cuda: give a stream, qn_stream_copy",
+                        who);
     return qn__copy(who, c, executor, dst, src, err);
 }
 
@@ -415,8 +419,9 @@ static qn_status fill_on(qn_copier *p, const qn_view *v, const qn_arg *value, qn
     if (status)
         return status;
     if (value->view || value->dtype != v->dtype)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": its elements are %s, the value is %s", p->who,
-                        qn__label(v->label), qn_dtype_name(v->dtype), value->view ? "a view" : qn_dtype_name(value->dtype));
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": its elements are %s, the value is %s",
+                        p->who, qn__label(v->label), qn_dtype_name(v->dtype),
+                        value->view ? "a view" : qn_dtype_name(value->dtype));
     if (qn_view_size(v) == 0)
         return QN_OK;
     const uint64_t parts[2] = {value->bits, value->high};
@@ -445,7 +450,8 @@ qn_status qn__fill_zero(const char *who, qn_context *c, const qn_view *v, qn_err
         return fill_words(&p, v, 0, err);
     void *element = qn__zalloc(1, (size_t)qn__element_bytes(v));
     if (!element)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who, qn__label(v->label));
+        return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an element", who,
+                        qn__label(v->label));
     status = fill_value(&p, v, element, err);
     qn__free(element);
     return status;
@@ -490,8 +496,8 @@ qn_status qn_read_scalar(const qn_view *v, uint64_t *bits, qn_error *err)
     if (status)
         return status;
     if (v->layout.rank != 0)
-        return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d, expected 0", who, qn__label(v->label),
-                        v->layout.rank);
+        return qn__fail(err, QN_ERR_RANK, "%s: view \"%s\": rank %d, expected 0", who,
+                        qn__label(v->label), v->layout.rank);
     if (!is_word(v->dtype))
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s is not of 8 to 64 bits", who,
                         qn__label(v->label), qn_dtype_name(v->dtype));

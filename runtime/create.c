@@ -66,11 +66,11 @@ qn_status qn__dense_layout(const char *who, const char *label, int64_t element_b
                            qn_error *err)
 {
     qn_error inner = {0};
-    qn_status status = is_left && is_padded
-                           ? qn_layout_left_padded(rank, extents, element_bytes, out, &inner)
-                       : is_left   ? qn_layout_left(rank, extents, out, &inner)
-                       : is_padded ? qn_layout_right_padded(rank, extents, element_bytes, out, &inner)
-                                   : qn_layout_right(rank, extents, out, &inner);
+    qn_status status =
+        is_left && is_padded ? qn_layout_left_padded(rank, extents, element_bytes, out, &inner)
+        : is_left            ? qn_layout_left(rank, extents, out, &inner)
+        : is_padded          ? qn_layout_right_padded(rank, extents, element_bytes, out, &inner)
+                             : qn_layout_right(rank, extents, out, &inner);
     if (status)
         return qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(label), inner.message);
     return QN_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadline.c: the thread that watches time limits, see deadline.h. It sleeps until the earliest one; where a flag of the
- * caller's has to be passed on, or a hook asked, it looks every few milliseconds. Launches come and go without waking it
- * unless theirs is the earliest.
+ * deadline.c: the thread that watches time limits, see deadline.h. It sleeps until the earliest
+ * one; where a flag of the caller's has to be passed on, or a hook asked, it looks every few
+ * milliseconds. Launches come and go without waking it unless theirs is the earliest.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -20,7 +20,8 @@ static bool is_asked(const qn_stops *s)
     return s->cancel || s->hook;
 }
 
-/** Sets the words that are due; when to look again. The lock is held while hooks are called: their launch cannot end then. */
+/** Sets the words that are due; when to look again. The lock is held while hooks are called: their
+ * launch cannot end then. */
 static int64_t look(qn_timer *t, int64_t now)
 {
     int64_t again = INT64_MAX;
@@ -29,7 +30,8 @@ static int64_t look(qn_timer *t, int64_t now)
             continue;
         d->is_over = d->at_ns <= now;
         const qn_stops *s = &d->stops;
-        if (d->is_over || qn__is_stopped(s->cancel) || (s->hook && now >= d->first_look_ns && s->hook(s->hook_arg))) {
+        if (d->is_over || qn__is_stopped(s->cancel) ||
+            (s->hook && now >= d->first_look_ns && s->hook(s->hook_arg))) {
             __atomic_store_n(&d->stop, 1, __ATOMIC_RELAXED);
             continue;
         }
@@ -49,7 +51,8 @@ static void *watch(void *arg)
             pthread_cond_wait(&t->wake, &t->lock);
             continue;
         }
-        const struct timespec at = {.tv_sec = t->wakes_ns / SECOND_NS, .tv_nsec = t->wakes_ns % SECOND_NS};
+        const struct timespec at = {.tv_sec = t->wakes_ns / SECOND_NS,
+                                    .tv_nsec = t->wakes_ns % SECOND_NS};
         pthread_cond_timedwait(&t->wake, &t->lock, &at);
     }
     pthread_mutex_unlock(&t->lock);
@@ -117,7 +120,8 @@ void qn__timer_forked(qn_timer *t)
 bool qn__deadline_open(qn_timer *t, qn_deadline *d, const qn_stops *stops)
 {
     int64_t now = qn__now_ns(), limit = stops->timeout_ns ? stops->timeout_ns : INT64_MAX;
-    *d = (qn_deadline){.stops = *stops, .at_ns = limit < INT64_MAX - now ? now + limit : INT64_MAX - 1};
+    *d = (qn_deadline){.stops = *stops,
+                       .at_ns = limit < INT64_MAX - now ? now + limit : INT64_MAX - 1};
     d->first_look_ns = is_asked(stops) && limit > LOOK_NS ? now + LOOK_NS : d->at_ns;
     pthread_mutex_lock(&t->lock);
     bool is_started = start(t);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * deadline.h: time limits of launches, and hooks that cancel them. Generated code, chunks and the interpreter look at one word; a
- * thread of the context, which is started by the first time limit or hook, sets that word when the time is over, the hook says
- * so, or the caller's own flag is set.
+ * deadline.h: time limits of launches, and hooks that cancel them. Generated code, chunks and the
+ * interpreter look at one word; a thread of the context, which is started by the first time limit
+ * or hook, sets that word when the time is over, the hook says so, or the caller's own flag is set.
  */
 #ifndef QN_RUNTIME_DEADLINE_H
 #define QN_RUNTIME_DEADLINE_H
@@ -15,7 +15,8 @@
 typedef struct qn_stops {
     const volatile int32_t *cancel; /* a flag of the caller's, or NULL */
     int64_t timeout_ns;             /* 0: none */
-    int32_t (*hook)(void *arg);     /* of the caller's, or NULL; called with the lock of the timer held */
+    int32_t (*hook)(
+        void *arg); /* of the caller's, or NULL; called with the lock of the timer held */
     void *hook_arg;
 } qn_stops;
 /** Whether a thread has to look on. */

@@ -3,8 +3,8 @@
  * describe.c: the exact description of the arguments of a launch, word by word: options, and per
  * view dtype, space, traits, rank, alignment, dimensions and digits; per scalar its dtype, and its
  * bits if code or domain depend on them. Addresses are not in it, only their alignment; overlap is
- * decided anew at every launch. Views with tables are not described: what they expand to is. Two launches with equal descriptions and the same overlap run the
- * same code on the same domain.
+ * decided anew at every launch. Views with tables are not described: what they expand to is. Two
+ * launches with equal descriptions and the same overlap run the same code on the same domain.
  *
  * This is on the short way of a launch: no allocation, no calls, and nothing but loads from the
  * descriptors.
@@ -31,7 +31,8 @@ static inline uint64_t address_class(const void *data)
     return address == 0 ? 8 : (uint64_t)__builtin_ctzll((unsigned long long)address | 64);
 }
 
-/* The two walks below are one code; each is worth its own copy, in which the words are in registers. */
+/* The two walks below are one code; each is worth its own copy, in which the words are in
+ * registers. */
 #define FLAT static inline __attribute__((always_inline))
 
 /** Where the words go: into a new description, or against a known one. */
@@ -60,7 +61,8 @@ FLAT void put(words *w, uint64_t word)
         *w->to++ = word;
 }
 
-/** Word by word: the compiler makes vectors of these, and a call of memcmp takes longer than all of them. */
+/** Word by word: the compiler makes vectors of these, and a call of memcmp takes longer than all of
+ * them. */
 FLAT void put_words(words *w, const void *from, int n)
 {
     for (int i = 0; i < n; i++) {
@@ -173,9 +175,10 @@ FLAT bool walk_scalar(const qn_arg *arg, bool decides, words *w)
     return true;
 }
 
-/** All words; false if the arguments are not what the kernel takes, need more room, or differ from what is known. */
-FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2], words *w,
-               bool is_rare)
+/** All words; false if the arguments are not what the kernel takes, need more room, or differ from
+ * what is known. */
+FLAT bool walk(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+               const uint32_t scalars[2], words *w, bool is_rare)
 {
     if (n != k->n_params || (!args && n > 0) || !walk_options(o, w, is_rare))
         return false;
@@ -252,8 +255,8 @@ static __attribute__((noinline)) bool is_described_rare(const qn_kernel *k, int 
     return walk(k, n, args, o, scalars, &w, true) && w.left == 0 && !w.differs;
 }
 
-bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
-                      const uint64_t *word, uint32_t n_words)
+bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                      const uint32_t scalars[2], const uint64_t *word, uint32_t n_words)
 {
     if (are_rare(o))
         return is_described_rare(k, n, args, o, scalars, word, n_words);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * digest.c: BLAKE2b without a key and with 32 bytes of output, as RFC 7693 defines it. Little endian, as the machines that
- * code is generated for.
+ * digest.c: BLAKE2b without a key and with 32 bytes of output, as RFC 7693 defines it. Little
+ * endian, as the machines that code is generated for.
  */
 #include "runtime/digest.h"
 
@@ -10,11 +10,13 @@
 enum { BLOCK_BYTES = 128, ROUNDS = 12 };
 
 /* Fractions of the square roots of the first eight primes (RFC 7693, section 2.6). */
-static const uint64_t initial[8] = {
-    UINT64_C(0x6a09e667f3bcc908), UINT64_C(0xbb67ae8584caa73b), UINT64_C(0x3c6ef372fe94f82b), UINT64_C(0xa54ff53a5f1d36f1),
-    UINT64_C(0x510e527fade682d1), UINT64_C(0x9b05688c2b3e6c1f), UINT64_C(0x1f83d9abfb41bd6b), UINT64_C(0x5be0cd19137e2179)};
+static const uint64_t initial[8] = {UINT64_C(0x6a09e667f3bcc908), UINT64_C(0xbb67ae8584caa73b),
+                                    UINT64_C(0x3c6ef372fe94f82b), UINT64_C(0xa54ff53a5f1d36f1),
+                                    UINT64_C(0x510e527fade682d1), UINT64_C(0x9b05688c2b3e6c1f),
+                                    UINT64_C(0x1f83d9abfb41bd6b), UINT64_C(0x5be0cd19137e2179)};
 
-/* The order of the message's words in each round (section 2.7); rounds 10 and 11 are 0 and 1 again. */
+/* The order of the message's words in each round (section 2.7); rounds 10 and 11 are 0 and 1 again.
+ */
 static const uint8_t order[10][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
                                       {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
                                       {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * digest.h: BLAKE2b-256 (RFC 7693), which names and checks entries of the cache on disk. Any change of an entry, by chance or
- * by a program, gives another digest. It is faster in plain C than SHA-256 is, and a launch waits for it.
+ * digest.h: BLAKE2b-256 (RFC 7693), which names and checks entries of the cache on disk. Any change
+ * of an entry, by chance or by a program, gives another digest. It is faster in plain C than
+ * SHA-256 is, and a launch waits for it.
  */
 #ifndef QN_RUNTIME_DIGEST_H
 #define QN_RUNTIME_DIGEST_H

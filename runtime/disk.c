@@ -2,9 +2,10 @@
 /*
  * disk.c: the folder and the files of a cache on disk, see disk.h.
  *
- * What code runs from must be ours: the folder, its parts and each file belong to the user who runs the process, and nobody else
- * may write them; of a bundle the program answers for the owner. The checks are made on open descriptors, so that what was
- * checked is what is read. Files are read, not mapped: one that is cut meanwhile gives a wrong digest and no signal.
+ * What code runs from must be ours: the folder, its parts and each file belong to the user who runs
+ * the process, and nobody else may write them; of a bundle the program answers for the owner. The
+ * checks are made on open descriptors, so that what was checked is what is read. Files are read,
+ * not mapped: one that is cut meanwhile gives a wrong digest and no signal.
  */
 #define _GNU_SOURCE
 #include "runtime/disk.h"
@@ -26,7 +27,8 @@ static int fail(qn_error *why, const char *what, const char *name)
 {
     int reason = errno;
     bool is_absent = reason == ENOENT;
-    qn__fail(why, is_absent ? QN_ERR_NOT_FOUND : QN_ERR_NOT_AVAILABLE, "%s %.200s: %s", what, name, strerror(reason));
+    qn__fail(why, is_absent ? QN_ERR_NOT_FOUND : QN_ERR_NOT_AVAILABLE, "%s %.200s: %s", what, name,
+             strerror(reason));
     return -1;
 }
 
@@ -105,7 +107,8 @@ int qn__disk_open_part(const qn_disk *s, int folder, const char *name, bool make
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int fd = openat(folder, name, flags);
-    if (fd < 0 && errno == ENOENT && makes && (mkdirat(folder, name, folder_mode(s)) == 0 || errno == EEXIST))
+    if (fd < 0 && errno == ENOENT && makes &&
+        (mkdirat(folder, name, folder_mode(s)) == 0 || errno == EEXIST))
         fd = openat(folder, name, flags);
     return check_folder(s, fd, name, why);
 }
@@ -143,7 +146,8 @@ static bool read_all(int fd, size_t n, qn_text *bytes)
     return true;
 }
 
-static int read_open(const qn_disk *s, int fd, const char *name, qn_text *bytes, qn_stored *out, int64_t *seconds, qn_error *why)
+static int read_open(const qn_disk *s, int fd, const char *name, qn_text *bytes, qn_stored *out,
+                     int64_t *seconds, qn_error *why)
 {
     struct stat st;
     if (fstat(fd, &st) != 0) {
@@ -152,9 +156,10 @@ static int read_open(const qn_disk *s, int fd, const char *name, qn_text *bytes,
     }
     if (seconds)
         *seconds = (int64_t)st.st_mtim.tv_sec;
-    const char *reason = !S_ISREG(st.st_mode)                         ? "it is no file"
-                         : (uint64_t)st.st_size > QN_ENTRY_MOST_BYTES ? "it is too long for an entry"
-                                                                      : distrust(s, &st);
+    const char *reason = !S_ISREG(st.st_mode) ? "it is no file"
+                         : (uint64_t)st.st_size > QN_ENTRY_MOST_BYTES
+                             ? "it is too long for an entry"
+                             : distrust(s, &st);
     if (!reason && !read_all(fd, (size_t)st.st_size, bytes))
         reason = "no memory";
     if (!reason)
@@ -169,7 +174,8 @@ static int read_open(const qn_disk *s, int fd, const char *name, qn_text *bytes,
     return QN_DISK_FOUND;
 }
 
-int qn__disk_read(const qn_disk *s, int part, const char *name, qn_text *bytes, qn_stored *out, int64_t *seconds, qn_error *why)
+int qn__disk_read(const qn_disk *s, int part, const char *name, qn_text *bytes, qn_stored *out,
+                  int64_t *seconds, qn_error *why)
 {
     /* A name that leads to a device or a pipe does nothing by being opened so. */
     int fd = openat(part, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
@@ -183,12 +189,15 @@ int qn__disk_read(const qn_disk *s, int part, const char *name, qn_text *bytes, 
     return result;
 }
 
-int qn__disk_find(const qn_disk *s, const qn_stored *wanted, qn_text *bytes, qn_stored *out, qn_error *why)
+int qn__disk_find(const qn_disk *s, const qn_stored *wanted, qn_text *bytes, qn_stored *out,
+                  qn_error *why)
 {
     const qn_entry_name name = qn__entry_name(wanted);
     int part = open_part_of(s, name.text, false, why);
     if (part < 0)
-        return why->status == QN_ERR_NOT_FOUND || errno == EMFILE || errno == ENFILE ? QN_DISK_ABSENT : QN_DISK_UNUSABLE;
+        return why->status == QN_ERR_NOT_FOUND || errno == EMFILE || errno == ENFILE
+                   ? QN_DISK_ABSENT
+                   : QN_DISK_UNUSABLE;
     int result = qn__disk_read(s, part, name.text, bytes, out, NULL, why);
     close(part);
     if (result == QN_DISK_FOUND && !qn__entry_is_same(out, wanted)) {
@@ -219,7 +228,8 @@ static int create(int part, mode_t mode, char name[40])
 static bool may_write(size_t n)
 {
     struct rlimit limit;
-    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY || n <= limit.rlim_cur;
+    return getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+           n <= limit.rlim_cur;
 }
 
 static bool write_all(int fd, const qn_text *bytes)
@@ -260,7 +270,8 @@ static bool put(int part, mode_t mode, const char *name, const qn_text *bytes, q
 bool qn__disk_keep(qn_disk *s, const qn_entry_name *name, const qn_text *bytes, qn_error *why)
 {
     if (bytes->failed || bytes->n > QN_ENTRY_MOST_BYTES || (int64_t)bytes->n > s->most_bytes) {
-        qn__fail(why, QN_ERR_LIMIT, "entry %s: %zu bytes are more than the cache may have", name->text, bytes->n);
+        qn__fail(why, QN_ERR_LIMIT, "entry %s: %zu bytes are more than the cache may have",
+                 name->text, bytes->n);
         return false;
     }
     int part = open_part_of(s, name->text, true, why);

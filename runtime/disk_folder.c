@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk_folder.c: the public functions of quern/cache.h, all of them walks over the entries of a folder.
+ * disk_folder.c: the public functions of quern/cache.h, all of them walks over the entries of a
+ * folder.
  */
 #define _GNU_SOURCE
 #include "quern/cache.h"
@@ -23,14 +24,16 @@ size_t qn_cache_folder(char *buffer, size_t buffer_bytes)
 }
 
 /** A folder, or the usual one. qn__free(out->folder) ends it. */
-static qn_status open_folder(const char *who, const char *folder, bool is_bundle, qn_disk *out, qn_error *err)
+static qn_status open_folder(const char *who, const char *folder, bool is_bundle, qn_disk *out,
+                             qn_error *err)
 {
     qn_text usual = {0};
     if (!folder)
         qn__env_cache(&usual);
     const char *named = folder ? folder : usual.data;
     bool is_off = !named || !named[0] || strcmp(named, "off") == 0;
-    *out = (qn_disk){.is_bundle = is_bundle, .most_bytes = is_bundle ? INT64_MAX : QN_DISK_USUAL_BYTES};
+    *out = (qn_disk){.is_bundle = is_bundle,
+                     .most_bytes = is_bundle ? INT64_MAX : QN_DISK_USUAL_BYTES};
     out->folder = is_off ? NULL : qn__strdup(named);
     qn__text_release(&usual);
     if (is_off)
@@ -39,7 +42,8 @@ static qn_status open_folder(const char *who, const char *folder, bool is_bundle
 }
 
 /** Walks; a folder that is not there is empty. */
-static qn_status walk(const char *who, const qn_disk *disk, void (*visit)(void *, const qn_disk_file *), void *arg, qn_error *err)
+static qn_status walk(const char *who, const qn_disk *disk,
+                      void (*visit)(void *, const qn_disk_file *), void *arg, qn_error *err)
 {
     qn_error why = {0};
     if (qn__disk_walk(disk, visit, arg, &why) || why.status == QN_ERR_NOT_FOUND)
@@ -49,15 +53,18 @@ static qn_status walk(const char *who, const qn_disk *disk, void (*visit)(void *
 
 /* ---------------------------------------------------------------- reading */
 
-/** Reads a file in a walk. NULL if it is an entry under its own name, else why not. The caller releases *bytes. */
-static const char *read_file(const qn_disk *disk, const qn_disk_file *f, qn_text *bytes, qn_stored *out, qn_error *why)
+/** Reads a file in a walk. NULL if it is an entry under its own name, else why not. The caller
+ * releases *bytes. */
+static const char *read_file(const qn_disk *disk, const qn_disk_file *f, qn_text *bytes,
+                             qn_stored *out, qn_error *why)
 {
     int64_t seconds;
     if (qn__disk_read(disk, f->part, f->name, bytes, out, &seconds, why) != QN_DISK_FOUND) {
         const char *reason = strstr(why->message, ": "); /* behind "entry NAME" */
         return reason ? reason + 2 : why->message;
     }
-    return strcmp(qn__entry_name(out).text, f->name) == 0 ? NULL : "its name is that of another entry";
+    return strcmp(qn__entry_name(out).text, f->name) == 0 ? NULL
+                                                          : "its name is that of another entry";
 }
 
 /** Whether an entry was written by this build: its environment begins with the build id. */
@@ -87,7 +94,8 @@ static void visit_entry(void *arg, const qn_disk_file *f)
     const char *refused = read_file(v->disk, f, &bytes, &e, &why);
     if (!refused) {
         qn__text_bytes(&kernel, e.part[QN_STORED_NAME].data, (size_t)e.part[QN_STORED_NAME].n);
-        qn__text_bytes(&environment, e.part[QN_STORED_ENVIRONMENT].data, (size_t)e.part[QN_STORED_ENVIRONMENT].n);
+        qn__text_bytes(&environment, e.part[QN_STORED_ENVIRONMENT].data,
+                       (size_t)e.part[QN_STORED_ENVIRONMENT].n);
     }
     const qn_cache_entry entry = {.bytes = sizeof entry,
                                   .path = path.data ? path.data : f->name,
@@ -106,7 +114,8 @@ static void visit_entry(void *arg, const qn_disk_file *f)
     qn__text_release(&environment);
 }
 
-qn_status qn_cache_visit(const char *folder, void (*visit)(void *arg, const qn_cache_entry *e), void *arg, qn_error *err)
+qn_status qn_cache_visit(const char *folder, void (*visit)(void *arg, const qn_cache_entry *e),
+                         void *arg, qn_error *err)
 {
     qn_disk disk;
     if (!visit)
@@ -155,7 +164,8 @@ static void copy_entry(void *arg, const qn_disk_file *f)
     qn_text bytes = {0};
     qn_stored e;
     qn_error ignored = {0};
-    if (c->error.status == QN_OK && f->is_whole && !read_file(c->from, f, &bytes, &e, &ignored) && is_of_this_build(&e)) {
+    if (c->error.status == QN_OK && f->is_whole && !read_file(c->from, f, &bytes, &e, &ignored) &&
+        is_of_this_build(&e)) {
         const qn_entry_name name = qn__entry_name(&e);
         c->n += qn__disk_keep(c->to, &name, &bytes, &c->error);
     }
@@ -172,7 +182,8 @@ static qn_status copy(const char *who, copier *c, int64_t *n_copied, qn_error *e
     return status;
 }
 
-static qn_status copy_bundle(const char *who, const char *folder, const char *bundle, bool is_export, int64_t *n_copied, qn_error *err)
+static qn_status copy_bundle(const char *who, const char *folder, const char *bundle,
+                             bool is_export, int64_t *n_copied, qn_error *err)
 {
     qn_disk own, shipped = {0};
     if (!bundle)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk_walk.c: all entries of a folder, and its bound. Who writes looks at the whole now and then: at most a minute after the last
- * one who did, and whenever a context has written an eighth of the bound. What was used longest ago goes until an eighth is
- * free. One evicts at a time, by a lock that ends with its process; readers and writers do not know of it.
+ * disk_walk.c: all entries of a folder, and its bound. Who writes looks at the whole now and then:
+ * at most a minute after the last one who did, and whenever a context has written an eighth of the
+ * bound. What was used longest ago goes until an eighth is free. One evicts at a time, by a lock
+ * that ends with its process; readers and writers do not know of it.
  */
 #define _GNU_SOURCE
 #include "runtime/disk.h"
@@ -27,13 +28,15 @@ static bool is_temporary(const char *name)
     return name[0] == '.' && strspn(name + 1, "0123456789abcdef") == 16 && name[17] == 0;
 }
 
-static void visit_file(DIR *stream, const char *folder, const char *name, void (*visit)(void *, const qn_disk_file *), void *arg)
+static void visit_file(DIR *stream, const char *folder, const char *name,
+                       void (*visit)(void *, const qn_disk_file *), void *arg)
 {
     struct stat st;
     bool is_whole = qn__entry_is_name(name);
     bool is_left = is_temporary(name);
     int part = dirfd(stream);
-    if ((!is_whole && !is_left) || fstatat(part, name, &st, AT_SYMLINK_NOFOLLOW) != 0 || S_ISDIR(st.st_mode))
+    if ((!is_whole && !is_left) || fstatat(part, name, &st, AT_SYMLINK_NOFOLLOW) != 0 ||
+        S_ISDIR(st.st_mode))
         return;
     const qn_disk_file f = {.folder = folder,
                               .name = name,
@@ -44,7 +47,8 @@ static void visit_file(DIR *stream, const char *folder, const char *name, void (
     visit(arg, &f);
 }
 
-static void walk_part(const qn_disk *s, int folder, const char *name, void (*visit)(void *, const qn_disk_file *), void *arg)
+static void walk_part(const qn_disk *s, int folder, const char *name,
+                      void (*visit)(void *, const qn_disk_file *), void *arg)
 {
     qn_error ignored = {0};
     int part = qn__disk_open_part(s, folder, name, false, &ignored);
@@ -59,7 +63,8 @@ static void walk_part(const qn_disk *s, int folder, const char *name, void (*vis
     closedir(stream);
 }
 
-bool qn__disk_walk(const qn_disk *s, void (*visit)(void *arg, const qn_disk_file *f), void *arg, qn_error *why)
+bool qn__disk_walk(const qn_disk *s, void (*visit)(void *arg, const qn_disk_file *f), void *arg,
+                   qn_error *why)
 {
     static const char digit[] = "0123456789abcdef";
     int folder = qn__disk_open(s, false, why);
@@ -143,14 +148,17 @@ static bool take_lock(qn_disk *s, int lock)
     bool is_fresh = st.st_size > 0 && age >= 0 && age < LOOK_SECONDS;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     /* Where a file system has no locks, two may remove at once, which is harmless. */
-    return (is_much || !is_fresh) && (fcntl(lock, F_SETLK, &whole) == 0 || (errno != EACCES && errno != EAGAIN));
+    return (is_much || !is_fresh) &&
+           (fcntl(lock, F_SETLK, &whole) == 0 || (errno != EACCES && errno != EAGAIN));
 }
 
 void qn__disk_bound(qn_disk *s)
 {
     qn_error ignored = {0};
     int folder = qn__disk_open(s, false, &ignored);
-    int lock = folder < 0 ? -1 : openat(folder, lock_name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
+    int lock = folder < 0 ? -1
+                          : openat(folder, lock_name,
+                                   O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0600);
     if (lock >= 0 && take_lock(s, lock)) {
         atomic_store(&s->unweighed, 0);
         evict(s, folder);

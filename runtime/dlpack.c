@@ -150,7 +150,8 @@ static qn_status take_tensor(const char *who, const char *label, const qn_dl_ten
         return status;
     qn__view_bytes(&made, &low, &high); /* the storage is what the view reaches */
     uintptr_t first = (uintptr_t)made.data + (uintptr_t)low;
-    made.owner = qn__buffer_foreign(label ? label : "", (void *)first, (size_t)(high - low), release, arg);
+    made.owner =
+        qn__buffer_foreign(label ? label : "", (void *)first, (size_t)(high - low), release, arg);
     if (!made.owner)
         return qn__fail(err, QN_ERR_MEMORY, "%s: view \"%s\": no memory for an owner", who,
                         qn__label(label));

@@ -13,7 +13,14 @@
 
 #include <string.h>
 
-enum { FORM_VERSION = 1, AT_VERSION = 8, AT_KIND = 12, AT_BYTES = 16, AT_PARTS = 24, AT_DIGEST = AT_PARTS + 8 * QN_N_STORED };
+enum {
+    FORM_VERSION = 1,
+    AT_VERSION = 8,
+    AT_KIND = 12,
+    AT_BYTES = 16,
+    AT_PARTS = 24,
+    AT_DIGEST = AT_PARTS + 8 * QN_N_STORED
+};
 _Static_assert(AT_DIGEST + QN_DIGEST_BYTES == QN_ENTRY_HEAD_BYTES, "the head is its fields");
 static const char magic[8] = {'q', 'n', 'c', 'a', 'c', 'h', 'e', '\n'};
 
@@ -52,7 +59,8 @@ qn_entry_name qn__entry_name(const qn_stored *e)
 
 bool qn__entry_is_name(const char *text)
 {
-    return strspn(text, "0123456789abcdef") == QN_ENTRY_NAME_DIGITS && text[QN_ENTRY_NAME_DIGITS] == 0;
+    return strspn(text, "0123456789abcdef") == QN_ENTRY_NAME_DIGITS &&
+           text[QN_ENTRY_NAME_DIGITS] == 0;
 }
 
 bool qn__entry_is_same(const qn_stored *a, const qn_stored *b)
@@ -60,7 +68,8 @@ bool qn__entry_is_same(const qn_stored *a, const qn_stored *b)
     bool is_same = a->kind == b->kind;
     for (int i = 0; i < QN_N_IDENTITY && is_same; i++)
         is_same = a->part[i].n == b->part[i].n &&
-                  (a->part[i].n == 0 || memcmp(a->part[i].data, b->part[i].data, (size_t)a->part[i].n) == 0);
+                  (a->part[i].n == 0 ||
+                   memcmp(a->part[i].data, b->part[i].data, (size_t)a->part[i].n) == 0);
     return is_same;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * entry.h: the form of one entry of the cache on disk, as bytes; docs/cache.md draws it. Knows no files. An entry is bound to
- * its identity, which is compared byte by byte, and is read only if its digest is right: nothing of it is looked at before.
+ * entry.h: the form of one entry of the cache on disk, as bytes; docs/cache.md draws it. Knows no
+ * files. An entry is bound to its identity, which is compared byte by byte, and is read only if its
+ * digest is right: nothing of it is looked at before.
  */
 #ifndef QN_RUNTIME_ENTRY_H
 #define QN_RUNTIME_ENTRY_H
@@ -47,7 +48,10 @@ typedef struct qn_stored {
     qn_stored_part part[QN_N_STORED];
 } qn_stored;
 
-enum { QN_ENTRY_HEAD_BYTES = 24 + 8 * QN_N_STORED + QN_DIGEST_BYTES, QN_ENTRY_MOST_BYTES = 256 << 20 };
+enum {
+    QN_ENTRY_HEAD_BYTES = 24 + 8 * QN_N_STORED + QN_DIGEST_BYTES,
+    QN_ENTRY_MOST_BYTES = 256 << 20
+};
 
 /** Name of the file of an entry: hexadecimal digits of a digest of its identity. */
 enum { QN_ENTRY_NAME_DIGITS = 40 };
@@ -59,7 +63,8 @@ bool qn__entry_is_name(const char *text);
 
 /** Appends the bytes of an entry. */
 void qn__entry_write(const qn_stored *e, qn_text *out);
-/** Takes bytes apart, which *out borrows. NULL if they are what was written, else why they are refused. */
+/** Takes bytes apart, which *out borrows. NULL if they are what was written, else why they are
+ * refused. */
 const char *qn__entry_read(const void *bytes, size_t n, qn_stored *out);
 /** Whether two entries have one identity. */
 bool qn__entry_is_same(const qn_stored *a, const qn_stored *b);

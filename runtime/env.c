@@ -11,8 +11,8 @@
  *   QUERN_CUDA_DRIVER  file of the CUDA driver
  *   QUERN_CACHE        folder of code that is kept on disk, or off
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
- *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a context is released
- *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
+ *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a
+ * context is released QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
  *   KOKKOS_TOOLS_LIBS  library of a tool of Kokkos
  *   QUERN_NVTX         library of NVTX that gets ranges
  *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump,gdb
@@ -159,7 +159,8 @@ void qn__env_cache(qn_text *out)
 {
     if (getauxval(AT_SECURE))
         return;
-    const char *named = variable("QUERN_CACHE"), *caches = own_folder("XDG_CACHE_HOME"), *home = own_folder("HOME");
+    const char *named = variable("QUERN_CACHE"), *caches = own_folder("XDG_CACHE_HOME"),
+               *home = own_folder("HOME");
     if (named)
         qn__text_add(out, "%s", named);
     else if (caches)

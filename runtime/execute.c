@@ -72,11 +72,12 @@ typedef struct chunks {
     int64_t n_chunks;              /* those of both */
     qn_fault *fault; /* [n_chunks] */
     const volatile int32_t *cancel;
-    void *scratch;   /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was left last */
+    void *scratch; /* n_places pieces, or NULL; each chunk takes one while it runs, the one that was
+                      left last */
     int64_t scratch_room;  /* bytes of all pieces */
     int64_t scratch_bytes; /* of each piece */
     int scratch_word;      /* its place in range */
-    bool is_shared;           /* scratch is one piece, results of blocks of points, and nobody's own */
+    bool is_shared;        /* scratch is one piece, results of blocks of points, and nobody's own */
     int64_t *place, n_places; /* free ones: place[0, n_places) */
     pthread_mutex_t lock;     /* of these */
 } chunks;
@@ -107,7 +108,8 @@ static int64_t scratch_room(int64_t bytes, int64_t n)
 static int64_t results_bytes(const qn_blob_info *info, const int64_t *range)
 {
     int64_t n = range[1] - range[0], blocks = n / QN_BLOCK_POINTS + (n % QN_BLOCK_POINTS != 0);
-    return info->n_shared_reduces * blocks * (int64_t)sizeof(int64_t); /* 2^63 points of 31 reduces: below 2^60 */
+    return info->n_shared_reduces * blocks *
+           (int64_t)sizeof(int64_t); /* 2^63 points of 31 reduces: below 2^60 */
 }
 
 /** Address of chunk i's. */
@@ -231,8 +233,10 @@ static int64_t iterations_of_step(const qn_task *t, const int64_t *range)
     return n_iterations;
 }
 
-/** Number of chunks of so many iterations along the first dimension, 1 if threads are not worth it. */
-static int64_t count_chunks(const qn_task *t, int64_t n_iterations, int64_t n_granules, int n_threads)
+/** Number of chunks of so many iterations along the first dimension, 1 if threads are not worth it.
+ */
+static int64_t count_chunks(const qn_task *t, int64_t n_iterations, int64_t n_granules,
+                            int n_threads)
 {
     const qn_blob_info *info = &t->function->info;
     int64_t n = n_iterations / info->chunk, most = (int64_t)n_threads * info->chunks_per_thread;
@@ -243,14 +247,15 @@ static int64_t count_chunks(const qn_task *t, int64_t n_iterations, int64_t n_gr
     return n_threads <= 1 || n < 2 ? 1 : n;
 }
 
-/** Parts of the second dimension with which n_chunks granules come out most even for the threads; each part more costs about
- *  1/16 of a granule. */
+/** Parts of the second dimension with which n_chunks granules come out most even for the threads;
+ * each part more costs about 1/16 of a granule. */
 static int64_t count_parts(int64_t n_chunks, int64_t most, int n_threads)
 {
     enum { GRANULE = 1 << 16 };
     int64_t best = 1, least = INT64_MAX;
     for (int64_t n = 1; n <= most && n <= MOST_PARTS; n++) {
-        int64_t rounds = (n_chunks * n + n_threads - 1) / n_threads, cost = rounds * (GRANULE / n + GRANULE / 16);
+        int64_t rounds = (n_chunks * n + n_threads - 1) / n_threads,
+                cost = rounds * (GRANULE / n + GRANULE / 16);
         if (cost < least) {
             least = cost;
             best = n;
@@ -264,7 +269,8 @@ static bool cut_chunks(chunks *s, const qn_task *t, const int64_t *range, int n_
 {
     const qn_blob_info *info = &t->function->info;
     int64_t n_iterations = iterations_of_step(t, range), extent = range[1] - range[0];
-    s->first = (cut){.granule = info->granule, .n_granules = extent / info->granule + (extent % info->granule != 0)};
+    s->first = (cut){.granule = info->granule,
+                     .n_granules = extent / info->granule + (extent % info->granule != 0)};
     s->first.n_parts = count_chunks(t, n_iterations, s->first.n_granules, n_threads);
     s->second = (cut){.granule = info->second_granule, .n_parts = 1};
     s->second_word = qn__second_word(info->n_sequential);
@@ -280,8 +286,8 @@ static bool cut_chunks(chunks *s, const qn_task *t, const int64_t *range, int n_
     return s->n_chunks > 1;
 }
 
-/** Memory of the chunks, as many pieces as may be in use at once: the host's own parallel_for may run all chunks
- * together. */
+/** Memory of the chunks, as many pieces as may be in use at once: the host's own parallel_for may
+ * run all chunks together. */
 static bool chunks_open(chunks *s, const qn_task *t, int n_threads)
 {
     const qn_blob_info *info = &t->function->info;
@@ -324,7 +330,8 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     int n_threads = qn__count_threads(t->context, t->max_threads);
     if (!cut_chunks(&s, t, range, n_threads))
         return false;
-    memcpy(s.range, range, (size_t)qn__scratch_word(info->n_sequential, info->second_granule) * sizeof *range);
+    memcpy(s.range, range,
+           (size_t)qn__scratch_word(info->n_sequential, info->second_granule) * sizeof *range);
     s.range[QN_ALONE_WORD] = 0;
     if (!chunks_open(&s, t, n_threads)) {
         chunks_free(&s, t->context->memory);
@@ -347,7 +354,8 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
 
 /* ---------------------------------------------------------------- all */
 
-/** Stack that the interpreter may take of a host's thread; kernels nested deeper run on a thread of ours. */
+/** Stack that the interpreter may take of a host's thread; kernels nested deeper run on a thread of
+ * ours. */
 enum { HOST_STACK_BYTES = 8 << 10, OWN_STACK_BYTES = 256 << 10 };
 
 typedef struct interpretation {
@@ -377,8 +385,10 @@ static qn_status interpret(const qn_task *t, qn_fault *fault, qn_error *err)
     else if (qn__thread_start(&thread, OWN_STACK_BYTES + 4 * bytes, interpret_task, &x))
         pthread_join(thread, NULL);
     else
-        x.status = qn__fail(err, QN_ERR_MEMORY,
-                            "qn_launch: kernel \"%.60s\": no thread to interpret regions nested so deep", t->kernel->name);
+        x.status =
+            qn__fail(err, QN_ERR_MEMORY,
+                     "qn_launch: kernel \"%.60s\": no thread to interpret regions nested so deep",
+                     t->kernel->name);
     qn__fpu_leave(host);
     if (x.status == QN_ERR_RACE || x.status == QN_ERR_NAN)
         count_fault(t);

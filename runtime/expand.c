@@ -112,7 +112,8 @@ static qn_status find_kernel(qn_context *c, const char *who, const qn_kernel *k,
 
 /* ---------------------------------------------------------------- arguments */
 
-/** The view of a table: of the rank of the view it belongs to, and projected but in its dimension. */
+/** The view of a table: of the rank of the view it belongs to, and projected but in its dimension.
+ */
 static void table_view(const qn_view *v, int d, qn_view *out)
 {
     const qn_table *t = v->layout.digits->table[d];
@@ -163,7 +164,8 @@ static qn_status expand_view(const char *who, const qn_kernel *k, int i, const q
     return QN_OK;
 }
 
-/** The stream of a launch; NULL on the host, and where the options are wrong: the checks of the launch say so. */
+/** The stream of a launch; NULL on the host, and where the options are wrong: the checks of the
+ * launch say so. */
 static qn_stream *stream_of(qn_context *c, const qn_options *o)
 {
     qn_stream *s = NULL;
@@ -198,7 +200,8 @@ qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, 
         tables[i] = args[i].view ? qn__layout_tables(&args[i].view->layout) : 0;
     qn_expanded *e = new_expanded(n, args, tables);
     if (!e)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\" with index lists: no memory", who, k->name);
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\" with index lists: no memory", who,
+                        k->name);
     qn_status status = find_kernel(c, who, k, tables, &e->kernel, err);
     for (int i = 0; i < n && status == QN_OK; i++)
         if (tables[i])
@@ -226,7 +229,8 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e)
     qn__free(e);
 }
 
-qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err)
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o,
+                         qn_expanded **e, qn_error *err)
 {
     bool keeps_calls = ((o && o->debug) || l->printed) && !qn__has_tables(k, l->n, l->args);
     qn_status status =

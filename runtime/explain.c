@@ -13,7 +13,7 @@
 typedef struct answer {
     qn_launch_state *l;
     qn_code *f;      /* with a reference; NULL: the interpreter, or a version that is not there */
-    qn_code *usual;  /* f, or the version without constants that the policy made; with a reference */
+    qn_code *usual; /* f, or the version without constants that the policy made; with a reference */
     bool is_missing; /* the version that the launch wants is not there */
     int n_hints;
     qn_text text;

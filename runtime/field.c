@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * field.c: the view of a field of records, or of a part of complex numbers. The layout stays as it is and counts records
- * as its unit; where strides in fields say the same, they are written so, since more can be done with such a view.
+ * field.c: the view of a field of records, or of a part of complex numbers. The layout stays as it
+ * is and counts records as its unit; where strides in fields say the same, they are written so,
+ * since more can be done with such a view.
  */
 #include "runtime/buffer.h"
 
 /** Dtype and offset of a field. */
-static qn_status find_field(const char *who, const qn_view *v, int field, int32_t *dtype, int64_t *offset,
-                            qn_error *err)
+static qn_status find_field(const char *who, const qn_view *v, int field, int32_t *dtype,
+                            int64_t *offset, qn_error *err)
 {
     const char *label = qn__label(v->label);
     bool is_record = v->dtype == QN_RECORD;
     int n = is_record ? v->record->n_fields : qn__n_parts(v->dtype, NULL);
     if (!is_record && n == 1)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s has no fields", who, label, qn_dtype_name(v->dtype));
+        return qn__fail(err, QN_ERR_DTYPE, "%s: view \"%s\": %s has no fields", who, label,
+                        qn_dtype_name(v->dtype));
     if (field < 0 || field >= n)
-        return qn__fail(err, QN_ERR_NOT_FOUND, "%s: view \"%s\": %d fields, none has number %d", who, label, n, field);
+        return qn__fail(err, QN_ERR_NOT_FOUND, "%s: view \"%s\": %d fields, none has number %d",
+                        who, label, n, field);
     *dtype = is_record ? v->record->field[field].dtype : qn__part_dtype(v->dtype, NULL, field);
     *offset = is_record ? v->record->field[field].offset : qn__part_offset(v->dtype, NULL, field);
     return QN_OK;
@@ -30,11 +33,14 @@ static bool scale(qn_layout *l, int64_t by)
     return true;
 }
 
-/** Chooses what the strides count: elements, or else the largest unit that addresses are multiples of. */
+/** Chooses what the strides count: elements, or else the largest unit that addresses are multiples
+ * of. */
 static qn_status choose_unit(const char *who, const qn_view *v, qn_view *made, qn_error *err)
 {
-    int64_t step = qn__unit_bytes(v), bytes = qn_dtype_bytes(made->dtype), align = qn__dtype_align(made->dtype, NULL);
-    int64_t low = (int64_t)((uintptr_t)made->data | (uintptr_t)align); /* its lowest bit: a multiple of it */
+    int64_t step = qn__unit_bytes(v), bytes = qn_dtype_bytes(made->dtype),
+            align = qn__dtype_align(made->dtype, NULL);
+    int64_t low =
+        (int64_t)((uintptr_t)made->data | (uintptr_t)align); /* its lowest bit: a multiple of it */
     bool is_aligned = (low & -low) == align, is_plain = !v->layout.digits;
     int64_t unit = step;
     if (is_plain && is_aligned && step % bytes == 0)
@@ -42,9 +48,10 @@ static qn_status choose_unit(const char *who, const qn_view *v, qn_view *made, q
     while (!is_aligned && (unit & -unit) > (low & -low))
         unit /= 2;
     if (unit != step && (!is_plain || !scale(&made->layout, step / unit)))
-        return qn__fail(err, is_plain ? QN_ERR_OVERFLOW : QN_ERR_UNSUPPORTED,
-                        "%s: view \"%s\": %s", who, qn__label(v->label),
-                        is_plain ? "strides of the field do not fit" : "packed records in several digits: copy the view");
+        return qn__fail(err, is_plain ? QN_ERR_OVERFLOW : QN_ERR_UNSUPPORTED, "%s: view \"%s\": %s",
+                        who, qn__label(v->label),
+                        is_plain ? "strides of the field do not fit"
+                                 : "packed records in several digits: copy the view");
     made->unit = unit == bytes ? 0 : (uint32_t)unit;
     return QN_OK;
 }

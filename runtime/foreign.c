@@ -76,8 +76,8 @@ qn_status qn__import(const qn_foreign *f, qn_view *out, qn_error *err)
     return QN_OK;
 }
 
-/** Strides in elements from strides in bytes, or in the largest unit that divides them and the element; returns it, 0 for
- * elements. */
+/** Strides in elements from strides in bytes, or in the largest unit that divides them and the
+ * element; returns it, 0 for elements. */
 static uint32_t divide_strides(const qn_foreign *f, const int64_t *stride_bytes, int64_t *out)
 {
     int64_t unit = qn_dtype_bytes(f->dtype), element = unit;
@@ -138,9 +138,10 @@ qn_status qn__export_strides(const qn_view *v, const char *who, int64_t *strides
                             "which no stride says",
                             who, qn__label(v->label), d);
         if (qn__layout_table(&v->layout, d))
-            return qn__fail(err, QN_ERR_UNSUPPORTED,
-                            "%s: view \"%s\": dimension %d has a list, not one stride: copy the view",
-                            who, qn__label(v->label), d);
+            return qn__fail(
+                err, QN_ERR_UNSUPPORTED,
+                "%s: view \"%s\": dimension %d has a list, not one stride: copy the view", who,
+                qn__label(v->label), d);
         if (n != 1)
             return qn__fail(err, QN_ERR_UNSUPPORTED,
                             "%s: view \"%s\": dimension %d has %d digits, not one stride: split "

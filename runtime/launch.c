@@ -48,14 +48,15 @@ static bool are_disjoint(const qn_known_args *known, const qn_arg *args)
 /** Iterations of a run that may hold up who wants to release the context. */
 enum { MOST_PINNED = 1 << 16 };
 
-/** Whether the code may run with a pin: it is short, runs on this thread alone, needs nothing but its argument block, and
- *  nothing of the host is called. */
+/** Whether the code may run with a pin: it is short, runs on this thread alone, needs nothing but
+ * its argument block, and nothing of the host is called. */
 static bool may_pin(const qn_context *c, const qn_known_args *known, const qn_code *f, int executor)
 {
     const qn_blob_info *info = &f->info;
     bool is_alone = executor == QN_SERIAL || known->n_iterations / 2 < info->chunk;
     return f->entry && is_alone && known->n_iterations <= MOST_PINNED && !known->domain.is_empty &&
-           f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces && !c->is_watched;
+           f->facts.n_slots <= SMALL_SLOTS && !info->scratch_bytes && !info->n_shared_reduces &&
+           !c->is_watched;
 }
 
 /** Whether the time of a launch is taken. Events of the driver cost more than a look at a clock, so
@@ -98,19 +99,21 @@ static void take(qn_context *c, qn_known_args *known, bool is_ordered, found *ou
 }
 
 /** What is known of these arguments, by their description, or NULL. */
-static qn_known_args *find_described(qn_cache *c, qn_known_kernel *kernel, int n, const qn_arg *args,
-                                     const qn_options *o)
+static qn_known_args *find_described(qn_cache *c, qn_known_kernel *kernel, int n,
+                                     const qn_arg *args, const qn_options *o)
 {
     qn_description d;
-    qn_known_args *known =
-        qn__describe(kernel->kernel, n, args, o, kernel->scalars, &d) ? qn__cache_args(c, kernel, &d) : NULL;
+    qn_known_args *known = qn__describe(kernel->kernel, n, args, o, kernel->scalars, &d)
+                               ? qn__cache_args(c, kernel, &d)
+                               : NULL;
     if (known)
         kernel->recent = known;
     return known;
 }
 
 /** The same; they are compared with those of the last hit first, which is quicker. */
-static qn_known_args *find(qn_cache *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o)
+static qn_known_args *find(qn_cache *c, const qn_kernel *k, int n, const qn_arg *args,
+                           const qn_options *o)
 {
     qn_known_kernel *kernel = qn__cache_kernel(c, k);
     qn_known_args *known = kernel ? kernel->recent : NULL;
@@ -174,8 +177,8 @@ static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_
 }
 
 /** Runs what is pinned. Nothing of the context may be touched after that. */
-static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                            const found *what, qn_error *err)
+static qn_status run_pinned(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                            const qn_options *o, const found *what, qn_error *err)
 {
     const qn_code *f = what->function;
     int64_t slots[SMALL_SLOTS];
@@ -276,7 +279,8 @@ static void remember(const qn_launch_state *l, const qn_options *o, qn_code *f)
     qn_context *c = l->context;
     qn_description d;
     if (l->stream && l->shares_elements)
-        return; /* what other arguments of this description must not run: loads here are not of constant memory */
+        return; /* what other arguments of this description must not run: loads here are not of
+                   constant memory */
     if (l->may_have_code_later || l->is_in_turns)
         return;
     uint32_t n_pairs = count_pairs(l);
@@ -314,7 +318,8 @@ static void count_launch(const qn_launch_state *l, const qn_code *f)
     c->counters.misses++;
     c->counters.interpreted += !f && !l->domain.is_empty;
     c->counters.ordered += l->is_ordered;
-    bool is_news = l->is_ordered && !qn__history_has(&c->history, l->kernel->name, l->overlap.message);
+    bool is_news =
+        l->is_ordered && !qn__history_has(&c->history, l->kernel->name, l->overlap.message);
     if (is_news)
         qn__history_add(&c->history, l->kernel->name, l->overlap.message, -1);
     qn__unlock(c);
@@ -425,9 +430,11 @@ static qn_status launch_expanded(qn_context *c, const qn_kernel *k, int n, const
     return status;
 }
 
-static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_error *err);
+static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                        const qn_options *o, qn_error *err);
 
-/** Arguments that are not known as they are: a claim or a table may make them those of another kernel. */
+/** Arguments that are not known as they are: a claim or a table may make them those of another
+ * kernel. */
 static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
                             const qn_options *o, qn_error *err)
 {
@@ -442,7 +449,8 @@ static qn_status launch_new(qn_context *c, const qn_kernel *k, int n, const qn_a
     return launch_unknown(c, k, n, args, NULL, o, err);
 }
 
-static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_error *err)
+static qn_status launch(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                        const qn_options *o, qn_error *err)
 {
     found what;
     switch (look_up(c, k, n, args, o, -1, &what)) {
@@ -478,8 +486,8 @@ qn_status qn__launch_once(qn_context *c, const qn_kernel *k, int n, const qn_arg
 
 /** A launch of a caller of another version, one that can be cancelled, or one that is debugged or
  * prints. */
-static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
-                                qn_error *err)
+static qn_status launch_limited(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                                const qn_options *o, qn_error *err)
 {
     const char *who = "qn_launch";
     qn_limit x;
@@ -536,7 +544,12 @@ qn_status qn_specialize(qn_context *c, const qn_kernel *k, int n, const qn_arg *
                         const qn_options *o, qn_code **out, qn_error *err)
 {
     const char *who = "qn_specialize";
-    qn_launch_state l = {.who = who, .context = c, .n = n, .args = args, .takes_any_target = true, .is_prepared = true};
+    qn_launch_state l = {.who = who,
+                         .context = c,
+                         .n = n,
+                         .args = args,
+                         .takes_any_target = true,
+                         .is_prepared = true};
     if (!out)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: out is NULL", who);
     qn_limit x;

@@ -37,8 +37,10 @@ typedef struct qn_launch_state {
     bool is_ordered;
     bool takes_any_target; /* the code is wanted, not run: it may be for a GPU that is not here */
     bool shares_elements;  /* arguments have the same elements, harmlessly */
-    bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch */
-    bool is_provisional; /* what runs it is not the best version, which may be there at the next launch */
+    bool may_have_code_later; /* it is interpreted for want of what may be there at the next launch
+                               */
+    bool is_provisional; /* what runs it is not the best version, which may be there at the next
+                            launch */
     uint64_t n_changes;  /* of the cache when a provisional choice was made */
     uint64_t trial;      /* what the time of this launch is for (trial.h); 0: it is not taken */
     uint32_t constants[2]; /* scalars that the policy made constants of the version that runs */
@@ -53,29 +55,34 @@ typedef struct qn_launch_state {
     qn_error overlap; /* why, if it is ordered */
 } qn_launch_state;
 
-/** The kernel and view of argument i as the caller gave them; of an added argument, a list, those of the launch. */
+/** The kernel and view of argument i as the caller gave them; of an added argument, a list, those
+ * of the launch. */
 static inline const qn_kernel *qn__given_kernel(const qn_launch_state *l, int i)
 {
-    return i < qn__n_given(l->kernel) && l->kernel->expansion ? l->kernel->expansion->given : l->kernel;
+    return i < qn__n_given(l->kernel) && l->kernel->expansion ? l->kernel->expansion->given
+                                                              : l->kernel;
 }
 static inline const qn_view *qn__given_view(const qn_launch_state *l, int i)
 {
     return (l->given && i < qn__n_given(l->kernel) ? l->given : l->args)[i].view;
 }
 
-/** A launch whose arguments have tables, as one without (expand.c). It is too large for the stack of a small thread. */
+/** A launch whose arguments have tables, as one without (expand.c). It is too large for the stack
+ * of a small thread. */
 typedef struct qn_expanded {
     qn_kernel *kernel; /* with a reference */
     int n, n_views;
     qn_arg arg[QN_MAX_PARAMS];
-    uint64_t owned;    /* bit i: the view of argument i has a reference: a table in memory of the GPU */
+    uint64_t
+        owned; /* bit i: the view of argument i has a reference: a table in memory of the GPU */
     qn_stream *stream; /* of a launch on a GPU; borrowed */
     qn_view view[];    /* of arguments with tables and of the tables; borrows, but for `owned` */
 } qn_expanded;
-/** Whether a view argument has a table. False also if the arguments are not what the kernel takes: then the checks of
- * the launch say so. */
+/** Whether a view argument has a table. False also if the arguments are not what the kernel takes:
+ * then the checks of the launch say so. */
 bool qn__has_tables(const qn_kernel *k, int n, const qn_arg *args);
-/** Expands for a launch with options `o`; the arguments must outlive *out, which qn__expanded_release frees. */
+/** Expands for a launch with options `o`; the arguments must outlive *out, which
+ * qn__expanded_release frees. */
 qn_status qn__expand(qn_context *c, const char *who, const qn_kernel *k, int n, const qn_arg *args,
                      const qn_options *o, qn_expanded **out, qn_error *err);
 /** After the launch. Work that was given keeps what it uses of the tables of `args`. */
@@ -84,7 +91,8 @@ void qn__expanded_release(const char *who, const qn_arg *args, qn_expanded *e);
  * (qn__late_atomics), and expands tables. It is without calls and prints where such a kernel
  * exists, but with them where it is debugged, or prints to l->printed, and has no tables; what it
  * was given then stands in l->given. If that is QN_OK, qn__state_close ends it. */
-qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o, qn_expanded **e, qn_error *err);
+qn_status qn__state_open(qn_launch_state *l, const qn_kernel *k, const qn_options *o,
+                         qn_expanded **e, qn_error *err);
 void qn__state_close(const qn_launch_state *l, qn_expanded *e);
 
 /** Options of a caller of another version, in the structs of this one. */
@@ -97,7 +105,8 @@ static inline bool qn__are_of_this_version(const qn_options *o)
 {
     return !o || (o->bytes == sizeof *o && (!o->plan || o->plan->bytes == sizeof *o->plan));
 }
-qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out, qn_error *err);
+qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out,
+                           qn_error *err);
 
 /** What a checked launch looks for: iterations in order do not race. */
 static inline int qn__debug_of(const qn_launch_state *l)
@@ -111,16 +120,19 @@ static inline const volatile int32_t *qn__cancel_of(const qn_options *o)
     return o && o->cancel ? o->cancel : &qn__never;
 }
 
-/** A call of the host: its options in structs of this version, and while its time limit runs (limit.c). */
+/** A call of the host: its options in structs of this version, and while its time limit runs
+ * (limit.c). */
 typedef struct qn_limit {
     qn_taken_options taken;
     qn_deadline deadline;
     qn_context *context;            /* NULL: no time limit runs */
     qn_stops stops; /* as the caller gave them */
 } qn_limit;
-/** Begins it: *o become options that look at one word, and have no time limit of their own. QN_ERR_CANCELLED if the flag is
- *  set; only if it succeeds, qn__limit_end ends it, with the status of the call, and returns what the call returns. */
-qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, qn_limit *x, qn_error *err);
+/** Begins it: *o become options that look at one word, and have no time limit of their own.
+ * QN_ERR_CANCELLED if the flag is set; only if it succeeds, qn__limit_end ends it, with the status
+ * of the call, and returns what the call returns. */
+qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, qn_limit *x,
+                          qn_error *err);
 qn_status qn__limit_end(const char *who, qn_limit *x, qn_status status, qn_error *err);
 
 /** Does every check of a launch and fills the rest of the state from `who`, context, kernel, n,
@@ -139,8 +151,8 @@ typedef struct qn_usage {
                                       have; 0: no access, UINT32_MAX: they differ */
 } qn_usage;
 void qn__usage_collect(const qn_kernel *k, qn_usage *out);
-/** Whether two views that have the same elements, in the same order, may be run as if they had not: no
- *  iteration sees what another one writes. */
+/** Whether two views that have the same elements, in the same order, may be run as if they had not:
+ * no iteration sees what another one writes. */
 bool qn__may_be_same(const qn_kernel *k, const qn_usage *usage, int a, int b);
 /** Whether the overlap of two arguments matters: one is written, or one claims to overlap nothing.
  */
@@ -156,8 +168,8 @@ qn_span qn__view_span(const qn_view *v);
 bool qn__describe(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
                   const uint32_t scalars[2], qn_description *out);
 /** Whether that would give these words; stops at the first argument that differs. */
-bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, const uint32_t scalars[2],
-                      const uint64_t *word, uint32_t n_words);
+bool qn__is_described(const qn_kernel *k, int n, const qn_arg *args, const qn_options *o,
+                      const uint32_t scalars[2], const uint64_t *word, uint32_t n_words);
 
 /** Compares arguments with those of the version ordered last and notes what varies (policy.c). The
  * lock is held. */
@@ -221,7 +233,8 @@ typedef struct qn_task {
 
 /** Threads that may work on a launch with this option, 0: as many as there are (execute.c). */
 int qn__count_threads(qn_context *c, int max_threads);
-/** Fills the range argument of generated code for the whole domain, but for the scratch memory (execute.c). */
+/** Fills the range argument of generated code for the whole domain, but for the scratch memory
+ * (execute.c). */
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range);
 /** Runs a task; `slots` and `range` as generated code takes them, for the whole domain. */
@@ -235,10 +248,10 @@ qn_status qn__cuda_check_views(qn_stream *s, const char *who, int n, const qn_ar
 qn_status qn__cuda_load(qn_stream *s, const char *who, qn_code *f, qn_error *err);
 /** Bytes of scratch memory on the GPU that a task needs (cuda/launch.c). */
 qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err);
-/** Gives a task's kernels, and nothing else, to a stream that is captured; `fault` is the device address of its record, 0
- *  if it needs none (cuda/launch.c). */
-qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
-                           qn_error *err);
+/** Gives a task's kernels, and nothing else, to a stream that is captured; `fault` is the device
+ * address of its record, 0 if it needs none (cuda/launch.c). */
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault,
+                           uint64_t scratch, qn_error *err);
 /** qn_launch of a kernel that prints, with the option `print`, of a caller of this version
  * (printing.c). */
 qn_status qn__launch_printing(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
@@ -270,7 +283,8 @@ const char *qn__call_copied_list(const qn_call *call);
 /** Reports a fault and counts it. */
 qn_status qn__task_fault(const qn_task *t, const qn_fault *fault, qn_error *err);
 
-/** What was read of the machine that a launch runs on: that of its stream, or the processor (check.c). */
+/** What was read of the machine that a launch runs on: that of its stream, or the processor
+ * (check.c). */
 const qn_machine *qn__machine_of(const qn_launch_state *l);
 
 #endif

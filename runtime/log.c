@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log.c: who is told lines of the log, see log.h. The host's function is not called after it has released the handle of the context.
+ * log.c: who is told lines of the log, see log.h. The host's function is not called after it has
+ * released the handle of the context.
  */
 #include "runtime/log.h"
 #include "runtime/context.h"
@@ -30,7 +31,8 @@ void qn__log_machine(const qn_context *c, const qn_machine *read, int isa)
     qn__machine_classify(&m, isa);
     qn__machine_print(&m, &text);
     qn__text_bytes(&text, "", 1);
-    for (char *line = text.failed ? NULL : text.data, *end; line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
+    for (char *line = text.failed ? NULL : text.data, *end;
+         line && (end = strchr(line, '\n')) != NULL; line = end + 1) {
         *end = 0;
         qn__log(c, QN_LOG_DETAIL, line);
     }

@@ -227,7 +227,8 @@ static void print_known_field(const qn_fact *f, const char *param, const char *f
     qn__text_add(&number, "%s->dim[%d].%s", param, d, field);
     print_known(number.data ? number.data : "", f->multiple, f->is_small, status, name, d, out);
     if (f->least > 0)
-        qn__text_add(out, "    if (%s < %" PRId32 ")\n        return quern_fail(fault, %s, %s, %d);\n",
+        qn__text_add(out,
+                     "    if (%s < %" PRId32 ")\n        return quern_fail(fault, %s, %s, %d);\n",
                      number.data ? number.data : "", f->least, status, name, d);
     out->failed |= number.failed;
     qn__text_release(&number);

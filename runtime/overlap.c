@@ -49,8 +49,8 @@ static bool share_tuple(const qn_kernel *k, const qn_usage *usage, int a, int b)
 
 bool qn__may_be_same(const qn_kernel *k, const qn_usage *usage, int a, int b)
 {
-    return k->param[a].dtype == k->param[b].dtype && k->is_in_place_safe && share_tuple(k, usage, a, b) &&
-           !may_collide(k, a) && !may_collide(k, b);
+    return k->param[a].dtype == k->param[b].dtype && k->is_in_place_safe &&
+           share_tuple(k, usage, a, b) && !may_collide(k, a) && !may_collide(k, b);
 }
 
 /* ---------------------------------------------------------------- pairs */

@@ -3,9 +3,9 @@
  * policy.c: which facts become constants. At first all of them. From its third shape on a kernel
  * gets versions whose varying extents and strides are dynamic; if lower bounds vary, everything is.
  * Of what is dynamic, code relies on what all values that were met have in common: a power of two
- * that divides them, and extents of at least one vector. A value that has less gets a version that relies on less. What varied is noted
- * against the arguments of the version that was ordered last. Scalars that never changed may become
- * constants (trial.c).
+ * that divides them, and extents of at least one vector. A value that has less gets a version that
+ * relies on less. What varied is noted against the arguments of the version that was ordered last.
+ * Scalars that never changed may become constants (trial.c).
  */
 #include "runtime/launch.h"
 

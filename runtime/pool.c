@@ -3,11 +3,11 @@
  * pool.c: the own pool of threads, see pool.h. One job at a time. Obligations:
  *
  * (1) A helper joins a job by taking one of its tickets; in the same step it is counted as active,
- * until it has left. It reads nothing of a job before. (2) The caller takes the tickets that are left
- * away when no chunk is left to take, and returns when nobody is active, so that nothing of a job is
- * touched after it, and `next` is never reset under a helper. (3) No lock is held while a chunk runs;
- * none is taken at all while everybody spins. (4) Who goes to sleep first says so, then looks again;
- * who has something to tell first does it, then looks who sleeps.
+ * until it has left. It reads nothing of a job before. (2) The caller takes the tickets that are
+ * left away when no chunk is left to take, and returns when nobody is active, so that nothing of a
+ * job is touched after it, and `next` is never reset under a helper. (3) No lock is held while a
+ * chunk runs; none is taken at all while everybody spins. (4) Who goes to sleep first says so, then
+ * looks again; who has something to tell first does it, then looks who sleeps.
  */
 #define _GNU_SOURCE
 #include "runtime/pool.h"
@@ -99,14 +99,15 @@ static int64_t first_chunk(const qn_pool *p, int member)
     return p->n_chunks / p->n_members * member + p->n_chunks % p->n_members * member / p->n_members;
 }
 
-/** The own share first, so that a thread finds in its caches what it left there at the last job of this kind; then what is
- * left of the others'. */
+/** The own share first, so that a thread finds in its caches what it left there at the last job of
+ * this kind; then what is left of the others'. */
 static void take_chunks(qn_pool *p, int thread)
 {
     for (int n = 0; n < p->n_members; n++) {
         int member = (thread + n) % p->n_members;
         int64_t end = first_chunk(p, member + 1), i;
-        while ((i = atomic_fetch_add_explicit(&p->next[member].chunk, 1, memory_order_relaxed)) < end)
+        while ((i = atomic_fetch_add_explicit(&p->next[member].chunk, 1, memory_order_relaxed)) <
+               end)
             p->fn(p->arg, i);
     }
 }
@@ -116,8 +117,8 @@ static bool join_job(qn_pool *p)
 {
     uint64_t gate = atomic_load_explicit(&p->gate, memory_order_relaxed);
     while (gate >= TICKET)
-        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - TICKET + 1, memory_order_acquire,
-                                                  memory_order_relaxed))
+        if (atomic_compare_exchange_weak_explicit(&p->gate, &gate, gate - TICKET + 1,
+                                                  memory_order_acquire, memory_order_relaxed))
             return true;
     return false;
 }
@@ -174,7 +175,8 @@ static void start_helpers(qn_pool *p, int n)
         return;
     if (!p->thread)
         p->thread = qn__zalloc((size_t)p->n_threads, sizeof *p->thread);
-    while (p->thread && p->n_started < n && qn__thread_start(&p->thread[p->n_started], STACK_BYTES, helper, p))
+    while (p->thread && p->n_started < n &&
+           qn__thread_start(&p->thread[p->n_started], STACK_BYTES, helper, p))
         p->n_started++;
 }
 

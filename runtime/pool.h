@@ -28,7 +28,8 @@ typedef struct qn_pool {
     pthread_t *thread; /* [n_threads] */
     atomic_bool is_busy;
     _Atomic uint64_t epoch; /* counts jobs */
-    _Atomic uint64_t gate;  /* helpers that work on the job, and tickets of those that still may join */
+    _Atomic uint64_t
+        gate; /* helpers that work on the job, and tickets of those that still may join */
     _Atomic int n_sleepers; /* helpers that wait for `wake` */
     atomic_bool caller_sleeps;
     _Atomic int n_named; /* helpers that have a number, 1, 2, ...; the caller is 0 */

@@ -45,7 +45,8 @@ struct qn_call {
     qn_kernel *kernel;
     qn_code *function;
     qn_call *next, **link; /* list of the context */
-    qn_view *held;         /* what keeps storage: the caller's views, whose tables became arguments; or NULL */
+    qn_view
+        *held; /* what keeps storage: the caller's views, whose tables became arguments; or NULL */
     qn_arg *args;          /* their views are those below */
     qn_view view[];
 };
@@ -109,9 +110,9 @@ static void list_call(qn_call *call)
 static bool is_direct(const qn_call *call)
 {
     const qn_code *f = call->function;
-    return f && !call->again && !call->print && !call->domain.is_empty && call->task.executor != QN_THREADS &&
-           !call->has_tables_on_gpu && !call->is_ordered && !f->info.scratch_bytes &&
-           !f->info.n_shared_reduces && !qn__is_watched(call->context) &&
+    return f && !call->again && !call->print && !call->domain.is_empty &&
+           call->task.executor != QN_THREADS && !call->has_tables_on_gpu && !call->is_ordered &&
+           !f->info.scratch_bytes && !f->info.n_shared_reduces && !qn__is_watched(call->context) &&
            !qn__are_watched(&call->stops);
 }
 
@@ -465,7 +466,8 @@ qn_status qn_run(qn_call *call, qn_error *err)
     if (!call)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_run: call is NULL");
     if (qn__is_stopped(call->task.cancel))
-        return qn__fail(err, QN_ERR_CANCELLED, "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
+        return qn__fail(err, QN_ERR_CANCELLED,
+                        "qn_run: kernel \"%.60s\": cancelled before it began", call->kernel->name);
     if (call->print)
         qn__print_call_begin(call->print);
     if (!call->is_direct) {
@@ -511,9 +513,10 @@ qn_status qn_call_set_scalar(qn_call *call, int i, uint64_t bits, qn_error *err)
             "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s) is a constant of the code",
             k->name, i, k->param[i].name);
     if (k->param[i].dtype == QN_C128)
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s): c128 has more bits",
-                        k->name, i, k->param[i].name);
+        return qn__fail(
+            err, QN_ERR_UNSUPPORTED,
+            "qn_call_set_scalar: kernel \"%.60s\": argument %d (%.60s): c128 has more bits",
+            k->name, i, k->param[i].name);
     if (call->function &&
         !qn__scalar_holds(&call->function->facts.param[i], k->param[i].dtype, bits))
         return qn__fail(err, QN_ERR_ARGUMENT,
@@ -579,7 +582,8 @@ qn_status qn__call_renew(const qn_call *call, const char *who, qn_stream *s, qn_
 
 const char *qn__call_copied_list(const qn_call *call)
 {
-    for (int i = qn__n_given(call->kernel); call->has_tables_on_gpu && i < call->kernel->n_params; i++) {
+    for (int i = qn__n_given(call->kernel); call->has_tables_on_gpu && i < call->kernel->n_params;
+         i++) {
         const qn_view *v = &call->held[call->kernel->expansion->param[i]];
         const qn_table *t = qn__layout_table(&v->layout, call->kernel->expansion->dim[i]);
         if (qn__cuda_is_copied(t))

@@ -3,8 +3,8 @@
  * printing.c: launches whose lines the host wants. The interpreter prints by itself. Elsewhere, and
  * where arguments have tables, the kernel that prints into a view (ir/printed.h) is launched
  * instead, with one more argument. When the launch has ended, its lines go to the function in the
- * options. A prepared call that prints is one of the latter kernel, on any engine, with the view for
- * all its runs.
+ * options. A prepared call that prints is one of the latter kernel, on any engine, with the view
+ * for all its runs.
  */
 #include "runtime/cuda/stream.h"
 #include "runtime/launch.h"

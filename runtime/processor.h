@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processor.h: what the library asks the processor that it runs on. Each kind of processor has a file
- * of its own, of which the others compile nothing: processor_x86.c, processor_aarch64.c, and
- * processor_other.c for those that no code is generated for. Control bits of floats are in ir/fpu.h.
+ * processor.h: what the library asks the processor that it runs on. Each kind of processor has a
+ * file of its own, of which the others compile nothing: processor_x86.c, processor_aarch64.c, and
+ * processor_other.c for those that no code is generated for. Control bits of floats are in
+ * ir/fpu.h.
  */
 #ifndef QN_RUNTIME_PROCESSOR_H
 #define QN_RUNTIME_PROCESSOR_H

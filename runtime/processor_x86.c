@@ -103,7 +103,8 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES])
     memcpy(maker + 4, &d, 4);
     memcpy(maker + 8, &c, 4);
     __get_cpuid(1, &a, &b, &c, &d);
-    uint32_t family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0), model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    uint32_t family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0),
+             model = (a >> 4 & 15) | (a >> 12 & 0xf0);
     snprintf(out, QN_PROCESSOR_BYTES, "%s %u.%u", maker, family, model);
 }
 

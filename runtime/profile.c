@@ -103,21 +103,23 @@ static void print_rate(qn_text *out, int64_t n, int64_t ns, double peak)
         qn__text_add(out, " %5s", "-");
 }
 
-static void print_row(qn_text *out, const char *name, const qn_kernel_counters *c, const qn_peaks *peaks)
+static void print_row(qn_text *out, const char *name, const qn_kernel_counters *c,
+                      const qn_peaks *peaks)
 {
     const qn_peaks unknown = {0};
     if (c->on_gpu) /* the peaks are those of the processor */
         peaks = &unknown;
     double mean_us = c->launches ? (double)c->run_ns / 1e3 / (double)c->launches : 0;
-    qn__text_add(out, "%10.3f %9lld %9lld %6lld %10.3f %8lld %6lld %10.3f", (double)c->run_ns / 1e6, (long long)c->launches,
-                 (long long)c->hits, (long long)c->interpreted, mean_us, (long long)c->versions, (long long)c->found,
-                 (double)c->compile_ns / 1e6);
+    qn__text_add(out, "%10.3f %9lld %9lld %6lld %10.3f %8lld %6lld %10.3f", (double)c->run_ns / 1e6,
+                 (long long)c->launches, (long long)c->hits, (long long)c->interpreted, mean_us,
+                 (long long)c->versions, (long long)c->found, (double)c->compile_ns / 1e6);
     print_rate(out, c->bytes, c->timed_ns, peaks->gigabytes);
     print_rate(out, c->flops, c->timed_ns, peaks->gigaflops);
     qn__text_add(out, "  %.100s\n", name);
 }
 
-static void print_rows(const qn_profile *p, qn_profile_row **row, const qn_peaks *peaks, qn_text *out)
+static void print_rows(const qn_profile *p, qn_profile_row **row, const qn_peaks *peaks,
+                       qn_text *out)
 {
     qn_kernel_counters all = p->rest;
     int32_t n = 0;
@@ -127,8 +129,9 @@ static void print_rows(const qn_profile *p, qn_profile_row **row, const qn_peaks
             add_counters(&all, &r->count);
         }
     qsort(row, (size_t)n, sizeof *row, compare_rows);
-    qn__text_add(out, "%10s %9s %9s %6s %10s %8s %6s %10s %9s %5s %9s %5s  kernel\n", "run ms", "launches", "hits", "interp",
-                 "mean us", "compiled", "found", "compile ms", "GB/s", "peak", "GFLOP/s", "peak");
+    qn__text_add(out, "%10s %9s %9s %6s %10s %8s %6s %10s %9s %5s %9s %5s  kernel\n", "run ms",
+                 "launches", "hits", "interp", "mean us", "compiled", "found", "compile ms", "GB/s",
+                 "peak", "GFLOP/s", "peak");
     for (int32_t i = 0; i < n; i++)
         print_row(out, row[i]->name, &row[i]->count, peaks);
     if (p->rest.launches || p->rest.versions || p->rest.found)
@@ -156,13 +159,18 @@ static qn_context *writable(const qn_context *c)
     return (qn_context *)(uintptr_t)c; /* a const handle may be locked */
 }
 
-qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_counters *out, size_t out_bytes, qn_error *err)
+qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_counters *out,
+                            size_t out_bytes, qn_error *err)
 {
     const char *who = "qn_context_kernel";
     if (!c || !k || !out)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, !c ? "context" : !k ? "kernel" : "out");
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who,
+                        !c   ? "context"
+                        : !k ? "kernel"
+                             : "out");
     if (!c->options.summary)
-        return qn__fail(err, QN_ERR_NOT_FOUND, "%s: the context does not count by kernel: its option summary is 0", who);
+        return qn__fail(err, QN_ERR_NOT_FOUND,
+                        "%s: the context does not count by kernel: its option summary is 0", who);
     qn_kernel_counters count = {0};
     qn__lock(writable(c));
     const qn_profile_row *row = qn__profile_find(&c->profile, k);
@@ -170,7 +178,8 @@ qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_c
         count = row->count;
     qn__unlock(writable(c));
     if (!row)
-        return qn__fail(err, QN_ERR_NOT_FOUND, "%s: kernel \"%.60s\" was not launched", who, k->name);
+        return qn__fail(err, QN_ERR_NOT_FOUND, "%s: kernel \"%.60s\" was not launched", who,
+                        k->name);
     qn__struct_give(&count, sizeof count, out, out_bytes);
     return QN_OK;
 }
@@ -185,7 +194,8 @@ static void summarize(const qn_context *c, const qn_peaks *peaks, qn_text *text)
     qn__fpu_leave(host);
 }
 
-size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, char *buffer, size_t buffer_bytes)
+size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, char *buffer,
+                          size_t buffer_bytes)
 {
     if (!c || (!buffer && buffer_bytes))
         return 0;

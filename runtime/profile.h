@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile.h: counters by kernel, for contexts with the option `summary`. Kernels of equal text and name are one. The caller holds the
- * lock of the context.
+ * profile.h: counters by kernel, for contexts with the option `summary`. Kernels of equal text and
+ * name are one. The caller holds the lock of the context.
  */
 #ifndef QN_RUNTIME_PROFILE_H
 #define QN_RUNTIME_PROFILE_H

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * provider.c: finds and opens the code generator. A path given by the host or the environment is
- * the only one tried, else the file beside this library: beside the name that it was loaded by, then
- * beside the file that is mapped. Only absolute paths are opened, so that the working directory of
- * the moment decides nothing. A file is looked at before the loader maps it, because touching a
- * mapping beyond the end of a truncated file is a signal. Its symbols stay local, and it is never
- * closed: what it holds belongs to the process.
+ * the only one tried, else the file beside this library: beside the name that it was loaded by,
+ * then beside the file that is mapped. Only absolute paths are opened, so that the working
+ * directory of the moment decides nothing. A file is looked at before the loader maps it, because
+ * touching a mapping beyond the end of a truncated file is a signal. Its symbols stay local, and it
+ * is never closed: what it holds belongs to the process.
  */
 #define _GNU_SOURCE
 #include "runtime/compile.h"
@@ -148,11 +148,13 @@ void qn__maker_look(const char *path, qn_maker *out)
 {
     struct stat info;
     *out = (qn_maker){0};
-    if (!path || path[0] != '/' || strlen(path) >= sizeof out->path || stat(path, &info) != 0 || info.st_mtim.tv_sec < 0)
+    if (!path || path[0] != '/' || strlen(path) >= sizeof out->path || stat(path, &info) != 0 ||
+        info.st_mtim.tv_sec < 0)
         return;
     memcpy(out->path, path, strlen(path) + 1);
     out->bytes = (int64_t)info.st_size;
-    out->modified_ns = (int64_t)info.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)info.st_mtim.tv_nsec;
+    out->modified_ns =
+        (int64_t)info.st_mtim.tv_sec * INT64_C(1000000000) + (int64_t)info.st_mtim.tv_nsec;
 }
 
 static qn_status start(qn_provider_function provider, qn_maker *maker, qn_error *err)
@@ -167,7 +169,8 @@ static qn_status start(qn_provider_function provider, qn_maker *maker, qn_error 
                     FILE_NAME, r.error.message[0] ? r.error.message : qn_status_text(status));
 }
 
-qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker, qn_error *err)
+qn_status qn__provider_open(const char *path, qn_provider_function *out, qn_maker *maker,
+                            qn_error *err)
 {
     qn_text tried = {0};
     if (path && path[0] != '/')

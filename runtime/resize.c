@@ -67,7 +67,8 @@ typedef struct place {
     int at;         /* in the list */
 } place;
 
-/** The digits of a layout for other extents: the last of each dimension takes what is left. Returns how many. */
+/** The digits of a layout for other extents: the last of each dimension takes what is left. Returns
+ * how many. */
 static int stretch(const qn_layout *l, const int64_t *extents, int *n_digits, qn_digit *digit,
                    place *order)
 {
@@ -90,8 +91,8 @@ static int stretch(const qn_layout *l, const int64_t *extents, int *n_digits, qn
     return n;
 }
 
-/** The layout of v with other extents: digits keep their extents, but the last of each dimension, and their order;
- * strides are dense. So tiles keep their size and place. */
+/** The layout of v with other extents: digits keep their extents, but the last of each dimension,
+ * and their order; strides are dense. So tiles keep their size and place. */
 static qn_status like_digits(const char *who, const qn_view *v, const int64_t *extents,
                              qn_layout *out, qn_error *err)
 {
@@ -102,8 +103,9 @@ static qn_status like_digits(const char *who, const qn_view *v, const int64_t *e
     qn_error inner = {0};
     for (int d = 0; d < v->layout.rank; d++)
         if (extents[d] < 0)
-            return qn__fail(err, QN_ERR_EXTENT, "%s: view \"%s\": dimension %d: extent %lld is negative",
-                            who, qn__label(v->label), d, (long long)extents[d]);
+            return qn__fail(err, QN_ERR_EXTENT,
+                            "%s: view \"%s\": dimension %d: extent %lld is negative", who,
+                            qn__label(v->label), d, (long long)extents[d]);
     int n = stretch(&v->layout, extents, n_digits, digit, order);
     for (int i = 0; i < n; i++) {
         digit[order[i].at].stride = stride;
@@ -113,7 +115,8 @@ static qn_status like_digits(const char *who, const qn_view *v, const int64_t *e
                             qn__label(v->label));
     }
     qn_status status = qn_layout_custom(v->layout.rank, extents, n_digits, digit, out, &inner);
-    return status ? qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(v->label), inner.message)
+    return status ? qn__fail(err, status, "%s: view \"%s\": %s", who, qn__label(v->label),
+                             inner.message)
                   : QN_OK;
 }
 
@@ -127,16 +130,17 @@ static qn_status like(const char *who, const qn_view *v, bool is_padded, int n,
                         "%s: view \"%s\": has an index list or members: their number is the extent",
                         who, qn__label(v->label));
     if (v->layout.digits && n != v->layout.rank)
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: view \"%s\": a dimension has several digits, and the rank changes: give "
-                        "the layout",
-                        who, qn__label(v->label));
+        return qn__fail(
+            err, QN_ERR_UNSUPPORTED,
+            "%s: view \"%s\": a dimension has several digits, and the rank changes: give "
+            "the layout",
+            who, qn__label(v->label));
     qn_status status;
     if (v->layout.digits)
         status = like_digits(who, v, extents, out, err);
     else if (kind != ORDER_OTHER || n != v->layout.rank) {
-        status = qn__dense_layout(who, v->label, qn__element_bytes(v), kind == ORDER_LEFT, is_padded, n,
-                                  extents, out, err);
+        status = qn__dense_layout(who, v->label, qn__element_bytes(v), kind == ORDER_LEFT,
+                                  is_padded, n, extents, out, err);
     } else {
         qn_error inner = {0};
         status = qn_layout_ordered(n, extents, order, out, &inner);
@@ -182,7 +186,8 @@ static void copy_each(const qn_view *dst, const qn_view *src)
             to->dim[d].extent < from->dim[d].extent ? to->dim[d].extent : from->dim[d].extent;
     for (int d = rank; d >= 0;) {
         memcpy((char *)dst->data + qn__layout_offset_of(to, to_index) * qn__unit_bytes(dst),
-               (const char *)src->data + qn__layout_offset_of(from, from_index) * qn__unit_bytes(src),
+               (const char *)src->data +
+                   qn__layout_offset_of(from, from_index) * qn__unit_bytes(src),
                (size_t)bytes);
         for (d = rank - 1; d >= 0 && at[d] + 1 == extent[d]; d--) {
             to_index[d] -= at[d];
@@ -238,7 +243,8 @@ static qn_status check_replaced(const char *who, qn_context *c, const qn_view *v
     if (status && !(status == QN_ERR_NULL_DATA && !v->owner))
         return qn__fail(err, status, "%s", inner.message);
     if (v->traits & QN_READ_ONLY)
-        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who, qn__label(v->label));
+        return qn__fail(err, QN_ERR_READ_ONLY, "%s: view \"%s\" is read-only", who,
+                        qn__label(v->label));
     status = qn__properties(who, c, o, out, err);
     if (status == QN_OK && (out->label || out->alignment))
         return qn__fail(err, QN_ERR_ARGUMENT,
@@ -254,7 +260,8 @@ static qn_status replace(const char *who, qn_context *c, qn_view *v, const qn_la
     qn_view made;
     qn_alloc_options same_space = *o;
     same_space.space = v->space;
-    qn_status status = qn__allocate(who, c, v->label, v->dtype, v->record, l, &same_space, &made, err);
+    qn_status status =
+        qn__allocate(who, c, v->label, v->dtype, v->record, l, &same_space, &made, err);
     if (status)
         return status;
     if (v->traits & QN_ALIGNED)
@@ -357,9 +364,8 @@ static qn_status make_mirror(const char *who, qn_context *c, int space, const qn
     for (int d = 0; d < l.rank; d++)
         extents[d] = l.dim[d].extent;
     if (v->unit || !qn_layout_is_unique(&l) || qn__layout_tables(&l)) {
-        status =
-            qn__dense_layout(who, v->label, qn__element_bytes(v), false, false, l.rank, extents, &dense,
-                             err);
+        status = qn__dense_layout(who, v->label, qn__element_bytes(v), false, false, l.rank,
+                                  extents, &dense, err);
         for (int d = 0; status == QN_OK && d < l.rank; d++)
             dense.dim[d].lower = l.dim[d].lower;
         if (status == QN_OK)

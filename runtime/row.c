@@ -45,11 +45,12 @@ qn_status qn_view_row(const qn_view *map, const qn_view *entries, int64_t row, q
         return status;
     const qn_dim *dim = &entries->layout.dim[0];
     if (border[0] > border[1] || border[0] < dim->lower || border[1] > dim->lower + dim->extent)
-        return qn__fail(err, QN_ERR_RANGE,
-                        "%s: row %lld of map \"%.80s\" is [%lld,%lld), view \"%.80s\" has [%lld,%lld)",
-                        who, (long long)row, qn__label(map->label), (long long)border[0],
-                        (long long)border[1], qn__label(entries->label), (long long)dim->lower,
-                        (long long)(dim->lower + dim->extent));
+        return qn__fail(
+            err, QN_ERR_RANGE,
+            "%s: row %lld of map \"%.80s\" is [%lld,%lld), view \"%.80s\" has [%lld,%lld)", who,
+            (long long)row, qn__label(map->label), (long long)border[0], (long long)border[1],
+            qn__label(entries->label), (long long)dim->lower,
+            (long long)(dim->lower + dim->extent));
     qn_slice slices[QN_MAX_RANK] = {{QN_RANGE, border[0], border[1], 1}};
     return qn_subview(entries, entries->layout.rank, slices, out, err);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.c: the printed texts of kernels as files in dump_dir, whose lines a debugger shows. A file is never written to twice: one of the
- * same name with the same text serves, and beside one with another text, or a link, stands a file with a number.
+ * source.c: the printed texts of kernels as files in dump_dir, whose lines a debugger shows. A file
+ * is never written to twice: one of the same name with the same text serves, and beside one with
+ * another text, or a link, stands a file with a number.
  */
 #define _GNU_SOURCE
 #include "runtime/symbols.h"
@@ -22,7 +23,8 @@ void qn__source_name(const qn_kernel *k, char *name)
     size_t n = 0;
     for (; k->name[n] && n + 1 < QN_DEBUG_NAME_BYTES; n++) {
         char ch = k->name[n];
-        bool is_plain = (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
+        bool is_plain =
+            (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') || (ch >= '0' && ch <= '9');
         name[n] = is_plain ? ch : '_';
     }
     if (n == 0)
@@ -62,7 +64,8 @@ static int make_file(const char *path, const qn_text *text)
 }
 
 /** "FOLDER/NAME-HASH.qn", with a number from the second on. */
-static void set_path(const qn_context *c, const qn_kernel *k, const char *name, int number, qn_text *path)
+static void set_path(const qn_context *c, const qn_kernel *k, const char *name, int number,
+                     qn_text *path)
 {
     qn__text_release(path);
     if (c->options.dump_dir[0] != '/') {
@@ -79,7 +82,8 @@ static void set_path(const qn_context *c, const qn_kernel *k, const char *name, 
 static void note_failure(qn_context *c, const qn_kernel *k, const qn_text *path, int reason)
 {
     qn_text line = {0};
-    qn__text_add(&line, "no lines for GDB: %s: %s", path->data ? path->data : "?", strerror(reason));
+    qn__text_add(&line, "no lines for GDB: %s: %s", path->data ? path->data : "?",
+                 strerror(reason));
     qn__lock(c);
     if (line.data && !line.failed && !qn__history_has(&c->history, k->name, line.data))
         qn__history_add(&c->history, k->name, line.data, -1);

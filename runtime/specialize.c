@@ -3,8 +3,8 @@
  * specialize.c: code for checked arguments. Facts and policy give a key; the cache or the code
  * generator gives the function. Two threads that want the same key build it once. Where code cannot
  * be had, AUTO goes on with the interpreter and the history says why; an engine that was asked for
- * by name fails. A key that takes too long to compile stays in the cache as failed. What was compiled before, by this process or
- * another one, is on disk (runtime/stored.c).
+ * by name fails. A key that takes too long to compile stays in the cache as failed. What was
+ * compiled before, by this process or another one, is on disk (runtime/stored.c).
  */
 #include "runtime/choice.h"
 #include "runtime/stored.h"
@@ -75,7 +75,8 @@ static void keep_texts(qn_code *f, qn_compiled *code)
 }
 
 /** Counts a version, which was compiled or, if `from` is not NULL, found. The lock is held. */
-static void count_version(qn_context *c, bool is_dynamic, const qn_descent *descent, const char *from, double milliseconds)
+static void count_version(qn_context *c, bool is_dynamic, const qn_descent *descent,
+                          const char *from, double milliseconds)
 {
     if (from) {
         c->counters.disk_hits++;
@@ -147,7 +148,8 @@ static void settle(const qn_launch_state *l, qn_code *f, qn_status status, const
     f->state = status == QN_OK ? QN_READY : QN_FAILED;
     if (status != QN_OK)
         f->error = *error;
-    if (f->is_cached && (status == QN_OK || status == QN_ERR_COMPILE_TIMEOUT || status == QN_ERR_LIMIT))
+    if (f->is_cached &&
+        (status == QN_OK || status == QN_ERR_COMPILE_TIMEOUT || status == QN_ERR_LIMIT))
         qn__cache_weigh(&c->cache, f);
     else if (f->is_cached)
         qn__cache_remove(&c->cache, f);
@@ -173,9 +175,10 @@ static bool concerns_all(int status)
     return status >= 0 && status < 64 && (all >> status & 1);
 }
 
-/** Ends a build with code, or with the reason why there is none. `from`: where it was found; NULL: it was generated. */
-static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic, qn_compiled *code, const char *from,
-                           qn_error *error)
+/** Ends a build with code, or with the reason why there is none. `from`: where it was found; NULL:
+ * it was generated. */
+static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic, qn_compiled *code,
+                           const char *from, qn_error *error)
 {
     qn_context *c = l->context;
     qn_status status = (qn_status)error->status;
@@ -241,7 +244,8 @@ static bool begins_again(const qn_launch_state *l, const qn_code *f, const qn_er
         qn__history_add(&c->history, l->kernel->name, line.data, -1);
     qn__unlock(c);
     if (may_retry)
-        qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "is %s", line.data && !line.failed ? line.data : "compiled again");
+        qn__log_kernel(c, QN_LOG_WARNING, l->kernel->name, "is %s",
+                       line.data && !line.failed ? line.data : "compiled again");
     qn__text_release(&line);
     return may_retry;
 }
@@ -274,7 +278,8 @@ qn_status qn__version_build(qn_launch_state *l, qn_code *f, bool is_dynamic, qn_
     qn__lock(c);
     qn__version_order(l, f, is_dynamic);
     qn__unlock(c);
-    uint32_t host = qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
+    uint32_t host =
+        qn__fpu_enter(); /* a new compile thread starts with the environment that it finds here */
     qn__choice_find(c, f);
     const char *from = make_code(l, f, &code, &error);
     if (f->tuned_key.n && error.status != QN_OK && error.status != QN_ERR_CANCELLED) {
@@ -320,7 +325,8 @@ static bool has_atomics(const qn_kernel *k)
 {
     bool has = false;
     for (int p = 0; p < k->n_params; p++)
-        has |= k->param[p].rank >= 0 && (k->param[p].has_atomics || (k->param[p].traits & QN_ATOMIC));
+        has |=
+            k->param[p].rank >= 0 && (k->param[p].has_atomics || (k->param[p].traits & QN_ATOMIC));
     return has;
 }
 
@@ -364,9 +370,10 @@ qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     return qn__fail(err, QN_ERR_MEMORY, "no memory for a key");
 }
 
-/** Waits until a function in the cache is built, or takes over what is only ordered (*is_mine). The lock is held, as is a
- *  reference. */
-static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel, bool *is_mine, qn_error *err)
+/** Waits until a function in the cache is built, or takes over what is only ordered (*is_mine). The
+ * lock is held, as is a reference. */
+static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int32_t *cancel,
+                                  bool *is_mine, qn_error *err)
 {
     while (f->state == QN_BUILDING && !qn__is_stopped(cancel)) {
         *is_mine = qn__background_take(c, f);
@@ -375,7 +382,8 @@ static qn_status wait_until_built(qn_context *c, qn_code *f, const volatile int3
         qn__compile_wait(c, cancel, -1);
     }
     if (f->state == QN_BUILDING)
-        return qn__fail(err, QN_ERR_CANCELLED, "cancelled while another launch waits for the same code");
+        return qn__fail(err, QN_ERR_CANCELLED,
+                        "cancelled while another launch waits for the same code");
     f->last_use = ++c->cache.clock;
     if (f->state == QN_READY)
         return QN_OK;
@@ -504,8 +512,10 @@ qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err)
 {
     if (l->kernel->n_functions)
         return qn__fail(err, QN_ERR_LIMIT,
-                        "with the bodies of its functions in place of their calls the kernel has more than %d instructions "
-                        "or %d regions", QN_MAX_REPLAY_OPS, QN_MAX_REPLAY_REGIONS);
+                        "with the bodies of its functions in place of their calls the kernel has "
+                        "more than %d instructions "
+                        "or %d regions",
+                        QN_MAX_REPLAY_OPS, QN_MAX_REPLAY_REGIONS);
     if (qn__has_grid(l->options.isa))
         return QN_OK;
     if (l->context->isa == 0)
@@ -518,7 +528,8 @@ qn_status qn__version_check_target(const qn_launch_state *l, qn_error *err)
 }
 
 /** Writes why a kernel is interpreted into the history, once for each kernel. Whether the host
- * should hear of it: only the first time where the reason concerns all kernels. The lock is held. */
+ * should hear of it: only the first time where the reason concerns all kernels. The lock is held.
+ */
 static bool is_news(qn_context *c, const char *kernel, const char *text, int status)
 {
     bool is_known = qn__history_has(&c->history, kernel, text);

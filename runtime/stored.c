@@ -110,7 +110,8 @@ static void code_info(codec *c, const qn_code *f, int32_t kind, qn_blob_info *i)
     code_int(c, &i->second_dim, -1, n_dims);
     code_long(c, &i->granule);
     code_long(c, &i->second_granule);
-    c->is_bad |= i->second_granule > 0 && (i->second_dim < 0 || i->second_dim >= n_dims); /* else it means nothing */
+    c->is_bad |= i->second_granule > 0 &&
+                 (i->second_dim < 0 || i->second_dim >= n_dims); /* else it means nothing */
     code_word(c, &i->entry);
     code_word(c, &i->align);
     if (kind == QN_ENTRY_PTX)
@@ -128,7 +129,8 @@ static void code_origin(codec *c, qn_descent *d, qn_maker *by)
     code_long(c, &by->modified_ns);
 }
 
-static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out, qn_descent *descent, qn_maker *by)
+static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out, qn_descent *descent,
+                      qn_maker *by)
 {
     const qn_stored_part *part = &e->part[QN_STORED_INFO], *code = &e->part[QN_STORED_CODE];
     codec c = {.at = part->data, .end = (const char *)part->data + part->n};
@@ -141,7 +143,8 @@ static bool read_info(const qn_code *f, const qn_stored *e, qn_blob_info *out, q
         return false;
     if (e->kind == QN_ENTRY_PTX)
         return code->n > 0 && ((const char *)code->data)[code->n - 1] == 0;
-    return out->entry < code->n && out->align > 0 && out->align <= 4096 && (out->align & (out->align - 1)) == 0;
+    return out->entry < code->n && out->align > 0 && out->align <= 4096 &&
+           (out->align & (out->align - 1)) == 0;
 }
 
 /* ---------------------------------------------------------------- identity */
@@ -176,7 +179,8 @@ static void print_environment(const qn_context *c, const qn_code *f, bool is_por
              processor);
 }
 
-/** The PTX itself is a part of what a cubin depends on: one kernel and key give another text where LLVM is another one. */
+/** The PTX itself is a part of what a cubin depends on: one kernel and key give another text where
+ * LLVM is another one. */
 static void print_assembler(qn_assembler by, const qn_text *ptx, char out[ENVIRONMENT_BYTES])
 {
     uint8_t bytes[QN_DIGEST_BYTES];
@@ -184,7 +188,8 @@ static void print_assembler(qn_assembler by, const qn_text *ptx, char out[ENVIRO
     qn__digest_begin(&d);
     qn__digest_add(&d, ptx->data, ptx->n);
     qn__digest_end(&d, bytes);
-    int n = snprintf(out, ENVIRONMENT_BYTES, "%s, sm_%d, driver %d, PTX ", QN_BUILD_ID, by.capability, by.driver);
+    int n = snprintf(out, ENVIRONMENT_BYTES, "%s, sm_%d, driver %d, PTX ", QN_BUILD_ID,
+                     by.capability, by.driver);
     for (int i = 0; i < QN_DIGEST_BYTES && n >= 0 && n < ENVIRONMENT_BYTES - 2; i++)
         n += snprintf(out + n, (size_t)(ENVIRONMENT_BYTES - n), "%02x", (unsigned)bytes[i]);
 }
@@ -196,12 +201,15 @@ bool qn__is_storable(const qn_context *c, const qn_code *f)
 
 /* ---------------------------------------------------------------- finding */
 
-void qn__stored_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result, const qn_error *why)
+void qn__stored_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int result,
+                        const qn_error *why)
 {
-    if (result == QN_DISK_ABSENT || (result == QN_DISK_UNUSABLE && atomic_exchange(&disk->is_told, true)))
+    if (result == QN_DISK_ABSENT ||
+        (result == QN_DISK_UNUSABLE && atomic_exchange(&disk->is_told, true)))
         return;
     qn_text line = {0};
-    qn__text_add(&line, "cache on disk, %s: %s", result == QN_DISK_REFUSED ? "refused" : "not used", why->message);
+    qn__text_add(&line, "cache on disk, %s: %s", result == QN_DISK_REFUSED ? "refused" : "not used",
+                 why->message);
     qn__lock(c);
     c->counters.disk_refused += result == QN_DISK_REFUSED;
     if (line.data && !line.failed)
@@ -212,7 +220,8 @@ void qn__stored_trouble(qn_context *c, qn_disk *disk, const qn_code *f, int resu
     qn__text_release(&line);
 }
 
-bool qn__stored_look(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *bytes, qn_stored *out)
+bool qn__stored_look(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted,
+                     qn_text *bytes, qn_stored *out)
 {
     qn_error why = {0};
     if (!disk->folder)
@@ -223,7 +232,8 @@ bool qn__stored_look(qn_context *c, qn_disk *disk, const qn_code *f, const qn_st
     return result == QN_DISK_FOUND;
 }
 
-/** Whether the LLVM that made an entry has been replaced. Where its file is not, as on another machine, nothing better is known. */
+/** Whether the LLVM that made an entry has been replaced. Where its file is not, as on another
+ * machine, nothing better is known. */
 static bool is_outdated(const qn_maker *by)
 {
     qn_maker now;
@@ -232,13 +242,15 @@ static bool is_outdated(const qn_maker *by)
 }
 
 /** Takes the code of an entry. */
-static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *e, qn_compiled *out)
+static bool take_code(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *e,
+                      qn_compiled *out)
 {
     const qn_stored_part *plan = &e->part[QN_STORED_PLAN], *code = &e->part[QN_STORED_CODE];
     qn_error why = {0};
     qn_maker by;
     if (!read_info(f, e, &out->info, &out->descent, &by)) {
-        qn__fail(&why, QN_ERR_NOT_AVAILABLE, "entry %s: it does not fit to its kernel", qn__entry_name(e).text);
+        qn__fail(&why, QN_ERR_NOT_AVAILABLE, "entry %s: it does not fit to its kernel",
+                 qn__entry_name(e).text);
         qn__stored_trouble(c, disk, f, QN_DISK_REFUSED, &why);
         return false;
     }
@@ -257,7 +269,8 @@ static bool find_in(qn_context *c, qn_disk *disk, const qn_code *f, const qn_sto
 {
     qn_text bytes = {0};
     qn_stored e;
-    bool is_found = qn__stored_look(c, disk, f, wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
+    bool is_found =
+        qn__stored_look(c, disk, f, wanted, &bytes, &e) && take_code(c, disk, f, &e, out);
     qn__text_release(&bytes);
     return is_found;
 }
@@ -320,7 +333,8 @@ const char *qn__stored_find(qn_context *c, const qn_code *f, qn_compiled *out)
     return from || f->tuned_key.n ? from : find_portable(c, f, out);
 }
 
-static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted, qn_text *out)
+static bool find_cubin(qn_context *c, qn_disk *disk, const qn_code *f, const qn_stored *wanted,
+                       qn_text *out)
 {
     qn_text bytes = {0};
     qn_stored e;
@@ -338,7 +352,8 @@ bool qn__stored_find_cubin(qn_context *c, const qn_code *f, qn_assembler by, qn_
         return false;
     print_assembler(by, &f->ptx, environment);
     const qn_stored wanted = identity_of(f, QN_ENTRY_CUBIN, environment);
-    bool is_found = find_cubin(c, &c->bundle, f, &wanted, out) || find_cubin(c, &c->disk, f, &wanted, out);
+    bool is_found =
+        find_cubin(c, &c->bundle, f, &wanted, out) || find_cubin(c, &c->disk, f, &wanted, out);
     qn__lock(c);
     c->counters.disk_hits += is_found;
     qn__unlock(c);
@@ -374,7 +389,8 @@ bool qn__stored_write(qn_context *c, qn_disk *disk, const qn_code *f, const qn_t
     print_environment(c, f, f->facts.is_portable != 0, environment);
     qn_stored e = identity_of(f, kind_of(f), environment);
     qn_text info = {0};
-    qn_blob_info copy = f->info; /* the codec takes pointers for both directions; writing changes nothing */
+    qn_blob_info copy =
+        f->info; /* the codec takes pointers for both directions; writing changes nothing */
     qn_descent steps = *descent;
     qn__lock(c);
     qn_maker by = c->compiler.maker;

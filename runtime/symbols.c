@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * symbols.c: the two files that perf reads, and GDB's list of code. The forms of the files are perf's: /tmp/perf-PID.map has a line "START SIZE NAME" in hexadecimal
- * (tools/perf/Documentation/jit-interface.txt of Linux), and jit-PID.dump has records with the code itself (jitdump-specification.txt
- * there). Nothing is taken out of them: perf takes the latest entry of an address.
+ * symbols.c: the two files that perf reads, and GDB's list of code. The forms of the files are
+ * perf's: /tmp/perf-PID.map has a line "START SIZE NAME" in hexadecimal
+ * (tools/perf/Documentation/jit-interface.txt of Linux), and jit-PID.dump has records with the code
+ * itself (jitdump-specification.txt there). Nothing is taken out of them: perf takes the latest
+ * entry of an address.
  */
 #define _GNU_SOURCE
 #include "runtime/symbols.h"
@@ -36,7 +38,8 @@ typedef struct dump_load {
     uint32_t pid, tid;
     uint64_t vma, code_addr, code_size, code_index;
 } dump_load;
-_Static_assert(sizeof(dump_header) == 40 && sizeof(dump_load) == 56, "the form of perf has no padding");
+_Static_assert(sizeof(dump_header) == 40 && sizeof(dump_load) == 56,
+               "the form of perf has no padding");
 
 /** Writes all, or an errno. A record is one write, so that those of several contexts do not mix. */
 static int write_all(int fd, const void *data, size_t n)
@@ -48,8 +51,12 @@ static int write_all(int fd, const void *data, size_t n)
 /** Begins the file anew unless another context of the process writes it. */
 static int begin_dump(int fd)
 {
-    const dump_header head = {.magic = DUMP_MAGIC, .version = DUMP_VERSION, .total_size = sizeof head, .elf_machine = QN_PROCESSOR_ELF,
-                              .pid = (uint32_t)getpid(), .timestamp = (uint64_t)qn__now_ns()};
+    const dump_header head = {.magic = DUMP_MAGIC,
+                              .version = DUMP_VERSION,
+                              .total_size = sizeof head,
+                              .elf_machine = QN_PROCESSOR_ELF,
+                              .pid = (uint32_t)getpid(),
+                              .timestamp = (uint64_t)qn__now_ns()};
     int reason = 0;
     if (flock(fd, LOCK_EX | LOCK_NB) == 0)
         reason = ftruncate(fd, 0) ? errno : write_all(fd, &head, sizeof head);
@@ -63,7 +70,9 @@ static int open_dump(qn_symbols *s, const char *folder)
 {
     qn_text path = {0};
     qn__text_add(&path, "%s/jit-%d.dump", folder, (int)getpid());
-    int fd = path.failed ? -1 : open(path.data, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+    int fd = path.failed
+                 ? -1
+                 : open(path.data, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     int reason = fd < 0 ? errno : begin_dump(fd);
     qn__text_release(&path);
     void *page = MAP_FAILED;
@@ -112,7 +121,8 @@ static int map_code(const char *name, const void *code, size_t n)
     int fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
     if (fd < 0)
         return errno;
-    int length = snprintf(line, sizeof line, "%llx %zx %s\n", (unsigned long long)(uintptr_t)code, n, name);
+    int length =
+        snprintf(line, sizeof line, "%llx %zx %s\n", (unsigned long long)(uintptr_t)code, n, name);
     int reason = write_all(fd, line, (size_t)length);
     close(fd);
     return reason;
@@ -123,7 +133,8 @@ static int map_code(const char *name, const void *code, size_t n)
 /** "quern:NAME@HASH": the kernel and the version; what is not printed becomes a low line. */
 static void name_code(const qn_code *f, char *out)
 {
-    int n = snprintf(out, NAME_BYTES, "quern:%.100s@%08x", f->kernel->name, (unsigned)(f->hash >> 32));
+    int n =
+        snprintf(out, NAME_BYTES, "quern:%.100s@%08x", f->kernel->name, (unsigned)(f->hash >> 32));
     for (int i = 0; i < n && i < NAME_BYTES; i++)
         if ((unsigned char)out[i] <= ' ' || out[i] == 0x7f)
             out[i] = '_';
@@ -164,7 +175,8 @@ void qn__symbols_close(qn_context *c)
 
 /* ---------------------------------------------------------------- GDB */
 
-/* Its list is one of the process. Who takes the lock holds that of a context, so a fork meets it free. */
+/* Its list is one of the process. Who takes the lock holds that of a context, so a fork meets it
+ * free. */
 static pthread_mutex_t gdb_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void announce(qn_code *f, const qn_text *object)

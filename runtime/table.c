@@ -68,9 +68,10 @@ static qn_status check_list(const char *who, const qn_layout *l, int d, const qn
                         "%s: list \"%.80s\": strides count units of %u bytes: copy the list", who,
                         qn__label(list->label), (unsigned)list->unit);
     if (!qn_layout_is_strided(&list->layout) || list->layout.projected)
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: list \"%.80s\": has several digits or a list of its own, not one stride",
-                        who, qn__label(list->label));
+        return qn__fail(
+            err, QN_ERR_UNSUPPORTED,
+            "%s: list \"%.80s\": has several digits or a list of its own, not one stride", who,
+            qn__label(list->label));
     if (l->projected >> d & 1)
         return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: dimension %d: is projected", who, d);
     if (qn__layout_table(l, d))
@@ -156,20 +157,21 @@ static qn_status check_member(const char *who, const qn_view *views, int i, qn_e
     if (status)
         return status;
     if (qn__layout_members(&v->layout) >= 0)
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: member %d (%.80s): is a MultiView itself", who,
-                        i, qn__label(v->label));
+        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: member %d (%.80s): is a MultiView itself",
+                        who, i, qn__label(v->label));
     if (v->dtype != first->dtype)
-        return qn__fail(err, QN_ERR_DTYPE, "%s: member %d (%.80s): dtype %s, that of member 0 is %s",
-                        who, i, qn__label(v->label), qn_dtype_name(v->dtype),
-                        qn_dtype_name(first->dtype));
-    if (!qn_record_equal(v->record, first->record) || qn__unit_bytes(v) != qn__unit_bytes(first))
         return qn__fail(err, QN_ERR_DTYPE,
-                        "%s: member %d (%.80s): record type or unit of strides are not those of member 0", who,
-                        i, qn__label(v->label));
+                        "%s: member %d (%.80s): dtype %s, that of member 0 is %s", who, i,
+                        qn__label(v->label), qn_dtype_name(v->dtype), qn_dtype_name(first->dtype));
+    if (!qn_record_equal(v->record, first->record) || qn__unit_bytes(v) != qn__unit_bytes(first))
+        return qn__fail(
+            err, QN_ERR_DTYPE,
+            "%s: member %d (%.80s): record type or unit of strides are not those of member 0", who,
+            i, qn__label(v->label));
     if (v->space != first->space)
-        return qn__fail(err, QN_ERR_SPACE, "%s: member %d (%.80s): space %s, that of member 0 is %s",
-                        who, i, qn__label(v->label), qn_space_name(v->space),
-                        qn_space_name(first->space));
+        return qn__fail(err, QN_ERR_SPACE,
+                        "%s: member %d (%.80s): space %s, that of member 0 is %s", who, i,
+                        qn__label(v->label), qn_space_name(v->space), qn_space_name(first->space));
     if (qn__layout_equal(&v->layout, &first->layout))
         return QN_OK;
     char mine[160], its[160];
@@ -192,8 +194,9 @@ static qn_status check_members(const char *who, const char *label, int n, const 
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%.80s\": position %d not in [0,%d]", who,
                         qn__label(label), position, rank);
     if (rank == QN_MAX_RANK)
-        return qn__fail(err, QN_ERR_RANK, "%s: view \"%.80s\": rank %d of the members is the largest",
-                        who, qn__label(label), rank);
+        return qn__fail(err, QN_ERR_RANK,
+                        "%s: view \"%.80s\": rank %d of the members is the largest", who,
+                        qn__label(label), rank);
     return QN_OK;
 }
 
@@ -209,7 +212,8 @@ static bool hold_members(qn_holder *h, const char *label, int n, const qn_view *
     h->n = n;
     for (int i = 0; i < n; i++) {
         qn__buffer_retain(views[i].owner);
-        h->member[i] = (qn_member){views[i].owner, views[i].label, views[i].record, views[i].device};
+        h->member[i] =
+            (qn_member){views[i].owner, views[i].label, views[i].record, views[i].device};
     }
     return true;
 }
@@ -226,11 +230,12 @@ static qn_status measure(const char *who, int n, const qn_view *views, qn_table 
     for (int i = 0; i < n; i++) {
         uintptr_t distance = (uintptr_t)views[i].data - lowest;
         if (distance % (uintptr_t)bytes || distance > INT64_MAX)
-            return qn__fail(err, QN_ERR_ALIGNMENT,
-                            "%s: member %d (%.80s): %llu bytes from the lowest member are no number "
-                            "of elements of %s",
-                            who, i, qn__label(views[i].label), (unsigned long long)distance,
-                            qn_dtype_name(views[0].dtype));
+            return qn__fail(
+                err, QN_ERR_ALIGNMENT,
+                "%s: member %d (%.80s): %llu bytes from the lowest member are no number "
+                "of elements of %s",
+                who, i, qn__label(views[i].label), (unsigned long long)distance,
+                qn_dtype_name(views[0].dtype));
         int64_t offset = (int64_t)(distance / (uintptr_t)bytes);
         t->holder->offset[i] = offset;
         t->extent = offset + 1 > t->extent ? offset + 1 : t->extent;
@@ -377,9 +382,10 @@ qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *ma
 {
     const qn_table *whole = whole_of(v);
     if (whole != whole_of(made))
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: view \"%.80s\": view and layout select members of different MultiViews",
-                        who, qn__label(v->label));
+        return qn__fail(
+            err, QN_ERR_UNSUPPORTED,
+            "%s: view \"%.80s\": view and layout select members of different MultiViews", who,
+            qn__label(v->label));
     int m = qn__layout_members(&made->layout);
     if (m < 0 || made->layout.dim[m].extent == 0)
         return QN_OK;
@@ -391,8 +397,8 @@ qn_status qn__check_members(const char *who, const qn_view *v, const qn_view *ma
     qn_status status = qn_layout_range(&member, &low, &high, err);
     if (status == QN_OK && low <= high && (low < whole->low || high > whole->high))
         return qn__fail(err, QN_ERR_BOUNDS,
-                        "%s: view \"%.80s\": offsets [%lld,%lld] leave the members, [%lld,%lld]", who,
-                        qn__label(v->label), (long long)low, (long long)high, (long long)whole->low,
-                        (long long)whole->high);
+                        "%s: view \"%.80s\": offsets [%lld,%lld] leave the members, [%lld,%lld]",
+                        who, qn__label(v->label), (long long)low, (long long)high,
+                        (long long)whole->low, (long long)whole->high);
     return status;
 }

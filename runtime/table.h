@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: what the whole tables of layouts own: an index list its view, a MultiView its members and their offsets.
+ * table.h: what the whole tables of layouts own: an index list its view, a MultiView its members
+ * and their offsets.
  */
 #ifndef QN_RUNTIME_TABLE_H
 #define QN_RUNTIME_TABLE_H
@@ -29,7 +30,8 @@ typedef struct qn_holder {
     _Atomic(struct qn_table_copy *) copies; /* of the offsets, on GPUs (cuda/table.c) */
 } qn_holder;
 
-/** Replaces what *out says of a MultiView by its member that slices select, if they select one (table.c). */
+/** Replaces what *out says of a MultiView by its member that slices select, if they select one
+ * (table.c). */
 void qn__member_owner(const qn_view *v, const qn_slice *slices, qn_member *out);
 
 /** The table that owns what a table, maybe a part, refers to. */

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tier.c: launches that do not wait for their code. Versions from best to worst: the one that the policy of the context
- * would make, one with dynamic extents and strides, the generic one, the interpreter. With QN_COMPILE_NOW the best one and the
- * generic one are ordered in the background if they are missing; when a version is ready, launches that run a worse
- * one choose again (qn__cache_look_again).
+ * tier.c: launches that do not wait for their code. Versions from best to worst: the one that the
+ * policy of the context would make, one with dynamic extents and strides, the generic one, the
+ * interpreter. With QN_COMPILE_NOW the best one and the generic one are ordered in the background
+ * if they are missing; when a version is ready, launches that run a worse one choose again
+ * (qn__cache_look_again).
  */
 #include "runtime/tier.h"
 
-/* What the interpreter takes for about so many instructions is less than what compiling takes: 20 ns each. */
+/* What the interpreter takes for about so many instructions is less than what compiling takes: 20
+ * ns each. */
 enum { MOST_INTERPRETED = 1 << 20 };
 
 bool qn__tier_waits(const qn_launch_state *l, bool may_interpret)
@@ -25,7 +27,8 @@ bool qn__tier_is_too_long(const qn_launch_state *l)
     return l->options.compile == QN_COMPILE_NOW && l->n_iterations > most;
 }
 
-/** A function that is new in the cache: takes its code from disk, or orders it if `may_order`, or gives it up. Whether it is ready. */
+/** A function that is new in the cache: takes its code from disk, or orders it if `may_order`, or
+ * gives it up. Whether it is ready. */
 static bool provide(qn_launch_state *l, qn_code *f, bool is_dynamic, bool may_order)
 {
     qn_context *c = l->context;
@@ -76,7 +79,8 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
 {
     qn_learned learned;
     const qn_policy best = qn__version_policy(l, true, &learned);
-    const qn_policy exact = {.constant_scalars = best.constant_scalars}, dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
+    const qn_policy exact = {.constant_scalars = best.constant_scalars},
+                    dynamic = {.all_dynamic = true}, generic = {.is_generic = true};
     bool may_order = l->options.compile == QN_COMPILE_NOW;
     bool is_auto = l->options.specialize == QN_SPECIALIZE_AUTO;
     qn_status status = QN_OK;
@@ -107,7 +111,8 @@ qn_status qn__tier_find(qn_launch_state *l, bool may_interpret, qn_code **out, q
         return status;
     if (may_interpret)
         return QN_OK;
-    return qn__fail(err, QN_ERR_NOT_FOUND, "no version of it is there, and option compile forbids to make one");
+    return qn__fail(err, QN_ERR_NOT_FOUND,
+                    "no version of it is there, and option compile forbids to make one");
 }
 
 qn_code *qn__tier_find_any(qn_launch_state *l)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools.c: see tools.h. The functions of a tool and their types are those of Kokkos's Kokkos_Profiling_C_Interface.h, of which a library
- * may have some; numbers of devices are as Kokkos makes them: the kind of the device in the highest 8 bits. A library that the
- * process has already, as where the program uses Kokkos itself, was begun by who loaded it, and is neither begun nor ended here.
- * A child of fork tells nothing.
+ * tools.c: see tools.h. The functions of a tool and their types are those of Kokkos's
+ * Kokkos_Profiling_C_Interface.h, of which a library may have some; numbers of devices are as
+ * Kokkos makes them: the kind of the device in the highest 8 bits. A library that the process has
+ * already, as where the program uses Kokkos itself, was begun by who loaded it, and is neither
+ * begun nor ended here. A child of fork tells nothing.
  */
 #define _GNU_SOURCE
 #include "runtime/tools.h"
@@ -15,7 +16,13 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { INTERFACE_VERSION = 20211015, DEVICE_SHIFT = 24, DEVICE_SERIAL = 0, DEVICE_CUDA = 2, DEVICE_THREADS = 6 };
+enum {
+    INTERFACE_VERSION = 20211015,
+    DEVICE_SHIFT = 24,
+    DEVICE_SERIAL = 0,
+    DEVICE_CUDA = 2,
+    DEVICE_THREADS = 6
+};
 
 typedef struct tool_space {
     char name[64];
@@ -23,7 +30,8 @@ typedef struct tool_space {
 
 typedef void (*begin_function)(const char *name, uint32_t device, uint64_t *id);
 typedef void (*end_function)(uint64_t id);
-typedef void (*data_function)(tool_space space, const char *label, const void *data, uint64_t bytes);
+typedef void (*data_function)(tool_space space, const char *label, const void *data,
+                              uint64_t bytes);
 
 /** NULL: nobody is to be told. */
 typedef struct functions {
@@ -32,8 +40,8 @@ typedef struct functions {
     begin_function begin_for, begin_reduce;
     end_function end_for, end_reduce;
     data_function allocate, deallocate;
-    void (*begin_copy)(tool_space to, const char *to_name, const void *to_data, tool_space from, const char *from_name,
-                       const void *from_data, uint64_t bytes);
+    void (*begin_copy)(tool_space to, const char *to_name, const void *to_data, tool_space from,
+                       const char *from_name, const void *from_data, uint64_t bytes);
     void (*end_copy)(void);
     int (*push)(const char *name); /* of NVTX */
     int (*pop)(void);
@@ -108,7 +116,8 @@ static void load(qn_context *c)
     bool was_there = false;
     tools.call = (functions){0};
     tools.is_ours = false;
-    void *library = is_named(c->options.kokkos_tools) ? open_first(c->options.kokkos_tools, &was_there) : NULL;
+    void *library =
+        is_named(c->options.kokkos_tools) ? open_first(c->options.kokkos_tools, &was_there) : NULL;
     if (library) {
         find_functions(library);
         tools.ours = was_there ? tools.ours : library;
@@ -191,7 +200,9 @@ qn_tool_span qn__tools_begin_launch(const qn_kernel *k, int executor)
     qn_tool_span s = {.is_begun = are_on()};
     if (!s.is_begun)
         return s;
-    uint32_t kind = executor == QN_CUDA ? DEVICE_CUDA : executor == QN_THREADS ? DEVICE_THREADS : DEVICE_SERIAL;
+    uint32_t kind = executor == QN_CUDA      ? DEVICE_CUDA
+                    : executor == QN_THREADS ? DEVICE_THREADS
+                                             : DEVICE_SERIAL;
     begin_function begin = is_reduction(k) ? tools.call.begin_reduce : tools.call.begin_for;
     if (begin)
         begin(k->name, kind << DEVICE_SHIFT, &s.id);
@@ -217,8 +228,9 @@ qn_tool_span qn__tools_begin_copy(const qn_view *dst, const qn_view *src)
     if (!s.is_begun)
         return s;
     if (tools.call.begin_copy)
-        tools.call.begin_copy(space_of(dst->space), qn__label(dst->label), dst->data, space_of(src->space), qn__label(src->label),
-                         src->data, (uint64_t)(qn_view_size(dst) * qn__element_bytes(dst)));
+        tools.call.begin_copy(space_of(dst->space), qn__label(dst->label), dst->data,
+                              space_of(src->space), qn__label(src->label), src->data,
+                              (uint64_t)(qn_view_size(dst) * qn__element_bytes(dst)));
     if (tools.call.push)
         tools.call.push("qn_deep_copy");
     return s;

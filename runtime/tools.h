@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tools.h: libraries of others that are told of launches, copies and allocations: a tool of Kokkos, by the functions kokkosp_... of its
- * published interface, and NVTX, by the ranges of its library. One tool and one NVTX serve the whole process. Libraries stay loaded.
+ * tools.h: libraries of others that are told of launches, copies and allocations: a tool of Kokkos,
+ * by the functions kokkosp_... of its published interface, and NVTX, by the ranges of its library.
+ * One tool and one NVTX serve the whole process. Libraries stay loaded.
  */
 #ifndef QN_RUNTIME_TOOLS_H
 #define QN_RUNTIME_TOOLS_H
@@ -14,7 +15,8 @@ typedef struct qn_tool_span {
     bool is_begun;
 } qn_tool_span;
 
-/** Loads what the options of a context name; if that cannot be, log and history say so. Whether somebody is to be told. */
+/** Loads what the options of a context name; if that cannot be, log and history say so. Whether
+ * somebody is to be told. */
 bool qn__tools_open(qn_context *c);
 /** A context ends; the last one ends the tool. */
 void qn__tools_close(qn_context *c);

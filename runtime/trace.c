@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace.c: the array form of the Trace Event Format (document "Trace Event Format" of the Chromium project): complete events "X" with
- * microseconds, and metadata "M". The closing bracket may be missing, so a file of a process that died can be read, too.
+ * trace.c: the array form of the Trace Event Format (document "Trace Event Format" of the Chromium
+ * project): complete events "X" with microseconds, and metadata "M". The closing bracket may be
+ * missing, so a file of a process that died can be read, too.
  */
 #define _GNU_SOURCE
 #include "runtime/trace.h"
@@ -86,8 +87,10 @@ void qn__trace_open(qn_context *c)
         note_failure(c, errno);
         return;
     }
-    qn__text_add(&t->text, "[\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": \"%s\"}}", (int)getpid(),
-                 "quern");
+    qn__text_add(
+        &t->text,
+        "[\n{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": %d, \"args\": {\"name\": \"%s\"}}",
+        (int)getpid(), "quern");
 }
 
 void qn__trace_close(qn_context *c)
@@ -115,7 +118,8 @@ void qn__trace_forked(qn_context *c)
 
 /* ---------------------------------------------------------------- events */
 
-/** A string of JSON; bytes that are no ASCII are escaped one by one, so that any name makes a file that can be read. */
+/** A string of JSON; bytes that are no ASCII are escaped one by one, so that any name makes a file
+ * that can be read. */
 static void add_string(qn_text *t, const char *text)
 {
     qn__text_add(t, "\"");
@@ -149,8 +153,8 @@ static int this_thread(void)
     return (int)syscall(SYS_gettid);
 }
 
-void qn__trace_span(qn_context *c, const char *category, const char *name, int64_t start_ns, int64_t ns,
-                    const char *arguments, ...)
+void qn__trace_span(qn_context *c, const char *category, const char *name, int64_t start_ns,
+                    int64_t ns, const char *arguments, ...)
 {
     char more[MOST_ARGUMENTS];
     qn_text event = {0};
@@ -162,9 +166,11 @@ void qn__trace_span(qn_context *c, const char *category, const char *name, int64
         more[0] = 0;
     qn__text_add(&event, ",\n{\"ph\": \"X\", \"cat\": \"%s\", \"name\": ", category);
     add_string(&event, name);
-    qn__text_add(&event, ", \"pid\": %d, \"tid\": %d, \"ts\": %lld.%03d, \"dur\": %lld.%03d, \"args\": {%s}}", (int)getpid(),
-                 this_thread(), (long long)(start_ns / 1000), (int)(start_ns % 1000), (long long)(ns / 1000), (int)(ns % 1000),
-                 more);
+    qn__text_add(
+        &event,
+        ", \"pid\": %d, \"tid\": %d, \"ts\": %lld.%03d, \"dur\": %lld.%03d, \"args\": {%s}}",
+        (int)getpid(), this_thread(), (long long)(start_ns / 1000), (int)(start_ns % 1000),
+        (long long)(ns / 1000), (int)(ns % 1000), more);
     add_event(c, &event);
 }
 
@@ -208,8 +214,10 @@ void qn__trace_stream(qn_context *c, int device, int stream)
 void qn__trace_thread(qn_context *c, const char *name)
 {
     qn_text event = {0};
-    qn__text_add(&event, ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, \"args\": {\"name\": ", (int)getpid(),
-                 this_thread());
+    qn__text_add(&event,
+                 ",\n{\"ph\": \"M\", \"name\": \"thread_name\", \"pid\": %d, \"tid\": %d, "
+                 "\"args\": {\"name\": ",
+                 (int)getpid(), this_thread());
     add_string(&event, name);
     qn__text_add(&event, "}}");
     add_event(c, &event);

@@ -469,7 +469,8 @@ static bool add_up(qn_known_kernel *known, qn_trial *t, int64_t ns, int n, int64
         all->recording_ns = recording_ns;
     if (t->n_timed[0] == LAUNCHES_THAT_TELL && t->least_ns[0] < TIMING_PART * all->recording_ns)
         t->state = QN_TRIAL_USUAL;
-    else if (t->spent_ns > all->compile_ns && t->spent_ns > due_ns(known, t->kind) && is_sure(known, t))
+    else if (t->spent_ns > all->compile_ns && t->spent_ns > due_ns(known, t->kind) &&
+             is_sure(known, t))
         t->state = QN_TRIAL_DUE;
     return t->state != QN_TRIAL_NEW;
 }

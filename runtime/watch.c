@@ -43,8 +43,9 @@ static void trace_launch(const qn_watch *w, const qn_task *t, int64_t ns)
 {
     static const char *const executor[] = {"", "serial", "threads", "cuda"};
     qn__trace_span(t->context, "launch", t->kernel->name, w->start_ns, ns,
-                   "\"executor\": \"%s\", \"engine\": \"%s\", \"iterations\": %lld, \"is_hit\": %s", executor[t->executor & 3],
-                   is_code(t) ? "code" : "interpreter", (long long)t->n_iterations, w->is_hit ? "true" : "false");
+                   "\"executor\": \"%s\", \"engine\": \"%s\", \"iterations\": %lld, \"is_hit\": %s",
+                   executor[t->executor & 3], is_code(t) ? "code" : "interpreter",
+                   (long long)t->n_iterations, w->is_hit ? "true" : "false");
 }
 
 static void count_launch(const qn_watch *w, const qn_task *t, int64_t ns)
@@ -86,7 +87,8 @@ void qn__watch_copied(qn_context *c, const qn_watch *w, const qn_view *dst, cons
     if (!w->is_watched || !c->trace.is_on)
         return;
     qn__trace_span(c, "copy", qn__label(dst->label), w->start_ns, end_ns - w->start_ns,
-                   "\"bytes\": %lld, \"from\": \"%s\", \"to\": \"%s\"", (long long)(qn_view_size(src) * qn__element_bytes(src)),
+                   "\"bytes\": %lld, \"from\": \"%s\", \"to\": \"%s\"",
+                   (long long)(qn_view_size(src) * qn__element_bytes(src)),
                    qn_space_name(src->space), qn_space_name(dst->space));
 }
 
@@ -98,7 +100,9 @@ void qn__watch_ended(qn_context *c, const qn_watch *w, const char *category, con
 
 void qn__watch_version(qn_context *c, const qn_kernel *k, bool is_found, double milliseconds)
 {
-    qn_kernel_counters add = {.versions = !is_found, .found = is_found, .compile_ns = is_found ? 0 : (int64_t)(milliseconds * 1e6)};
+    qn_kernel_counters add = {.versions = !is_found,
+                              .found = is_found,
+                              .compile_ns = is_found ? 0 : (int64_t)(milliseconds * 1e6)};
     if (c->options.summary)
         qn__profile_add(&c->profile, k, &add);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch.h: who looks at launches as they run: the event hook of the host, and the counters of kernels. A context in which nobody
- * does takes the short ways (pinned hits, direct runs), which know nothing of this file.
+ * watch.h: who looks at launches as they run: the event hook of the host, and the counters of
+ * kernels. A context in which nobody does takes the short ways (pinned hits, direct runs), which
+ * know nothing of this file.
  */
 #ifndef QN_RUNTIME_WATCH_H
 #define QN_RUNTIME_WATCH_H

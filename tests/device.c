@@ -30,8 +30,8 @@ static qn_status open_driver(device *d, const char *path, qn_error *err)
     if (status == QN_OK)
         status = qn_cuda_device_info(d->context, 0, &d->info, sizeof d->info, err);
     if (status == QN_OK && d->info.isa == 0) {
-        snprintf(err->message, sizeof err->message, "%.200s: compute capability %d.%d is too old", d->info.name,
-                 d->info.capability / 10, d->info.capability % 10);
+        snprintf(err->message, sizeof err->message, "%.200s: compute capability %d.%d is too old",
+                 d->info.name, d->info.capability / 10, d->info.capability % 10);
         status = QN_ERR_TARGET;
     }
     if (status == QN_OK)
@@ -80,7 +80,8 @@ static qn_status bytes_of(const device_memory *m, qn_view *out, qn_error *err)
 static qn_status copy_there(const device *d, const device_memory *m, qn_view *block, qn_error *err)
 {
     const int64_t n = (int64_t)m->bytes;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = "block", .space = QN_SPACE_CUDA, .stream = d->stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = "block", .space = QN_SPACE_CUDA, .stream = d->stream};
     qn_view_type type;
     qn_view host;
     qn_status status = qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, err);
@@ -92,17 +93,20 @@ static qn_status copy_there(const device *d, const device_memory *m, qn_view *bl
     return status ? status : qn_stream_copy(d->stream, block, &host, err);
 }
 
-static qn_status copy_back(const device *d, const device_memory *m, const qn_view *block, qn_error *err)
+static qn_status copy_back(const device *d, const device_memory *m, const qn_view *block,
+                           qn_error *err)
 {
     qn_view host;
     qn_status status = bytes_of(m, &host, err);
     return status ? status : qn_stream_copy(d->stream, &host, block, err);
 }
 
-static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block, qn_view *out);
+static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block,
+                      qn_view *out);
 
 /** A MultiView of the same members of a copy of their memory. */
-static bool move_members(const qn_view *v, int m, int n, const device_memory *memory, const qn_view *block, qn_view *out)
+static bool move_members(const qn_view *v, int m, int n, const device_memory *memory,
+                         const qn_view *block, qn_view *out)
 {
     const qn_dim dim = v->layout.dim[m];
     const size_t extent = (size_t)dim.extent;
@@ -112,7 +116,8 @@ static bool move_members(const qn_view *v, int m, int n, const device_memory *me
     bool passed = here != NULL;
     for (size_t p = 0; passed && p < extent; p++) {
         at[m] = (qn_slice){.kind = QN_AT, .begin = dim.lower + (int64_t)p};
-        passed = qn_subview(v, v->layout.rank, at, &here[p], NULL) == QN_OK && move_view(&here[p], n, memory, block, &there[p]);
+        passed = qn_subview(v, v->layout.rank, at, &here[p], NULL) == QN_OK &&
+                 move_view(&here[p], n, memory, block, &there[p]);
     }
     passed = passed && qn_view_multi(v->label, (int)dim.extent, there, m, out, NULL) == QN_OK;
     for (int d = 0; d < v->layout.rank; d++)
@@ -126,9 +131,10 @@ static bool move_members(const qn_view *v, int m, int n, const device_memory *me
     return passed;
 }
 
-/** The same view of a copy of its memory, a view without elements anywhere. Views of tests have no owners, but MultiViews are to be
-    released. */
-static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block, qn_view *out)
+/** The same view of a copy of its memory, a view without elements anywhere. Views of tests have no
+   owners, but MultiViews are to be released. */
+static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block,
+                      qn_view *out)
 {
     int64_t low, high;
     int m = qn__layout_members(&v->layout);
@@ -151,14 +157,16 @@ static bool move_view(const qn_view *v, int n, const device_memory *memory, cons
     return true;
 }
 
-qn_status device_launch(const device *d, const qn_kernel *k, int n, const qn_arg *args, int n_memories,
-                        const device_memory *memory, const qn_options *o, qn_error *err)
+qn_status device_launch(const device *d, const qn_kernel *k, int n, const qn_arg *args,
+                        int n_memories, const device_memory *memory, const qn_options *o,
+                        qn_error *err)
 {
     qn_view block[MOST_MEMORIES] = {{0}}, view[QN_MAX_PARAMS] = {{0}};
     qn_arg given[QN_MAX_PARAMS] = {{0}};
     qn_options options = *o;
     qn_error later = {0};
-    qn_status status = n_memories <= MOST_MEMORIES && n <= QN_MAX_PARAMS ? QN_OK : QN_ERR_INTERNAL, back;
+    qn_status status = n_memories <= MOST_MEMORIES && n <= QN_MAX_PARAMS ? QN_OK : QN_ERR_INTERNAL,
+              back;
     options.executor = QN_CUDA;
     options.stream = d->stream;
     for (int i = 0; status == QN_OK && i < n_memories; i++)

@@ -17,7 +17,8 @@ static inline qn_status fill_bits(qn_context *c, const qn_view *v, uint64_t bits
     return qn_fill(c, v, arg_of_bits(v, bits), err);
 }
 
-static inline qn_status stream_fill_bits(qn_stream *s, const qn_view *v, uint64_t bits, qn_error *err)
+static inline qn_status stream_fill_bits(qn_stream *s, const qn_view *v, uint64_t bits,
+                                         qn_error *err)
 {
     return qn_stream_fill(s, v, arg_of_bits(v, bits), err);
 }

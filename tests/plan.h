@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.h: a plan for options, for the life of the block: `.plan = PLAN_WITH(.width = 4, .unroll = 2)`. */
+/* plan.h: a plan for options, for the life of the block: `.plan = PLAN_WITH(.width = 4, .unroll =
+ * 2)`. */
 #ifndef QN_TESTS_PLAN_H
 #define QN_TESTS_PLAN_H
 

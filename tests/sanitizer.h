@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sanitizer.h: whether a test is built with the address sanitizer (IS_ADDRESS_SANITIZED) or with the thread sanitizer
- * (IS_THREAD_SANITIZED), by gcc or clang, and whether with any of them (IS_SANITIZED). They map memory of their own, have threads,
- * need more stack, and the thread sanitizer refuses threads in a child of a process with threads.
+ * sanitizer.h: whether a test is built with the address sanitizer (IS_ADDRESS_SANITIZED) or with
+ * the thread sanitizer (IS_THREAD_SANITIZED), by gcc or clang, and whether with any of them
+ * (IS_SANITIZED). They map memory of their own, have threads, need more stack, and the thread
+ * sanitizer refuses threads in a child of a process with threads.
  */
 #ifndef QN_TESTS_SANITIZER_H
 #define QN_TESTS_SANITIZER_H

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tap.h: a small TAP 13 producer. One program, one plan, printed at the end by tap_done. Every line is flushed, so that
- * a crash shows the last test. main returns tap_done(): non-zero if and only if something failed.
+ * tap.h: a small TAP 13 producer. One program, one plan, printed at the end by tap_done. Every line
+ * is flushed, so that a crash shows the last test. main returns tap_done(): non-zero if and only if
+ * something failed.
  */
 #ifndef QN_TESTS_TAP_H
 #define QN_TESTS_TAP_H
@@ -34,7 +35,8 @@ __attribute__((format(printf, 1, 2))) static inline void tap_note(const char *fo
 }
 
 /** One test point; returns `passed`. */
-__attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool passed, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static inline bool tap_ok(bool passed, const char *format,
+                                                                ...)
 {
     if (tap_state.n++ == 0)
         puts("TAP version 13");
@@ -60,7 +62,8 @@ static inline bool tap_is_str(const char *found, const char *expected, const cha
 {
     bool passed = tap_ok(found && expected && strcmp(found, expected) == 0, "%s", what);
     if (!passed)
-        tap_note("found \"%s\", expected \"%s\"", found ? found : "(null)", expected ? expected : "(null)");
+        tap_note("found \"%s\", expected \"%s\"", found ? found : "(null)",
+                 expected ? expected : "(null)");
     return passed;
 }
 

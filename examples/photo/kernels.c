@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kernels.c: blur, Sobel and equalisation of the histogram of luminance with the builder. Borders: the photograph is
- * copied once into a view with two more rows and columns on each side, whose lower bounds are -2;
- * stencils then index it from -2 without any test.
+ * kernels.c: blur, Sobel and equalisation of the histogram of luminance with the builder. Borders:
+ * the photograph is copied once into a view with two more rows and columns on each side, whose
+ * lower bounds are -2; stencils then index it from -2 without any test.
  */
 #include "kernels.h"
 
@@ -115,7 +115,8 @@ static void load_pixel(qn_builder *b, qn_param p, qn_val index[3], int channels,
     }
 }
 
-/* What the eye takes for the brightness of a pixel: weights of ITU-R BT.601, which add up to 256. */
+/* What the eye takes for the brightness of a pixel: weights of ITU-R BT.601, which add up to 256.
+ */
 static qn_val luminance(qn_builder *b, const qn_val pixel[3], int channels)
 {
     static const int weight[3] = {77, 150, 29};

@@ -2,7 +2,8 @@
 /*
  * photo.c: one set of kernels, three memory layouts. Reads a photograph, blurs it, finds its edges
  * and equalises its luminance with the pixels interleaved, planar and in column-major order;
- * compares each result with the interpreter's, bit for bit; writes the results as PNG, and all of it on one sheet.
+ * compares each result with the interpreter's, bit for bit; writes the results as PNG, and all of
+ * it on one sheet.
  *
  *   photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]
  */
@@ -85,15 +86,16 @@ static qn_status make(demo *d, qn_stream *stream, const char *label, int dtype, 
                       qn_view *out, qn_error *err)
 {
     const int space = stream ? QN_SPACE_CUDA : QN_SPACE_HOST;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = label, .space = space, .stream = stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = label, .space = space, .stream = stream};
     qn_view_type type;
     qn_status status = qn_view_type_init(dtype, l->rank, NULL, QN_FAMILY_ANY, &type, err);
     type.space = space;
     return status ? status : qn_view_create_layout(d->context, &type, l, &o, out, err);
 }
 
-static qn_status make_view(demo *d, qn_stream *stream, const char *label, int64_t pad, const int order[3],
-                           qn_view *out, qn_error *err)
+static qn_status make_view(demo *d, qn_stream *stream, const char *label, int64_t pad,
+                           const int order[3], qn_view *out, qn_error *err)
 {
     qn_layout l;
     int64_t extents[3] = {d->photo.rows + 2 * pad, d->photo.columns + 2 * pad, d->photo.channels};
@@ -222,11 +224,13 @@ static int arguments(const demo *d, const stage *s, int k, qn_arg args[3])
 static qn_status clear_counts(const demo *d, const stage *s, qn_error *err)
 {
     const qn_arg zero = qn_arg_int(s->counts.dtype, 0);
-    return s->stream ? qn_stream_fill(s->stream, &s->counts, zero, err) : qn_fill(d->context, &s->counts, zero, err);
+    return s->stream ? qn_stream_fill(s->stream, &s->counts, zero, err)
+                     : qn_fill(d->context, &s->counts, zero, err);
 }
 
 /* One run. Its time is that of the call, or between two marks on the GPU. */
-static qn_status run_once(const demo *d, const stage *s, int k, const qn_options *o, double *ms, qn_error *err)
+static qn_status run_once(const demo *d, const stage *s, int k, const qn_options *o, double *ms,
+                          qn_error *err)
 {
     qn_arg args[3];
     qn_mark *mark[2] = {NULL, NULL};
@@ -478,7 +482,8 @@ static bool run_demo(demo *d, const char *photo, const char *folder)
         is_good = run_layout(d, l, images[l]);
     if (is_good)
         puts("all three layouts agree");
-    is_good = is_good && write_images(folder, images[N_LAYOUTS - 1]) && write_sheet(d, folder, images[N_LAYOUTS - 1]);
+    is_good = is_good && write_images(folder, images[N_LAYOUTS - 1]) &&
+              write_sheet(d, folder, images[N_LAYOUTS - 1]);
     for (int i = 0; i < N_LAYOUTS * N_IMAGES; i++)
         free(images[i / N_IMAGES][i % N_IMAGES].samples);
     return is_good;
@@ -514,7 +519,9 @@ static void close_demo(demo *d)
 
 static int usage(void)
 {
-    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]\n", stderr);
+    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png "
+          "[FOLDER]]\n",
+          stderr);
     return 2;
 }
 

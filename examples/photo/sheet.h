@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sheet.h: one picture with what the demo shows: the photograph and its results, how pixels lie in memory in each layout,
- * and how long each kernel took there.
+ * sheet.h: one picture with what the demo shows: the photograph and its results, how pixels lie in
+ * memory in each layout, and how long each kernel took there.
  */
 #ifndef PHOTO_SHEET_H
 #define PHOTO_SHEET_H

@@ -46,7 +46,8 @@ static int parse_isas(const char *text, int32_t *isa, int *n)
                              MOST_ISAS);
         if (!isa_parse(at, length, &isa[*n]) || isa[*n] == QN_ISA_AUTO)
             return tool_fail(
-                EXIT_USAGE, "--isa %s: expected v3, v4, neon or sm_70 to sm_90, with commas between them",
+                EXIT_USAGE,
+                "--isa %s: expected v3, v4, neon or sm_70 to sm_90, with commas between them",
                 text);
         at += length;
         ++*n;

@@ -88,7 +88,8 @@ enum { N_OPTIONS = sizeof options / sizeof options[0] };
 
 /* Options whose value is neither a choice nor a number. */
 static const tool_option text_options[] = {
-    {"--dump", "S,S", "write stages to files: kernel, key, plan, llvm, asm, ptx, schedule, estimate"},
+    {"--dump", "S,S",
+     "write stages to files: kernel, key, plan, llvm, asm, ptx, schedule, estimate"},
     {"--dump-dir", "DIR", "where (default: the working directory)"},
     {"--bundle", "DIR", "code that a program ships is looked for there first"},
     {"--plan", "P", "fields of the plan: \"width=8 unroll=2 lane_dim=0\""},

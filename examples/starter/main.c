@@ -43,8 +43,9 @@ static qn_status run(qn_context *c, qn_kernel **k, qn_view view[2], qn_error *er
         y[i] = 1;
     }
 
-    /* The first launch generates code for arrays like these; later ones find it again. A launch runs on the calling
-     * thread, unless options with .executor = QN_THREADS are passed instead of NULL. */
+    /* The first launch generates code for arrays like these; later ones find it again. A launch
+     * runs on the calling thread, unless options with .executor = QN_THREADS are passed instead of
+     * NULL. */
     const qn_arg args[] = {qn_arg_view(&view[0]), qn_arg_view(&view[1]), qn_arg_f32(2)};
     status = qn_launch(c, *k, 3, args, NULL, err);
     if (status == QN_OK)

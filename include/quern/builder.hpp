@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * builder.hpp: the builder, the part of quern.hpp about kernels under construction: elements, arrays, regions.
+ * builder.hpp: the builder, the part of quern.hpp about kernels under construction: elements,
+ * arrays, regions.
  */
 #ifndef QUERN_HPP
 #include "quern.hpp" /* which includes this file in its place */
@@ -60,7 +61,8 @@ class element
     {
         return store(value::constant(builder_, dtype_, number));
     }
-    /** Loads, computes with a value or a number, and stores; through an atomic view one atomic update. */
+    /** Loads, computes with a value or a number, and stores; through an atomic view one atomic
+     * update. */
 #define QN_HPP_UPDATE(token)                                                                       \
     template <class V> value operator token##=(V &&v) &&                                           \
     {                                                                                              \
@@ -335,7 +337,8 @@ class builder : public owner<qn_builder, qn_builder_release>
         check(qn_builder_status(handle_, &e), e);
     }
 
-    /** Calls a function: values and views for its parameters, in their order. Returns its results. */
+    /** Calls a function: values and views for its parameters, in their order. Returns its results.
+     */
     std::vector<value> invoke(const function &f, const std::vector<value> &values,
                               const std::vector<array> &views = {});
     /** Builds the body of a finished kernel here: an index for each of its dimensions, values and

@@ -3,9 +3,10 @@
  * @file
  * dlpack.h: arrays in and out through DLPack, the struct that array libraries hand to each other.
  *
- * The structs are declared here in our own words, under our own names and with the same layout, so that a program
- * may include the dlpack.h of its choice as well and cast pointers between the two. Lower bounds have no place in
- * DLPack: they are 0 after an import and dropped by an export. The number of the device is `device` of the view.
+ * The structs are declared here in our own words, under our own names and with the same layout, so
+ * that a program may include the dlpack.h of its choice as well and cast pointers between the two.
+ * Lower bounds have no place in DLPack: they are 0 after an import and dropped by an export. The
+ * number of the device is `device` of the view.
  */
 #ifndef QUERN_DLPACK_H
 #define QUERN_DLPACK_H
@@ -40,7 +41,8 @@ typedef struct qn_dl_tensor {
     uint64_t byte_offset; /**< of the first element, from data */
 } qn_dl_tensor;
 
-/** A tensor with an owner, without a version: `DLManagedTensor`. Deprecated there, and still common. */
+/** A tensor with an owner, without a version: `DLManagedTensor`. Deprecated there, and still
+ * common. */
 typedef struct qn_dl_managed {
     qn_dl_tensor dl_tensor; /**< what is managed */
     void *manager_ctx;      /**< of the producer */
@@ -70,34 +72,38 @@ enum {
 };
 
 /**
- * Borrows a tensor: *out is an unmanaged view of its data, which must outlive every use; the struct itself may go.
- * The label is borrowed. `traits` (QN_READ_ONLY, ...) are given to the view. Errors: NULL arguments, more than
- * QN_MAX_RANK dimensions, dtypes and devices that Quern does not take, negative extents, offsets that do not fit in
- * 64 bits, null data of a tensor with elements, data not aligned to its element. The larger alignment that DLPack
- * promises is neither needed nor believed.
+ * Borrows a tensor: *out is an unmanaged view of its data, which must outlive every use; the struct
+ * itself may go. The label is borrowed. `traits` (QN_READ_ONLY, ...) are given to the view. Errors:
+ * NULL arguments, more than QN_MAX_RANK dimensions, dtypes and devices that Quern does not take,
+ * negative extents, offsets that do not fit in 64 bits, null data of a tensor with elements, data
+ * not aligned to its element. The larger alignment that DLPack promises is neither needed nor
+ * believed.
  */
 QN_API qn_status qn_view_from_dlpack(const char *label, const qn_dl_tensor *tensor, uint32_t traits,
                                      qn_view *out, qn_error *err);
 /**
- * Takes a tensor over: on success *out holds one reference to a new owner, which calls the tensor's deleter with the
- * last reference, on the thread that drops it; the label is copied. On failure the tensor stays the caller's, and
- * the deleter is not called. Errors as qn_view_from_dlpack, and memory.
+ * Takes a tensor over: on success *out holds one reference to a new owner, which calls the tensor's
+ * deleter with the last reference, on the thread that drops it; the label is copied. On failure the
+ * tensor stays the caller's, and the deleter is not called. Errors as qn_view_from_dlpack, and
+ * memory.
  */
 QN_API qn_status qn_view_take_dlpack(const char *label, qn_dl_managed *managed, uint32_t traits,
                                      qn_view *out, qn_error *err);
 /**
- * The same for a versioned tensor of any version 1.x. QN_DL_READ_ONLY makes the view read-only. A tensor of another
- * major version is QN_ERR_VERSION: all that the caller may do with it is to call its deleter.
+ * The same for a versioned tensor of any version 1.x. QN_DL_READ_ONLY makes the view read-only. A
+ * tensor of another major version is QN_ERR_VERSION: all that the caller may do with it is to call
+ * its deleter.
  */
 QN_API qn_status qn_view_take_dlpack_versioned(const char *label, qn_dl_managed_versioned *managed,
                                                uint32_t traits, qn_view *out, qn_error *err);
 
 /**
- * Gives a view out. *out holds a reference to the view's storage until its deleter is called, which the consumer does
- * once, from any thread. `released`, which may be NULL, is then called with `context`: the sign that unmanaged memory
- * is free again. On failure `released` is not called. Strides are always filled in, byte_offset is 0.
- * Errors: views that no strides describe (several digits in a dimension, projected dimensions), with the dimension;
- * read-only views (QN_ERR_READ_ONLY: the struct has no place to say so); dtypes that DLPack lacks; memory.
+ * Gives a view out. *out holds a reference to the view's storage until its deleter is called, which
+ * the consumer does once, from any thread. `released`, which may be NULL, is then called with
+ * `context`: the sign that unmanaged memory is free again. On failure `released` is not called.
+ * Strides are always filled in, byte_offset is 0. Errors: views that no strides describe (several
+ * digits in a dimension, projected dimensions), with the dimension; read-only views
+ * (QN_ERR_READ_ONLY: the struct has no place to say so); dtypes that DLPack lacks; memory.
  */
 QN_API qn_status qn_view_to_dlpack(const qn_view *v, void (*released)(void *context), void *context,
                                    qn_dl_managed **out, qn_error *err);

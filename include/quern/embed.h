@@ -149,8 +149,8 @@ QN_API void qn_print_n(qn_builder *b, const char *message, int n, const uint64_t
 QN_API qn_status qn_function_finish_n(qn_builder *b, int n, const uint64_t *results,
                                       qn_function **out, qn_error *err);
 /** Views of records, their fields, and values that are records. */
-QN_API uint64_t qn_record_param_n(qn_builder *b, const char *name, const qn_record *record, int rank,
-                                  uint32_t traits);
+QN_API uint64_t qn_record_param_n(qn_builder *b, const char *name, const qn_record *record,
+                                  int rank, uint32_t traits);
 QN_API uint64_t qn_load_field_n(qn_builder *b, uint64_t view, int field, int n,
                                 const uint64_t *index);
 QN_API void qn_store_field_n(qn_builder *b, uint64_t view, int field, int n, const uint64_t *index,

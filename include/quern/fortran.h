@@ -3,9 +3,10 @@
  * @file
  * fortran.h: Fortran 2018 array descriptors (`CFI_cdesc_t`) as views, and views as descriptors.
  *
- * The layout of a descriptor differs from one Fortran compiler to the next. So these functions are compiled into your
- * program, with the `ISO_Fortran_binding.h` of your Fortran compiler, and the library never sees a descriptor.
- * Dimension 0 is the first, fastest dimension of Fortran, and dimension 0 of the view; nothing is reordered.
+ * The layout of a descriptor differs from one Fortran compiler to the next. So these functions are
+ * compiled into your program, with the `ISO_Fortran_binding.h` of your Fortran compiler, and the
+ * library never sees a descriptor. Dimension 0 is the first, fastest dimension of Fortran, and
+ * dimension 0 of the view; nothing is reordered.
  */
 #ifndef QUERN_FORTRAN_H
 #define QUERN_FORTRAN_H
@@ -81,13 +82,15 @@ static inline bool qn_cfi_type(int dtype, CFI_type_t *out)
 }
 
 /**
- * Borrows the array behind a descriptor: any section, also with negative steps, and the parts of complex arrays.
- * Lower bounds are those of the descriptor: kept for allocatable and pointer dummies, 0 for assumed-shape ones.
- * The label is borrowed; *out is unmanaged. `last_extent` is the last extent of an assumed-size array, whose
- * descriptor does not have it; -1 where there is none. `traits` are given to the view; use QN_READ_ONLY for
- * intent(in). Errors: an absent array, one that is not allocated or associated (QN_ERR_NULL_DATA), a descriptor of
- * another compiler (QN_ERR_VERSION), types that Quern lacks, an assumed size that is not given (QN_ERR_EXTENT),
- * rank, overflow, misaligned data. Strides that are no multiple of the element count a smaller unit.
+ * Borrows the array behind a descriptor: any section, also with negative steps, and the parts of
+ * complex arrays. Lower bounds are those of the descriptor: kept for allocatable and pointer
+ * dummies, 0 for assumed-shape ones. The label is borrowed; *out is unmanaged. `last_extent` is the
+ * last extent of an assumed-size array, whose descriptor does not have it; -1 where there is none.
+ * `traits` are given to the view; use QN_READ_ONLY for intent(in). Errors: an absent array, one
+ * that is not allocated or associated (QN_ERR_NULL_DATA), a descriptor of another compiler
+ * (QN_ERR_VERSION), types that Quern lacks, an assumed size that is not given (QN_ERR_EXTENT),
+ * rank, overflow, misaligned data. Strides that are no multiple of the element count a smaller
+ * unit.
  */
 static inline qn_status qn_view_from_cfi(const char *label, const CFI_cdesc_t *a,
                                          int64_t last_extent, uint32_t traits, qn_view *out,
@@ -136,11 +139,12 @@ static inline qn_status qn_view_from_cfi(const char *label, const CFI_cdesc_t *a
 }
 
 /**
- * Describes a view for Fortran, in a descriptor of the caller's with room for its rank, `CFI_CDESC_T(rank)`.
- * `attribute` is CFI_attribute_pointer, for pointer dummies and CFI_setpointer, which keeps the lower bounds, or
- * CFI_attribute_other, for assumed-shape dummies, where they are 0. The view must outlive the descriptor's use.
- * Links with the Fortran runtime (CFI_establish). Errors: read-only views (a descriptor cannot say so), more than
- * CFI_MAX_RANK dimensions, dtypes that Fortran lacks, views that no strides describe.
+ * Describes a view for Fortran, in a descriptor of the caller's with room for its rank,
+ * `CFI_CDESC_T(rank)`. `attribute` is CFI_attribute_pointer, for pointer dummies and
+ * CFI_setpointer, which keeps the lower bounds, or CFI_attribute_other, for assumed-shape dummies,
+ * where they are 0. The view must outlive the descriptor's use. Links with the Fortran runtime
+ * (CFI_establish). Errors: read-only views (a descriptor cannot say so), more than CFI_MAX_RANK
+ * dimensions, dtypes that Fortran lacks, views that no strides describe.
  */
 static inline qn_status qn_view_to_cfi(const qn_view *v, int attribute, CFI_cdesc_t *out,
                                        qn_error *err)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * function.hpp: functions that kernels call, and libraries of them, the part of quern.hpp over quern/function.h.
+ * function.hpp: functions that kernels call, and libraries of them, the part of quern.hpp over
+ * quern/function.h.
  */
 #ifndef QUERN_HPP
 #include "quern.hpp" /* which includes this file in its place */
@@ -83,8 +84,9 @@ class library : public owner<qn_library, qn_library_release>
     explicit library(std::string_view text, const library *uses = nullptr)
     {
         qn_error e{};
-        check(qn_library_parse(text.data(), text.size(), uses ? uses->get() : nullptr, &handle_, &e),
-              e);
+        check(
+            qn_library_parse(text.data(), text.size(), uses ? uses->get() : nullptr, &handle_, &e),
+            e);
     }
     /** The function of a name. Throws if there is none. */
     function find(const char *name) const

@@ -27,9 +27,9 @@ namespace quern
 {
 
 /**
- * Borrows the elements of an mdspan: of the standard, of Kokkos, or any type with data_handle(), extent(r), stride(r),
- * is_strided() and rank(). A const element makes the view read-only. The label is borrowed. Throws for mappings
- * without strides.
+ * Borrows the elements of an mdspan: of the standard, of Kokkos, or any type with data_handle(),
+ * extent(r), stride(r), is_strided() and rank(). A const element makes the view read-only. The
+ * label is borrowed. Throws for mappings without strides.
  */
 template <class M> view from_mdspan(const M &m, const char *label = nullptr)
 {
@@ -53,10 +53,11 @@ template <class M> view from_mdspan(const M &m, const char *label = nullptr)
 }
 
 /**
- * An mdspan of type M over the elements of a view, which must outlive it. M has the layout right, left or stride, or
- * any whose mapping is made from extents alone, or from extents and an array of strides. Lower bounds are dropped.
- * Throws if rank, dtype, constness, fixed extents, index type or strides do not fit; a layout of strides takes positive
- * ones only, and no two indices of one element, as the standard demands.
+ * An mdspan of type M over the elements of a view, which must outlive it. M has the layout right,
+ * left or stride, or any whose mapping is made from extents alone, or from extents and an array of
+ * strides. Lower bounds are dropped. Throws if rank, dtype, constness, fixed extents, index type or
+ * strides do not fit; a layout of strides takes positive ones only, and no two indices of one
+ * element, as the standard demands.
  */
 template <class M> M to_mdspan(const view &v)
 {
@@ -94,7 +95,8 @@ template <class M> M to_mdspan(const view &v)
         strides[r] = static_cast<index_type>(stride);
     }
     const extents_type e(extents);
-    if constexpr (rank > 0 && std::is_constructible_v<mapping_type, const extents_type &, const list &>) {
+    if constexpr (rank > 0 &&
+                  std::is_constructible_v<mapping_type, const extents_type &, const list &>) {
         if (!is_empty && !qn_layout_is_unique(&v.get()->layout))
             throw error(QN_ERR_NOT_INJECTIVE, "quern::to_mdspan: two indices have one element");
         return M(data, mapping_type(e, strides));
@@ -109,8 +111,8 @@ template <class M> M to_mdspan(const view &v)
 }
 
 #if defined(__cpp_lib_mdspan)
-/** An mdspan with strides over the elements of a view: that of the standard, or that of Kokkos where its header was included
- *  before this one. */
+/** An mdspan with strides over the elements of a view: that of the standard, or that of Kokkos
+ * where its header was included before this one. */
 template <class T, std::size_t Rank>
 using strided_mdspan = std::mdspan<T, std::dextents<std::int64_t, Rank>, std::layout_stride>;
 #elif defined(MDSPAN_IMPL_STANDARD_NAMESPACE)

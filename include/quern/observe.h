@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * quern/observe.h: what a context tells of what it does. Included by quern.h; docs/observing.md is the guide.
+ * quern/observe.h: what a context tells of what it does. Included by quern.h; docs/observing.md is
+ * the guide.
  *
- * Everything here is off by default and then costs nothing: fields of qn_context_options, or environment variables, turn it on when
- * a context is made.
+ * Everything here is off by default and then costs nothing: fields of qn_context_options, or
+ * environment variables, turn it on when a context is made.
  */
 #ifndef QUERN_H
 #include "quern.h" /* which includes this file in its place */
@@ -23,8 +24,9 @@ enum {
     QN_LOG_NONE = 0
 };
 
-/** Is told a line of the log, without a line break; `line` is borrowed for the call. It is called on the threads that launch or
- *  release, and with QN_COMPILE_NOW on a thread of the library, maybe at the same time, and no lock is held. */
+/** Is told a line of the log, without a line break; `line` is borrowed for the call. It is called
+ * on the threads that launch or release, and with QN_COMPILE_NOW on a thread of the library, maybe
+ * at the same time, and no lock is held. */
 typedef void (*qn_log_hook)(void *arg, int32_t level, const char *line);
 
 /* ---------------------------------------------------------------- what kernels did */
@@ -32,25 +34,30 @@ typedef void (*qn_log_hook)(void *arg, int32_t level, const char *line);
 /** What one launch of a kernel moves and computes, as its text says. */
 typedef struct qn_work {
     int64_t bytes; /**< of the distinct elements of views read, plus those of views written */
-    int64_t flops; /**< floating-point operations of the body (an fma is two) at all points; -1 if the body has if, for or while */
+    int64_t flops; /**< floating-point operations of the body (an fma is two) at all points; -1 if
+                      the body has if, for or while */
 } qn_work;
 /** Fills *out for arguments of a launch. `out_bytes` is sizeof *out. Views need data. */
-QN_API qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work *out, size_t out_bytes, qn_error *err);
+QN_API qn_status qn_kernel_work(const qn_kernel *k, int n, const qn_arg *args, qn_work *out,
+                                size_t out_bytes, qn_error *err);
 
 /** What the processor can do at most, as measured; 0: not known. */
 typedef struct qn_peaks {
     double gigabytes;  /**< a second, of memory */
     double gigaflops;  /**< a second, of f64 */
 } qn_peaks;
-/** Measures both on an executor, with max_threads threads (0: all), by kernels of this library that run for about 0.3 s in all.
- *  Memory: a = b + s*c, 256 MiB. Arithmetic: fma of vectors. */
-QN_API qn_status qn_measure_peaks(qn_context *c, int executor, int max_threads, qn_peaks *out, size_t out_bytes, qn_error *err);
+/** Measures both on an executor, with max_threads threads (0: all), by kernels of this library that
+ * run for about 0.3 s in all. Memory: a = b + s*c, 256 MiB. Arithmetic: fma of vectors. */
+QN_API qn_status qn_measure_peaks(qn_context *c, int executor, int max_threads, qn_peaks *out,
+                                  size_t out_bytes, qn_error *err);
 
 /** Values of the option `summary` of a context. */
 enum {
     QN_SUMMARY_OFF = 0,
-    QN_SUMMARY_COUNT = 1,   /**< launches are timed and counted by kernel, for qn_context_summary and qn_context_kernel */
-    QN_SUMMARY_RELEASE = 2, /**< and the summary is told to the log, at any level, when the context is released */
+    QN_SUMMARY_COUNT = 1, /**< launches are timed and counted by kernel, for qn_context_summary and
+                             qn_context_kernel */
+    QN_SUMMARY_RELEASE =
+        2, /**< and the summary is told to the log, at any level, when the context is released */
     QN_SUMMARY_LAST = QN_SUMMARY_RELEASE
 };
 /** Counters of a kernel: X(name, text). New ones come last. */
@@ -72,12 +79,15 @@ typedef struct qn_kernel_counters {
     QN_KERNEL_COUNTER_LIST(QN_X)
 #undef QN_X
 } qn_kernel_counters;
-/** Reads the counters of the kernel of this text, by any handle. QN_ERR_NOT_FOUND if it was not launched, or the context does not
- *  count. `out_bytes` is sizeof *out. */
-QN_API qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_counters *out, size_t out_bytes, qn_error *err);
-/** Copies a table of the kernels, the one that took most time first; with `peaks`, which may be NULL, also the share of them.
- *  Returns the bytes needed without the zero; 0 if the context does not count. */
-QN_API size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, char *buffer, size_t buffer_bytes);
+/** Reads the counters of the kernel of this text, by any handle. QN_ERR_NOT_FOUND if it was not
+ * launched, or the context does not count. `out_bytes` is sizeof *out. */
+QN_API qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_counters *out,
+                                   size_t out_bytes, qn_error *err);
+/** Copies a table of the kernels, the one that took most time first; with `peaks`, which may be
+ * NULL, also the share of them. Returns the bytes needed without the zero; 0 if the context does
+ * not count. */
+QN_API size_t qn_context_summary(const qn_context *c, const qn_peaks *peaks, char *buffer,
+                                 size_t buffer_bytes);
 
 /* ---------------------------------------------------------------- where code is */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file
- * value.hpp: values of kernels under construction, the part of quern.hpp with their operators and functions.
+ * value.hpp: values of kernels under construction, the part of quern.hpp with their operators and
+ * functions.
  */
 #ifndef QUERN_HPP
 #include "quern.hpp" /* which includes this file in its place */
@@ -215,8 +216,9 @@ inline value with_field(const value &x, int field, const value &y)
 {
     return value(x.builder(), qn_with_field(x.builder(), x.get(), field, y.get()));
 }
-/** The mathematical functions of quern/math.def by these names: exp(x), pow(x, 2.0), ldexp(x, 3), auto [f, n] = frexp(x), ...
- *  Numbers take the dtype of the other argument, or that of an exponent. */
+/** The mathematical functions of quern/math.def by these names: exp(x), pow(x, 2.0), ldexp(x, 3),
+ * auto [f, n] = frexp(x), ... Numbers take the dtype of the other argument, or that of an exponent.
+ */
 #define QN_HPP_ARGS_1 const value &x
 #define QN_HPP_ARGS_2 const value &x, const value &y
 #define QN_HPP_ARGS_3 const value &x, const value &y, const value &z
@@ -293,7 +295,8 @@ template <class... V> value op(const char *name, const value &x, const V &...mor
                                     static_cast<int>(list.size()), list.data()));
 }
 
-/** A function of quern/math.def or docs/random.md by name, with N results: random4, philox4x32, ... */
+/** A function of quern/math.def or docs/random.md by name, with N results: random4, philox4x32, ...
+ */
 template <std::size_t N, class... V>
 std::array<value, N> math(const char *name, const value &x, const V &...more)
 {

@@ -117,7 +117,8 @@ class view
     {
         return dim(d).lower;
     }
-    /** Stride of a dimension, in elements. Throws if the dimension has several digits, or is projected. */
+    /** Stride of a dimension, in elements. Throws if the dimension has several digits, or is
+     * projected. */
     std::int64_t stride(int d) const
     {
         (void)dim(d);
@@ -132,7 +133,8 @@ class view
     {
         return qn_layout_size(&view_.layout);
     }
-    /** The element at the lower bounds. Throws if T is not the dtype, or not const for a read-only view. */
+    /** The element at the lower bounds. Throws if T is not the dtype, or not const for a read-only
+     * view. */
     template <class T> T *data() const
     {
         if (dtype_of<T>() != view_.dtype)

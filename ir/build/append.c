@@ -3,8 +3,9 @@
  * append.c: how instructions get into a kernel under construction, and value numbering.
  *
  * An instruction is numbered if another one with the same op, type, sub, imm and operands stands in
- * a region that is still open, which then dominates it. Loads, and calls that are given views, must also have seen one
- * memory version. Operands of commutative integer ops are compared in either order, and appended as given.
+ * a region that is still open, which then dominates it. Loads, and calls that are given views, must
+ * also have seen one memory version. Operands of commutative integer ops are compared in either
+ * order, and appended as given.
  */
 #include "ir/build/builder.h"
 
@@ -48,7 +49,8 @@ static void take_notes(qn_builder *b, uint32_t i)
 {
     const qn_inst *x = &b->inst[i];
     bool has_atomic_load = x->op == QN_I_LOAD && (b->param[x->imm].traits & QN_ATOMIC);
-    bool is_uniform = is_pure(x->op) && !(b->is_function && x->op == QN_I_PARAM); /* calls give what they like */
+    bool is_uniform =
+        is_pure(x->op) && !(b->is_function && x->op == QN_I_PARAM); /* calls give what they like */
     bool uses_index = !is_pure(x->op) && x->op != QN_I_DIM;
     for (uint32_t a = 0; a < x->n_args; a++) {
         uint32_t arg = b->operand[x->args + a];
@@ -143,7 +145,8 @@ static bool is_equal(const qn_builder *b, uint32_t i, const qn_inst *x, uint32_t
     if (y->op != x->op || y->type != x->type || y->sub != x->sub || y->imm != x->imm ||
         y->n_args != n_args)
         return false;
-    bool reads = x->op == QN_I_LOAD || (x->op == QN_I_CALL && n_args && b->inst[args[n_args - 1]].op == QN_I_VIEW);
+    bool reads = x->op == QN_I_LOAD ||
+                 (x->op == QN_I_CALL && n_args && b->inst[args[n_args - 1]].op == QN_I_VIEW);
     if (reads && b->note[i].version != b->version)
         return false;
     const uint32_t *other = qn__builder_args(b, i);

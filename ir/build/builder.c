@@ -28,7 +28,8 @@ static void check_flags(qn_builder *b, uint32_t flags)
                          (unsigned)flags);
 }
 
-/** Numbers of builders tell their values apart. They are never used again, but after 2^32 builders. */
+/** Numbers of builders tell their values apart. They are never used again, but after 2^32 builders.
+ */
 static uint32_t next_number(void)
 {
     static _Atomic uint32_t last;
@@ -198,7 +199,9 @@ bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_
 {
     uint32_t i = qn__number(v);
     if (i == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: %s is not set: expected what a call of this builder returned", who, what);
+        qn__builder_fail(b, QN_ERR_BUILD,
+                         "%s: %s is not set: expected what a call of this builder returned", who,
+                         what);
         return false;
     }
     if (v.builder != b->number) {
@@ -265,7 +268,9 @@ bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p)
 {
     if (p.id == 0) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: no view: expected what qn_view_param or qn_record_param returned", who);
+        qn__builder_fail(b, QN_ERR_BUILD,
+                         "%s: no view: expected what qn_view_param or qn_record_param returned",
+                         who);
         return NULL;
     }
     if (p.builder != b->number) {
@@ -283,7 +288,8 @@ bool qn__known_dtype(qn_builder *b, const char *who, int dtype)
 {
     if (qn__dtype_class(dtype))
         return true;
-    qn__builder_fail(b, QN_ERR_DTYPE, "%s: %s", who, qn__no_dtype(dtype, (char[NO_DTYPE_BYTES]){0}));
+    qn__builder_fail(b, QN_ERR_DTYPE, "%s: %s", who,
+                     qn__no_dtype(dtype, (char[NO_DTYPE_BYTES]){0}));
     return false;
 }
 
@@ -311,7 +317,8 @@ static uint32_t add_param(qn_builder *b, const char *who, const char *name, int 
     if (!record && !qn__known_dtype(b, who, dtype))
         return 0;
     if (traits & QN_ATOMIC && qn__has_parts(dtype)) {
-        qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: \"%.100s\": elements of %s are not atomic, only their parts can be",
+        qn__builder_fail(b, QN_ERR_UNSUPPORTED,
+                         "%s: \"%.100s\": elements of %s are not atomic, only their parts can be",
                          who, name, qn_dtype_name(dtype));
         return 0;
     }
@@ -411,8 +418,9 @@ qn_val qn_const_int(qn_builder *b, int dtype, int64_t value)
     if (dtype == QN_BOOL && value != 0 && value != 1)
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %lld is no bool", who, (long long)value);
     if (qn__dtype_class(dtype) == QN_CLASS_C)
-        return qn__complex_const(b, who, dtype,
-                                 qn__eval_cast(qn__part_dtype(dtype, NULL, 0), QN_I64, (uint64_t)value), 0);
+        return qn__complex_const(
+            b, who, dtype, qn__eval_cast(qn__part_dtype(dtype, NULL, 0), QN_I64, (uint64_t)value),
+            0);
     uint64_t bits = qn__eval_cast(dtype, QN_I64, (uint64_t)value);
     return qn__value(b, qn__append_const(b, who, dtype, bits), 0);
 }
@@ -496,7 +504,8 @@ static bool is_bound(qn_builder *b, const char *who, const char *what, qn_val v,
 static qn_val append_dim(qn_builder *b, const char *who, qn_dim_kind kind, qn_val begin, qn_val end)
 {
     if (b->is_function)
-        return qn__builder_fail(b, QN_ERR_BUILD, "%s: a function has no dimensions: give it indices", who);
+        return qn__builder_fail(b, QN_ERR_BUILD,
+                                "%s: a function has no dimensions: give it indices", who);
     if (b->has_body)
         return qn__builder_fail(
             b, QN_ERR_BUILD,

@@ -86,9 +86,10 @@ struct qn_builder {
 /** Whether the builder can be finished: it is ready and no region is open; else an error. */
 bool qn__builder_closed(qn_builder *b, const char *who);
 /** qn_invoke with the name of the public function. */
-void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values, const qn_val *values, int n_views,
-                const qn_param *views, qn_val *results);
-/** Records the first error, with the name of the kernel or function behind that of the call. Returns the inert value, for `return qn__builder_fail(...)`. */
+void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values,
+                const qn_val *values, int n_views, const qn_param *views, qn_val *results);
+/** Records the first error, with the name of the kernel or function behind that of the call.
+ * Returns the inert value, for `return qn__builder_fail(...)`. */
 qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /** Whether building can go on: there is a builder, no error, and it is not finished. */
@@ -97,7 +98,8 @@ bool qn__builder_ready(qn_builder *b, const char *who);
 qn_val qn__math(qn_builder *b, const char *who, const char *name, int n, const qn_val *args);
 /** A builder whose flags its caller checks; `who` is the public function. NULL without memory. */
 qn_builder *qn__builder_make(const char *who, const char *name, uint32_t flags);
-/** The number of v in *out if it may be used as operand here; else an error that starts with `who: what`. */
+/** The number of v in *out if it may be used as operand here; else an error that starts with `who:
+ * what`. */
 bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
 /** The same for an index or bound: an integer, converted to i64 in *out. */
 bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
@@ -108,16 +110,20 @@ bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const
 qn_kernel_parameter *qn__view_of(qn_builder *b, const char *who, qn_param p);
 /** Whether dtype is one of the table; else an error. */
 bool qn__known_dtype(qn_builder *b, const char *who, int dtype);
-/** What a value is, for messages: " (load of x)" of at most ORIGIN_BYTES in `out`, which is returned. */
+/** What a value is, for messages: " (load of x)" of at most ORIGIN_BYTES in `out`, which is
+ * returned. */
 enum { ORIGIN_BYTES = 72 };
 const char *qn__origin(const qn_builder *b, uint32_t i, char *out);
 /** Fails with what the n operands of an op are, 3 at most, and the problem. Returns false. */
-bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem);
+bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a,
+                       const char *problem);
 
-/* ---------------------------------------------------------------- index kinds (ir/build/kinds.c) */
+/* ---------------------------------------------------------------- index kinds (ir/build/kinds.c)
+ */
 
-/* A handle is the number of an instruction and, in its upper 8 bits, an index kind; and the builder's number. Kinds are
- * checked while building and belong to handles, not instructions, so equal values of different kinds are still one instruction. */
+/* A handle is the number of an instruction and, in its upper 8 bits, an index kind; and the
+ * builder's number. Kinds are checked while building and belong to handles, not instructions, so
+ * equal values of different kinds are still one instruction. */
 static inline uint32_t qn__number(qn_val v)
 {
     return v.id & 0xffffffu;
@@ -130,16 +136,20 @@ static inline int qn__kind(qn_val v)
 qn_val qn__value(const qn_builder *b, uint32_t number, int kind);
 /** The handle of parameter id - 1; 0 gives the inert one. */
 qn_param qn__param(const qn_builder *b, uint32_t id);
-/** The kind of what n values make together: the one kind that typed ones have, else 0. Two kinds are an error. */
+/** The kind of what n values make together: the one kind that typed ones have, else 0. Two kinds
+ * are an error. */
 bool qn__join_kinds(qn_builder *b, const char *who, int n, const qn_val *values, int *out);
 /** Whether v has the kind `wanted`, that of `what`; else an error. */
 bool qn__has_kind(qn_builder *b, const char *who, const char *what, qn_val v, int wanted);
 
-/* ---------------------------------------------------------------- tuples (ir/build/tuple.c, build/complex.c) */
+/* ---------------------------------------------------------------- tuples (ir/build/tuple.c,
+ * build/complex.c) */
 
 enum { MOST_TUPLE_PARTS = 2 * QN_MAX_FIELDS };
-/** A value of these parts: a tuple, or the only part itself. `record` is a number, see qn__builder_record. */
-uint32_t qn__append_value(qn_builder *b, const char *who, int dtype, int record, const uint32_t *parts);
+/** A value of these parts: a tuple, or the only part itself. `record` is a number, see
+ * qn__builder_record. */
+uint32_t qn__append_value(qn_builder *b, const char *who, int dtype, int record,
+                          const uint32_t *parts);
 /** The parts of a tuple; a copy, since appending moves the operands. Returns their number. */
 int qn__copy_parts(const qn_builder *b, uint32_t tuple, uint32_t *out);
 
@@ -147,7 +157,8 @@ int qn__copy_parts(const qn_builder *b, uint32_t tuple, uint32_t *out);
 typedef struct qn_flat {
     int n, n_values;
     qn_val value[QN_MAX_CARRIED];
-    uint16_t shape[QN_MAX_CARRIED]; /* of each of the caller's values: 0, or dtype and number of the record */
+    uint16_t shape[QN_MAX_CARRIED]; /* of each of the caller's values: 0, or dtype and number of the
+                                       record */
 } qn_flat;
 /** The values as scalars; checks that they can be used. */
 bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
@@ -166,7 +177,8 @@ qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re,
 qn_val qn__load_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index);
 void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index,
                           uint32_t value);
-/** A part of a tuple, and of an element; for what is made of finished kernels, which have no tuples. */
+/** A part of a tuple, and of an element; for what is made of finished kernels, which have no
+ * tuples. */
 qn_val qn__value_part(qn_builder *b, qn_val v, int part);
 qn_val qn__load_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index);
 void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index, qn_val value);
@@ -181,17 +193,21 @@ bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *
 /** A written view: not read-only, and not inside a reduce. */
 bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view);
 /** Loads a part of an element; stores one, the new version is the caller's to begin. */
-uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index);
+uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part,
+                         const uint32_t *index);
 void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index,
                       uint32_t value);
 
 uint32_t qn__append_atomic(qn_builder *b, const char *who, int combine, qn_param p, int n_args,
                            const uint32_t *args);
 /** Whether atomics do a combination. */
-/** A store through an atomic view, args: indices, value. One atomic update where it is one (ir/build/update.c). */
+/** A store through an atomic view, args: indices, value. One atomic update where it is one
+ * (ir/build/update.c). */
 void qn__store_atomically(qn_builder *b, const char *who, qn_param p, const uint32_t *args);
-/** Whether an instruction is a load, store or atomic of this element of the view that parameter `view` is. */
-bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n, const uint32_t *index);
+/** Whether an instruction is a load, store or atomic of this element of the view that parameter
+ * `view` is. */
+bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n,
+                    const uint32_t *index);
 
 /* ---------------------------------------------------------------- appending (ir/build/append.c) */
 
@@ -238,7 +254,8 @@ static inline bool qn__is_constant(const qn_builder *b, uint32_t i)
 
 qn_elements *qn__elements_retain(qn_elements *e);
 void qn__elements_release(qn_elements *e);
-/** Enters an array in a list of at most QN_MAX_ARRAYS, unless an equal one is there. Its number, or -1: the list is full. */
+/** Enters an array in a list of at most QN_MAX_ARRAYS, unless an equal one is there. Its number, or
+ * -1: the list is full. */
 int qn__list_array(qn_elements **list, int32_t *n, qn_elements *e);
 /** The handle of an array in this builder, 0 after an error. */
 uint32_t qn__builder_array(qn_builder *b, const char *who, qn_elements *e);
@@ -247,9 +264,11 @@ uint32_t qn__append_lookup(qn_builder *b, const char *who, uint32_t array, uint3
 
 /* ---------------------------------------------------------------- finishing */
 
-/** From a builder to the instructions, tables and text of a kernel or of a function's body (ir/finish.c). Frees nothing. */
+/** From a builder to the instructions, tables and text of a kernel or of a function's body
+ * (ir/finish.c). Frees nothing. */
 qn_status qn__finish_body(qn_builder *b, qn_kernel *k, qn_error *err);
-/** Refuses stores through atomic views that depend on the element and are no one update (ir/check_updates.c). */
+/** Refuses stores through atomic views that depend on the element and are no one update
+ * (ir/check_updates.c). */
 qn_status qn__check_updates(const qn_builder *b, qn_error *err);
 /** Copies the live instructions of a builder into a kernel, renumbered (ir/compact.c). */
 qn_status qn__compact(qn_builder *b, qn_kernel *k, qn_error *err);

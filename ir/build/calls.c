@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * calls.c: functions under construction, calls of functions, and the body of a kernel built inside another.
- * A call is one instruction; what it returns follows as result instructions. Calls are numbered like ops and loads, as
- * equal arguments give equal results.
+ * calls.c: functions under construction, calls of functions, and the body of a kernel built inside
+ * another. A call is one instruction; what it returns follows as result instructions. Calls are
+ * numbered like ops and loads, as equal arguments give equal results.
  */
 #include "ir/function.h"
 #include "ir/replay.h"
@@ -18,12 +18,15 @@ qn_builder *qn_function_new(const char *name, uint32_t flags)
         return NULL;
     b->is_function = true;
     if (name && flags & ~(uint32_t)QN_CONTRACT)
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "qn_function_new: flags 0x%x: a function takes QN_CONTRACT only", (unsigned)flags);
+        qn__builder_fail(b, QN_ERR_ARGUMENT,
+                         "qn_function_new: flags 0x%x: a function takes QN_CONTRACT only",
+                         (unsigned)flags);
     return b;
 }
 
 /** The results as the last instruction of the body. */
-static bool append_return(qn_builder *b, const char *who, int n, const qn_val *results, qn_flat *flat)
+static bool append_return(qn_builder *b, const char *who, int n, const qn_val *results,
+                          qn_flat *flat)
 {
     uint32_t number[QN_MAX_CARRIED];
     if (!qn__flatten(b, who, "result", n, results, flat))
@@ -34,7 +37,8 @@ static bool append_return(qn_builder *b, const char *who, int n, const qn_val *r
     }
     for (int i = 0; i < n; i++)
         if ((flat->shape[i] & 0xff) == QN_RECORD) {
-            qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: result %d is a record: return its fields", who, i);
+            qn__builder_fail(b, QN_ERR_UNSUPPORTED, "%s: result %d is a record: return its fields",
+                             who, i);
             return false;
         }
     for (int i = 0; i < flat->n; i++)
@@ -70,7 +74,8 @@ static void describe(qn_function *f, const qn_flat *results)
     f->frame_places += (uint32_t)f->body.n_params;
 }
 
-qn_status qn_function_finish(qn_builder *b, int n, const qn_val *results, qn_function **out, qn_error *err)
+qn_status qn_function_finish(qn_builder *b, int n, const qn_val *results, qn_function **out,
+                             qn_error *err)
 {
     const char *who = "qn_function_finish";
     if (!b || !out)
@@ -95,7 +100,8 @@ qn_status qn_function_finish(qn_builder *b, int n, const qn_val *results, qn_fun
         *out = f;
         return QN_OK;
     }
-    qn__builder_fail(b, QN_ERR_LIMIT, "%s: %d values as parameters, limit %d", who, f->n_values, QN_MAX_CARRIED);
+    qn__builder_fail(b, QN_ERR_LIMIT, "%s: %d values as parameters, limit %d", who, f->n_values,
+                     QN_MAX_CARRIED);
     qn_function_release(f);
     return qn_builder_status(b, err);
 }
@@ -119,7 +125,8 @@ static int enter_function(qn_builder *b, const char *who, const qn_function *f)
 }
 
 /** The scalars of the arguments, of the dtypes of the parameters, at args[0..n_values). */
-static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, int n, const qn_val *values, uint32_t *args)
+static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, int n,
+                          const qn_val *values, uint32_t *args)
 {
     qn_flat flat;
     int at = 0, given = 0;
@@ -136,9 +143,12 @@ static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, 
         }
         int type = (int)qn_type_of(b, values[given]);
         if (type != param->dtype) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: call of \"%.60s\": argument %d%s is %s, parameter \"%.60s\" is %s", who,
-                             body->name, given, qn__origin(b, qn__number(values[given]), (char[ORIGIN_BYTES]){0}),
-                             qn_dtype_name(type), param->name, qn_dtype_name(param->dtype));
+            qn__builder_fail(
+                b, QN_ERR_TYPE,
+                "%s: call of \"%.60s\": argument %d%s is %s, parameter \"%.60s\" is %s", who,
+                body->name, given,
+                qn__origin(b, qn__number(values[given]), (char[ORIGIN_BYTES]){0}),
+                qn_dtype_name(type), param->name, qn_dtype_name(param->dtype));
             return false;
         }
         for (int i = 0; i < qn__n_parts(param->dtype, NULL); i++, at++)
@@ -147,18 +157,21 @@ static bool use_arguments(qn_builder *b, const char *who, const qn_function *f, 
     }
     if (given == n)
         return true;
-    qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the function takes %d values, not %d", who, body->name,
-                     body->n_params - f->n_views, n);
+    qn__builder_fail(b, QN_ERR_ARGUMENT,
+                     "%s: call of \"%.100s\": the function takes %d values, not %d", who,
+                     body->name, body->n_params - f->n_views, n);
     return false;
 }
 
 /** The views, as instructions at args[0..n_views). */
-static bool use_views(qn_builder *b, const char *who, const qn_function *f, int n, const qn_param *views, uint32_t *args)
+static bool use_views(qn_builder *b, const char *who, const qn_function *f, int n,
+                      const qn_param *views, uint32_t *args)
 {
     const qn_kernel *body = &f->body;
     if (n != f->n_views || (n && !views)) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the function takes %d views, not %d", who, body->name, f->n_views,
-                         views ? n : 0);
+        qn__builder_fail(b, QN_ERR_ARGUMENT,
+                         "%s: call of \"%.100s\": the function takes %d views, not %d", who,
+                         body->name, f->n_views, views ? n : 0);
         return false;
     }
     for (int p = 0, at = 0; p < body->n_params; p++) {
@@ -171,9 +184,11 @@ static bool use_views(qn_builder *b, const char *who, const qn_function *f, int 
         bool is_same = view->dtype == param->dtype && view->rank == param->rank &&
                        (!param->record || qn_record_equal(view->record, param->record));
         if (!is_same) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: call of \"%.60s\": view \"%.60s\" is %s[%d], parameter \"%.60s\" is %s[%d]",
-                             who, body->name, view->name, qn_dtype_name(view->dtype), view->rank, param->name,
-                             qn_dtype_name(param->dtype), param->rank);
+            qn__builder_fail(
+                b, QN_ERR_TYPE,
+                "%s: call of \"%.60s\": view \"%.60s\" is %s[%d], parameter \"%.60s\" is %s[%d]",
+                who, body->name, view->name, qn_dtype_name(view->dtype), view->rank, param->name,
+                qn_dtype_name(param->dtype), param->rank);
             return false;
         }
         qn_inst x = {.op = QN_I_VIEW, .imm = views[at].id - 1};
@@ -183,7 +198,8 @@ static bool use_views(qn_builder *b, const char *who, const qn_function *f, int 
 }
 
 /** The result instructions of call i, which follow it or are appended. */
-static void take_results(qn_builder *b, const char *who, const qn_function *f, uint32_t i, qn_val *results)
+static void take_results(qn_builder *b, const char *who, const qn_function *f, uint32_t i,
+                         qn_val *results)
 {
     const qn_inst *end = &f->body.inst[qn__return_of(f)];
     const uint32_t *returned = qn__args(&f->body, qn__return_of(f));
@@ -204,8 +220,8 @@ static void clear(const qn_function *f, qn_val *results)
         results[i] = (qn_val){0};
 }
 
-void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values, const qn_val *values, int n_views,
-                const qn_param *views, qn_val *results)
+void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_values,
+                const qn_val *values, int n_views, const qn_param *views, qn_val *results)
 {
     uint32_t args[QN_MAX_CARRIED + QN_MAX_PARAMS];
     clear(f, results);
@@ -216,13 +232,18 @@ void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_valu
         return;
     }
     if (b->depth + f->height > QN_MAX_NESTING) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: call of \"%.100s\": the function has %d regions inside each other and is called inside %d, "
-                         "limit %d", who, f->body.name, f->height, b->depth, QN_MAX_NESTING);
+        qn__builder_fail(b, QN_ERR_LIMIT,
+                         "%s: call of \"%.100s\": the function has %d regions inside each other "
+                         "and is called inside %d, "
+                         "limit %d",
+                         who, f->body.name, f->height, b->depth, QN_MAX_NESTING);
         return;
     }
     if (f->depth + b->is_function > QN_MAX_CALL_DEPTH) {
-        qn__builder_fail(b, QN_ERR_LIMIT, "%s: call of \"%.100s\": the function is the first of %d calls inside each other, limit %d", who,
-                         f->body.name, f->depth + b->is_function, QN_MAX_CALL_DEPTH);
+        qn__builder_fail(b, QN_ERR_LIMIT,
+                         "%s: call of \"%.100s\": the function is the first of %d calls inside "
+                         "each other, limit %d",
+                         who, f->body.name, f->depth + b->is_function, QN_MAX_CALL_DEPTH);
         return;
     }
     int number = enter_function(b, who, f);
@@ -247,8 +268,8 @@ void qn_invoke(qn_builder *b, const qn_function *f, int n_values, const qn_val *
 /* ---------------------------------------------------------------- kernels inside kernels */
 
 /** Gives the parameters and dimensions of r->k their values here. */
-static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index, int n_values, const qn_val *values,
-                 int n_views, const qn_param *views)
+static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index, int n_values,
+                 const qn_val *values, int n_views, const qn_param *views)
 {
     const qn_kernel *k = r->k;
     qn_val scalar[QN_MAX_PARAMS] = {{0}};
@@ -260,22 +281,30 @@ static bool bind(qn_replay *r, const char *who, int n_index, const qn_val *index
             r->param[p] = views[n_seen - 1];
     }
     if (n_index != k->n_dims || n_scalars != n_values || n_seen != n_views) {
-        qn__builder_fail(r->b, QN_ERR_ARGUMENT, "%s: call of \"%.100s\": the kernel takes %d indices, %d values and %d views, not %d, %d, %d",
+        qn__builder_fail(r->b, QN_ERR_ARGUMENT,
+                         "%s: call of \"%.100s\": the kernel takes %d indices, %d values and %d "
+                         "views, not %d, %d, %d",
                          who, k->name, k->n_dims, n_scalars, n_seen, n_index, n_values, n_views);
         return false;
     }
     for (int p = 0; p < k->n_params; p++) {
         const qn_kernel_parameter *param = &k->param[p];
-        const qn_kernel_parameter *view = param->rank < 0 ? NULL : qn__view_of(r->b, who, r->param[p]);
-        int type = param->rank < 0 ? (int)qn_type_of(r->b, scalar[p]) : view ? view->dtype : QN_VOID;
+        const qn_kernel_parameter *view =
+            param->rank < 0 ? NULL : qn__view_of(r->b, who, r->param[p]);
+        int type = param->rank < 0 ? (int)qn_type_of(r->b, scalar[p])
+                   : view          ? view->dtype
+                                   : QN_VOID;
         int rank = view ? view->rank : -1;
         if (r->b->error.status)
             return false;
         if (type == param->dtype && rank == param->rank &&
             (!param->record || qn_record_equal(view->record, param->record)))
             continue;
-        qn__builder_fail(r->b, QN_ERR_TYPE, "%s: call of \"%.60s\": parameter \"%.60s\" is %s, rank %d; the argument is %s, rank %d",
-                         who, k->name, param->name, qn_dtype_name(param->dtype), param->rank, qn_dtype_name(type), rank);
+        qn__builder_fail(r->b, QN_ERR_TYPE,
+                         "%s: call of \"%.60s\": parameter \"%.60s\" is %s, rank %d; the argument "
+                         "is %s, rank %d",
+                         who, k->name, param->name, qn_dtype_name(param->dtype), param->rank,
+                         qn_dtype_name(type), rank);
         return false;
     }
     for (uint32_t i = 1; i < k->n_insts; i++)
@@ -300,17 +329,19 @@ static bool is_bound(qn_replay *r, uint32_t i)
     return r->k->inst[i].op == QN_I_DIM;
 }
 
-void qn_apply(qn_builder *b, const qn_kernel *k, int n_index, const qn_val *index, int n_values, const qn_val *values,
-              int n_views, const qn_param *views)
+void qn_apply(qn_builder *b, const qn_kernel *k, int n_index, const qn_val *index, int n_values,
+              const qn_val *values, int n_views, const qn_param *views)
 {
     const char *who = "qn_apply";
     if (!qn__builder_ready(b, who))
         return;
     if (!k || (n_index > 0 && !index) || (n_values > 0 && !values) || (n_views > 0 && !views)) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who, k ? "a list is NULL" : "kernel is NULL");
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %s", who,
+                         k ? "a list is NULL" : "kernel is NULL");
         return;
     }
-    qn_replay r = {.k = k, .b = b, .special = is_bound, .value = qn__zalloc(k->n_insts, sizeof *r.value)};
+    qn_replay r = {
+        .k = k, .b = b, .special = is_bound, .value = qn__zalloc(k->n_insts, sizeof *r.value)};
     bool keeps_products = b->keeps_products;
     if (!r.value) {
         qn__builder_fail(b, QN_ERR_MEMORY, "%s: out of memory", who);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * complex.c: arithmetic on complex numbers, and what of it other tuples share, expanded into ops on the parts while a
- * kernel is built.
+ * complex.c: arithmetic on complex numbers, and what of it other tuples share, expanded into ops on
+ * the parts while a kernel is built.
  */
 #include "ir/build/builder.h"
 
@@ -18,26 +18,33 @@ static uint32_t append_complex(qn_builder *b, const char *who, int dtype, uint32
     return qn__append_value(b, who, dtype, 0, parts);
 }
 
-/* Instructions are appended in statements of their own: C does not say in which order arguments of a call are evaluated, and the
- * text of a kernel must be one for all compilers. */
+/* Instructions are appended in statements of their own: C does not say in which order arguments of
+ * a call are evaluated, and the text of a kernel must be one for all compilers. */
 
 /** (a + bi)(c + di) */
-static uint32_t append_product(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
+static uint32_t append_product(qn_builder *b, const char *who, int dtype, const uint32_t *x,
+                               const uint32_t *y)
 {
-    uint32_t bd = qn__op2(b, who, QN_OP_mul, x[1], y[1]), ac = qn__op2(b, who, QN_OP_mul, x[0], y[0]);
+    uint32_t bd = qn__op2(b, who, QN_OP_mul, x[1], y[1]),
+             ac = qn__op2(b, who, QN_OP_mul, x[0], y[0]);
     uint32_t re = qn__op2(b, who, QN_OP_sub, ac, bd);
-    uint32_t bc = qn__op2(b, who, QN_OP_mul, x[1], y[0]), ad = qn__op2(b, who, QN_OP_mul, x[0], y[1]);
+    uint32_t bc = qn__op2(b, who, QN_OP_mul, x[1], y[0]),
+             ad = qn__op2(b, who, QN_OP_mul, x[0], y[1]);
     uint32_t im = qn__op2(b, who, QN_OP_add, ad, bc);
     return append_complex(b, who, dtype, re, im);
 }
 
-/** The quotient by the larger part of the divisor (Smith, 1962), which neither overflows nor loses small parts early. */
-static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const uint32_t *x, const uint32_t *y)
+/** The quotient by the larger part of the divisor (Smith, 1962), which neither overflows nor loses
+ * small parts early. */
+static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const uint32_t *x,
+                                const uint32_t *y)
 {
     uint32_t d = qn__op1(b, who, QN_OP_abs, y[1]), c = qn__op1(b, who, QN_OP_abs, y[0]);
     uint32_t swaps = qn__op2(b, who, QN_OP_lt, c, d);
-    uint32_t large = qn__choose(b, who, swaps, y[1], y[0]), small = qn__choose(b, who, swaps, y[0], y[1]);
-    uint32_t first = qn__choose(b, who, swaps, x[1], x[0]), second = qn__choose(b, who, swaps, x[0], x[1]);
+    uint32_t large = qn__choose(b, who, swaps, y[1], y[0]),
+             small = qn__choose(b, who, swaps, y[0], y[1]);
+    uint32_t first = qn__choose(b, who, swaps, x[1], x[0]),
+             second = qn__choose(b, who, swaps, x[0], x[1]);
     uint32_t ratio = qn__op2(b, who, QN_OP_div, small, large);
     uint32_t divisor = qn__op2(b, who, QN_OP_add, large, qn__op2(b, who, QN_OP_mul, small, ratio));
     uint32_t re = qn__op2(b, who, QN_OP_add, first, qn__op2(b, who, QN_OP_mul, second, ratio));
@@ -49,7 +56,8 @@ static uint32_t append_quotient(qn_builder *b, const char *who, int dtype, const
 }
 
 /** eq and ne of tuples: of all parts. */
-static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n, const uint32_t *x, const uint32_t *y)
+static uint32_t append_comparison(qn_builder *b, const char *who, int op, int n, const uint32_t *x,
+                                  const uint32_t *y)
 {
     uint32_t all = 0;
     for (int p = 0; p < n; p++) {
@@ -122,8 +130,8 @@ qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x)
     uint32_t parts[2] = {x, 0};
     int part_dtype = qn__part_dtype(dtype, NULL, 0);
     if (qn__dtype_class(dtype) != QN_CLASS_C || b->inst[x].type == QN_RECORD)
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: take a part", who, qn_dtype_name(b->inst[x].type),
-                                qn_dtype_name(dtype));
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s to %s: take a part", who,
+                                qn_dtype_name(b->inst[x].type), qn_dtype_name(dtype));
     if (is_complex(b, x))
         qn__copy_parts(b, x, parts);
     else
@@ -136,7 +144,8 @@ qn_val qn__tuple_cast(qn_builder *b, const char *who, int dtype, uint32_t x)
 qn_val qn__complex_const(qn_builder *b, const char *who, int dtype, uint64_t re, uint64_t im)
 {
     int part_dtype = qn__part_dtype(dtype, NULL, 0);
-    uint32_t second = qn__append_const(b, who, part_dtype, im), first = qn__append_const(b, who, part_dtype, re);
+    uint32_t second = qn__append_const(b, who, part_dtype, im),
+             first = qn__append_const(b, who, part_dtype, re);
     return qn__value(b, append_complex(b, who, dtype, first, second), 0);
 }
 
@@ -146,12 +155,14 @@ qn_val qn_const_complex(qn_builder *b, int dtype, double re, double im)
     if (!qn__builder_ready(b, who))
         return (qn_val){0};
     if (qn__dtype_class(dtype) != QN_CLASS_C)
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is no complex type", who, qn_dtype_name(dtype));
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s is no complex type", who,
+                                qn_dtype_name(dtype));
     int part = qn__part_dtype(dtype, NULL, 0);
     const double value[2] = {re, im};
     uint64_t bits[2];
     memcpy(bits, value, sizeof bits);
-    return qn__complex_const(b, who, dtype, qn__eval_cast(part, QN_F64, bits[0]), qn__eval_cast(part, QN_F64, bits[1]));
+    return qn__complex_const(b, who, dtype, qn__eval_cast(part, QN_F64, bits[0]),
+                             qn__eval_cast(part, QN_F64, bits[1]));
 }
 
 qn_val qn_complex(qn_builder *b, qn_val re, qn_val im)
@@ -163,8 +174,8 @@ qn_val qn_complex(qn_builder *b, qn_val re, qn_val im)
         return (qn_val){0};
     int dtype = b->inst[parts[0]].type;
     if (dtype != b->inst[parts[1]].type || (dtype != QN_F32 && dtype != QN_F64))
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s, %s: expected two f32 or two f64", who, qn_dtype_name(dtype),
-                                qn_dtype_name(b->inst[parts[1]].type));
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s, %s: expected two f32 or two f64", who,
+                                qn_dtype_name(dtype), qn_dtype_name(b->inst[parts[1]].type));
     return qn__value(b, qn__append_value(b, who, dtype == QN_F32 ? QN_C64 : QN_C128, 0, parts), 0);
 }
 
@@ -219,7 +230,8 @@ qn_val qn_complex_polar(qn_builder *b, qn_val length, qn_val angle)
     return qn__math(b, "qn_complex_polar", "polar", 2, args);
 }
 
-/** With m the larger and n the smaller magnitude of the parts: m sqrt(1 + (n/m)^2), and m where that is 0 or infinite. */
+/** With m the larger and n the smaller magnitude of the parts: m sqrt(1 + (n/m)^2), and m where
+ * that is 0 or infinite. */
 qn_val qn_magnitude(qn_builder *b, qn_val z)
 {
     const char *who = "qn_magnitude";
@@ -231,12 +243,17 @@ qn_val qn_magnitude(qn_builder *b, qn_val z)
     uint32_t one = qn__append_const(b, who, part, qn__eval_cast(part, QN_U8, 1));
     uint32_t re = qn__op1(b, who, QN_OP_abs, x[0]), im = qn__op1(b, who, QN_OP_abs, x[1]);
     uint32_t is_less = qn__op2(b, who, QN_OP_lt, re, im);
-    uint32_t large = qn__choose(b, who, is_less, im, re), small = qn__choose(b, who, is_less, re, im);
+    uint32_t large = qn__choose(b, who, is_less, im, re),
+             small = qn__choose(b, who, is_less, re, im);
     uint32_t ratio = qn__op2(b, who, QN_OP_div, small, large);
-    uint32_t root = qn__op1(b, who, QN_OP_sqrt, qn__op2(b, who, QN_OP_add, one, qn__op2(b, who, QN_OP_mul, ratio, ratio)));
+    uint32_t root =
+        qn__op1(b, who, QN_OP_sqrt,
+                qn__op2(b, who, QN_OP_add, one, qn__op2(b, who, QN_OP_mul, ratio, ratio)));
     uint32_t zero = qn__append_const(b, who, part, 0);
     uint32_t infinity = qn__append_const(b, who, part, qn__float_format(part).infinity);
-    uint32_t is_infinite = qn__op2(b, who, QN_OP_eq, large, infinity), is_zero = qn__op2(b, who, QN_OP_eq, large, zero);
+    uint32_t is_infinite = qn__op2(b, who, QN_OP_eq, large, infinity),
+             is_zero = qn__op2(b, who, QN_OP_eq, large, zero);
     uint32_t is_plain = qn__op2(b, who, QN_OP_or, is_zero, is_infinite);
-    return qn__value(b, qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root)), 0);
+    return qn__value(
+        b, qn__choose(b, who, is_plain, large, qn__op2(b, who, QN_OP_mul, large, root)), 0);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * half.c: f16 and bf16, expanded while a kernel is built, so that no engine knows arithmetic on them. An op
- * computes in f32 and rounds once; neg, abs and copysign work on the bits; casts from and to other types than f32 go
- * through f32. What is wider than f32 goes there with its last bit made odd where something is lost, so that only the
- * last step rounds.
+ * half.c: f16 and bf16, expanded while a kernel is built, so that no engine knows arithmetic on
+ * them. An op computes in f32 and rounds once; neg, abs and copysign work on the bits; casts from
+ * and to other types than f32 go through f32. What is wider than f32 goes there with its last bit
+ * made odd where something is lost, so that only the last step rounds.
  */
 #include "ir/build/builder.h"
 
@@ -74,19 +74,23 @@ static uint32_t append_sticky_f32(qn_builder *b, const char *who, uint32_t x)
 /** A 64-bit integer as f64 likewise. */
 static uint32_t append_sticky_f64(qn_builder *b, const char *who, int from, uint32_t x)
 {
-    uint32_t zero = qn__append_const(b, who, from, 0), is_negative = qn__op2(b, who, QN_OP_lt, x, zero);
+    uint32_t zero = qn__append_const(b, who, from, 0),
+             is_negative = qn__op2(b, who, QN_OP_lt, x, zero);
     uint32_t magnitude = from == QN_I64 ? qn__op1(b, who, QN_OP_abs, x) : x; /* 2^63 as u64 */
     magnitude = cast(b, who, QN_U64, magnitude);
     uint32_t low = qn__op2(b, who, QN_OP_and, magnitude, qn__append_const(b, who, QN_U64, 0x7ff));
     uint32_t high = qn__op2(b, who, QN_OP_sub, magnitude, low);
     uint32_t none = qn__append_const(b, who, QN_U64, 0);
-    uint32_t sticky = qn__append_const(b, who, QN_U64, 0x800), is_inexact = qn__op2(b, who, QN_OP_ne, low, none);
+    uint32_t sticky = qn__append_const(b, who, QN_U64, 0x800),
+             is_inexact = qn__op2(b, who, QN_OP_ne, low, none);
     uint32_t rest = qn__choose(b, who, is_inexact, sticky, none);
-    uint32_t is_wide = qn__op2(b, who, QN_OP_ge, magnitude, qn__append_const(b, who, QN_U64, UINT64_C(1) << 53));
+    uint32_t is_wide =
+        qn__op2(b, who, QN_OP_ge, magnitude, qn__append_const(b, who, QN_U64, UINT64_C(1) << 53));
     magnitude = qn__choose(b, who, is_wide, qn__op2(b, who, QN_OP_or, high, rest), magnitude);
     uint32_t value = cast(b, who, QN_F64, magnitude);
-    return from == QN_I64 ? qn__choose(b, who, is_negative, qn__op1(b, who, QN_OP_neg, value), value)
-                          : value;
+    return from == QN_I64
+               ? qn__choose(b, who, is_negative, qn__op1(b, who, QN_OP_neg, value), value)
+               : value;
 }
 
 uint32_t qn__append_half_cast(qn_builder *b, const char *who, int dtype, uint32_t x)

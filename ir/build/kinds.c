@@ -54,7 +54,8 @@ void qn_param_kinds(qn_builder *b, qn_param p, const uint8_t *kinds)
         qn__builder_fail(b, QN_ERR_BUILD, "%s: view \"%.100s\": kinds come before %s", who,
                          view->name, b->n_dims ? "dimensions" : b->body_op);
     else if (view->rank > 0 && !kinds)
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: view \"%.100s\": kinds are NULL", who, view->name);
+        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: view \"%.100s\": kinds are NULL", who,
+                         view->name);
     else
         for (int d = 0; d < view->rank; d++)
             b->kind[p.id - 1][d] = kinds[d];

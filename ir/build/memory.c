@@ -35,7 +35,8 @@ bool qn__use_indices(qn_builder *b, const char *who, const qn_kernel_parameter *
 bool qn__can_write(qn_builder *b, const char *who, const qn_kernel_parameter *view)
 {
     if (b->is_function) {
-        qn__builder_fail(b, QN_ERR_BUILD, "%s: view \"%.100s\": a function stores nothing", who, view->name);
+        qn__builder_fail(b, QN_ERR_BUILD, "%s: view \"%.100s\": a function stores nothing", who,
+                         view->name);
         return false;
     }
     if (view->traits & (QN_READ_ONLY | QN_RANDOM_ACCESS)) {
@@ -63,7 +64,8 @@ static bool use_value(qn_builder *b, const char *who, const qn_kernel_parameter 
     if (qn__is_element_of(b, view, *out))
         return true;
     qn__builder_fail(b, QN_ERR_TYPE, "%s: %s%s is %s, the view's elements are %s", who, label,
-                     qn__origin(b, *out, (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
+                     qn__origin(b, *out, (char[ORIGIN_BYTES]){0}),
+                     qn_dtype_name(b->inst[*out].type), qn_dtype_name(view->dtype));
     return false;
 }
 
@@ -79,7 +81,8 @@ qn_val qn_load(qn_builder *b, qn_param p, int n, const qn_val *index)
     return qn__load_element_of(b, who, p, args);
 }
 
-uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index)
+uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part,
+                         const uint32_t *index)
 {
     const qn_kernel_parameter *view = &b->param[p.id - 1];
     qn_inst x = {.op = QN_I_LOAD,

@@ -199,13 +199,15 @@ uint32_t qn__choose(qn_builder *b, const char *who, uint32_t condition, uint32_t
     return condition && x && y ? qn__append_op(b, who, QN_OP_select, args) : 0;
 }
 
-bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a, const char *problem)
+bool qn__fail_operands(qn_builder *b, const char *who, int n, const uint32_t *a,
+                       const char *problem)
 {
     char text[3 * (ORIGIN_BYTES + 40)];
     size_t at = 0;
     for (int i = 0; i < n; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%soperand %d%s is %s", i ? ", " : "", i,
-                               qn__origin(b, a[i], (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[a[i]].type));
+        at += (size_t)snprintf(text + at, sizeof text - at, "%soperand %d%s is %s", i ? ", " : "",
+                               i, qn__origin(b, a[i], (char[ORIGIN_BYTES]){0}),
+                               qn_dtype_name(b->inst[a[i]].type));
     qn__builder_fail(b, QN_ERR_TYPE, "%s: %s: %s", who, text, problem);
     return false;
 }
@@ -216,8 +218,12 @@ static const char *show_classes(int classes, char *out, size_t bytes)
     static const struct {
         int classes;
         const char *name;
-    } words[] = {{QN_CLASS_B, "bool"}, {QN_CLASS_S | QN_CLASS_U, "integers"}, {QN_CLASS_S, "signed integers"},
-                 {QN_CLASS_U, "unsigned integers"}, {QN_CLASS_F, "floats"}, {QN_CLASS_C, "complex numbers"}};
+    } words[] = {{QN_CLASS_B, "bool"},
+                 {QN_CLASS_S | QN_CLASS_U, "integers"},
+                 {QN_CLASS_S, "signed integers"},
+                 {QN_CLASS_U, "unsigned integers"},
+                 {QN_CLASS_F, "floats"},
+                 {QN_CLASS_C, "complex numbers"}};
     size_t n = (size_t)snprintf(out, bytes, "type not taken, expected");
     const char *joint = " ";
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
@@ -266,7 +272,8 @@ static qn_val build_op(qn_builder *b, const char *who, int op, const qn_val *arg
     bool is_integer = qn__dtype_class(b->inst[a[0]].type) != QN_CLASS_F;
     if ((op == QN_OP_div || op == QN_OP_rem) && is_integer && is_number(b, a[1], 0))
         return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: operand 0%s: %s by constant 0", who,
-                                qn__origin(b, a[0], (char[ORIGIN_BYTES]){0}), qn_dtype_name(b->inst[a[0]].type));
+                                qn__origin(b, a[0], (char[ORIGIN_BYTES]){0}),
+                                qn_dtype_name(b->inst[a[0]].type));
     return qn__value(b, qn__append_op(b, who, op, a), kind);
 }
 
@@ -340,7 +347,8 @@ qn_val qn_bitcast(qn_builder *b, int dtype, qn_val v)
     bool has_parts = qn__is_tuple(b, x) || qn__dtype_class(dtype) == QN_CLASS_C;
     if (has_parts || qn_dtype_bytes(from) != qn_dtype_bytes(dtype))
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: operand%s: %s to %s: %s", who,
-                                qn__origin(b, x, (char[ORIGIN_BYTES]){0}), qn_dtype_name(from), qn_dtype_name(dtype),
+                                qn__origin(b, x, (char[ORIGIN_BYTES]){0}), qn_dtype_name(from),
+                                qn_dtype_name(dtype),
                                 has_parts ? "only parts have bits" : "sizes differ");
     return qn__value(b, qn__append_bitcast(b, who, dtype, x), qn__kind(v));
 }

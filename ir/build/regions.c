@@ -110,8 +110,8 @@ static void append_results(qn_builder *b, const char *who, const qn_frame *f, qn
     qn__unflatten(b, who, f->n_values, f->shape, flat, results);
 }
 
-/** The numbers of the scalars of n values, which must have the types of the frame. The index kinds of an if's branches
- * join; those of a loop are the initial ones. */
+/** The numbers of the scalars of n values, which must have the types of the frame. The index kinds
+ * of an if's branches join; those of a loop are the initial ones. */
 static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *what, int n,
                        const qn_val *values, uint32_t *out)
 {
@@ -126,8 +126,9 @@ static bool use_values(qn_builder *b, const char *who, qn_frame *f, const char *
         int type = b->inst[qn__number(values[i])].type;
         int wanted = f->shape[i] ? f->shape[i] & 0xff : f->type[at];
         if (type != wanted || flat.shape[i] != f->shape[i]) {
-            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d%s is %s, not %s: types differ", who, what, i,
-                             qn__origin(b, qn__number(values[i]), (char[ORIGIN_BYTES]){0}), qn_dtype_name(type), qn_dtype_name(wanted));
+            qn__builder_fail(b, QN_ERR_TYPE, "%s: %s %d%s is %s, not %s: types differ", who, what,
+                             i, qn__origin(b, qn__number(values[i]), (char[ORIGIN_BYTES]){0}),
+                             qn_dtype_name(type), qn_dtype_name(wanted));
             return false;
         }
         at += f->shape[i] ? b->inst[qn__number(values[i])].n_args : 1;
@@ -291,7 +292,8 @@ static void end_loop(qn_builder *b, const char *who, int op, int stage, int n, c
         return;
     qn_frame *f = top_frame(b, who, op, stage, "the while has no body: qn_do is missing");
     uint32_t number[QN_MAX_CARRIED];
-    if (!f || !use_values(b, who, f, "value", n, next, number) || !append_yield(b, who, f->n, number))
+    if (!f || !use_values(b, who, f, "value", n, next, number) ||
+        !append_yield(b, who, f->n, number))
         return;
     close_frame(b);
     append_results(b, who, f, results);
@@ -395,7 +397,10 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
         return;
     }
     if (order < QN_ORDER_DEFAULT || order > QN_ORDERED) {
-        qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: order %d: expected QN_ORDER_DEFAULT, QN_STRIPED, QN_INDEXED or QN_ORDERED", who, order);
+        qn__builder_fail(
+            b, QN_ERR_ARGUMENT,
+            "%s: order %d: expected QN_ORDER_DEFAULT, QN_STRIPED, QN_INDEXED or QN_ORDERED", who,
+            order);
         return;
     }
     if (n < 1 || n > QN_MAX_RANK || !dims) {
@@ -420,8 +425,8 @@ void qn_reduce(qn_builder *b, int combine, int order, int n, const qn_val *dims)
     b->reduced |= mask;
 }
 
-/** Appends the open reduce and its region once more, as they stand, behind the closed one. The distance of all numbers
- * is the same. Returns the distance, 0 after an error. */
+/** Appends the open reduce and its region once more, as they stand, behind the closed one. The
+ * distance of all numbers is the same. Returns the distance, 0 after an error. */
 static uint32_t repeat_reduce(qn_builder *b, const char *who, uint32_t reduce, uint32_t dims)
 {
     uint32_t end = b->inst[reduce].region[2] - 1; /* the yield is the caller's */
@@ -433,7 +438,8 @@ static uint32_t repeat_reduce(qn_builder *b, const char *who, uint32_t reduce, u
             args[a] = arg >= reduce ? arg + distance : arg;
         }
         if (i == reduce) {
-            qn_frame *f = open_frame(b, who, (qn_inst){.op = x.op, .sub = x.sub, .imm = x.imm}, x.n_args, args);
+            qn_frame *f = open_frame(b, who, (qn_inst){.op = x.op, .sub = x.sub, .imm = x.imm},
+                                     x.n_args, args);
             if (!f)
                 return 0;
             f->dims = dims;
@@ -468,19 +474,22 @@ static uint32_t end_scalar_reduce(qn_builder *b, const char *who, qn_frame *f, u
     return is_half ? qn__append_cast(b, who, type, reduce) : reduce;
 }
 
-/** A sum of complex numbers is one of real and one of imaginary parts, over copies of the region. */
+/** A sum of complex numbers is one of real and one of imaginary parts, over copies of the region.
+ */
 static qn_val end_complex_reduce(qn_builder *b, const char *who, qn_frame *f, uint32_t number)
 {
     const uint32_t parts[2] = {qn__builder_args(b, number)[0], qn__builder_args(b, number)[1]};
     uint32_t reduce = f->inst, dims = f->dims;
-    if (b->inst[reduce].sub != QN_COMBINE_SUM || qn__dtype_class(b->inst[number].type) != QN_CLASS_C)
+    if (b->inst[reduce].sub != QN_COMBINE_SUM ||
+        qn__dtype_class(b->inst[number].type) != QN_CLASS_C)
         return qn__builder_fail(b, QN_ERR_TYPE, "%s: this reduction does not take %s", who,
                                 qn_dtype_name(b->inst[number].type));
     uint32_t re = end_scalar_reduce(b, who, f, parts[0]);
     uint32_t distance = re ? repeat_reduce(b, who, reduce, dims) : 0;
     if (distance == 0)
         return (qn_val){0};
-    uint32_t im = end_scalar_reduce(b, who, &b->frame[b->depth - 1], parts[1] >= reduce ? parts[1] + distance : parts[1]);
+    uint32_t im = end_scalar_reduce(b, who, &b->frame[b->depth - 1],
+                                    parts[1] >= reduce ? parts[1] + distance : parts[1]);
     return im ? qn_complex(b, qn__value(b, re, 0), qn__value(b, im, 0)) : (qn_val){0};
 }
 

@@ -23,7 +23,9 @@ static qn_val load_border(qn_builder *b, const char *who, qn_param map, qn_val r
     uint32_t number;
     if (!qn__use_index(b, who, "row", row, &number))
         return (qn_val){0};
-    qn_val at = qn_type_of(b, row) == QN_I64 ? row : qn__value(b, number, 0); /* the row as it is has its kind */
+    qn_val at = qn_type_of(b, row) == QN_I64
+                    ? row
+                    : qn__value(b, number, 0); /* the row as it is has its kind */
     if (ahead)
         at = qn_add(b, at, qn_index(b, ahead));
     return qn_cast(b, QN_I64, qn_load(b, map, 1, &at));

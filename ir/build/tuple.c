@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tuple.c: complex numbers and records, expanded while a kernel is built. The builder holds such a value as a tuple
- * instruction that names its parts, all of them scalars; loads and stores move parts, ops on it are ops on the parts
- * (build/complex.c). Finished kernels have no tuples. Where values pass through regions, a tuple stands for its parts, one
- * after the other.
+ * tuple.c: complex numbers and records, expanded while a kernel is built. The builder holds such a
+ * value as a tuple instruction that names its parts, all of them scalars; loads and stores move
+ * parts, ops on it are ops on the parts (build/complex.c). Finished kernels have no tuples. Where
+ * values pass through regions, a tuple stands for its parts, one after the other.
  */
 #include "ir/build/builder.h"
 
@@ -15,7 +15,8 @@ static const qn_record *record_of(const qn_builder *b, uint32_t tuple)
     return x->type == QN_RECORD ? b->record[x->imm] : NULL;
 }
 
-uint32_t qn__append_value(qn_builder *b, const char *who, int dtype, int record, const uint32_t *parts)
+uint32_t qn__append_value(qn_builder *b, const char *who, int dtype, int record,
+                          const uint32_t *parts)
 {
     int n = qn__n_parts(dtype, dtype == QN_RECORD ? b->record[record] : NULL);
     for (int i = 0; i < n; i++)
@@ -45,13 +46,14 @@ int qn__builder_record(qn_builder *b, const char *who, const qn_record *record)
 }
 
 /** Field i of a record; an error if there is none. */
-static const qn_record_entry *find_field(qn_builder *b, const char *who, const qn_record *r, int field)
+static const qn_record_entry *find_field(qn_builder *b, const char *who, const qn_record *r,
+                                         int field)
 {
     if (r && field >= 0 && field < r->n_fields)
         return &r->field[field];
     if (r)
-        qn__builder_fail(b, QN_ERR_NOT_FOUND, "%s: the record has %d fields, none has number %d", who, r->n_fields,
-                         field);
+        qn__builder_fail(b, QN_ERR_NOT_FOUND, "%s: the record has %d fields, none has number %d",
+                         who, r->n_fields, field);
     else
         qn__builder_fail(b, QN_ERR_TYPE, "%s: no record", who);
     return NULL;
@@ -64,7 +66,8 @@ qn_val qn__value_part(qn_builder *b, qn_val v, int part)
     if (!qn__builder_ready(b, who) || !qn__use(b, who, "value", v, &i))
         return (qn_val){0};
     if (b->inst[i].op != QN_I_TUPLE || part < 0 || part >= b->inst[i].n_args)
-        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s has no part %d", who, qn_dtype_name(b->inst[i].type), part);
+        return qn__builder_fail(b, QN_ERR_TYPE, "%s: %s has no part %d", who,
+                                qn_dtype_name(b->inst[i].type), part);
     return qn__value(b, qn__builder_args(b, i)[part], 0);
 }
 
@@ -85,7 +88,8 @@ static int copy_scalars(const qn_builder *b, uint32_t value, uint32_t *out)
 
 /* ---------------------------------------------------------------- through regions */
 
-bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const qn_val *values, qn_flat *out)
+bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
+                 qn_flat *out)
 {
     uint32_t number[QN_MAX_CARRIED];
     out->n = out->n_values = 0;
@@ -96,18 +100,20 @@ bool qn__flatten(qn_builder *b, const char *who, const char *what, int n, const 
         bool is_tuple = x->op == QN_I_TUPLE;
         int n_parts = is_tuple ? x->n_args : 1;
         if (out->n + n_parts > QN_MAX_CARRIED) {
-            qn__builder_fail(b, QN_ERR_LIMIT, "%s: %ss of more than %d parts", who, what, QN_MAX_CARRIED);
+            qn__builder_fail(b, QN_ERR_LIMIT, "%s: %ss of more than %d parts", who, what,
+                             QN_MAX_CARRIED);
             return false;
         }
         for (int p = 0; p < n_parts; p++)
-            out->value[out->n++] = is_tuple ? qn__value(b, qn__builder_args(b, number[i])[p], 0) : values[i];
+            out->value[out->n++] =
+                is_tuple ? qn__value(b, qn__builder_args(b, number[i])[p], 0) : values[i];
         out->shape[out->n_values++] = is_tuple ? (uint16_t)(x->type | x->imm << 8) : 0;
     }
     return true;
 }
 
-void qn__unflatten(qn_builder *b, const char *who, int n_values, const uint16_t *shape, const qn_val *flat,
-                   qn_val *out)
+void qn__unflatten(qn_builder *b, const char *who, int n_values, const uint16_t *shape,
+                   const qn_val *flat, qn_val *out)
 {
     uint32_t parts[MOST_TUPLE_PARTS];
     for (int i = 0; i < n_values && out; i++) {
@@ -145,27 +151,31 @@ bool qn__is_element_of(const qn_builder *b, const qn_kernel_parameter *view, uin
 }
 
 /** The view, indices and field of an access to a field; NULL after an error. */
-static const qn_record_entry *use_field(qn_builder *b, const char *who, qn_param p, int field, int n,
-                                        const qn_val *index, uint32_t *out)
+static const qn_record_entry *use_field(qn_builder *b, const char *who, qn_param p, int field,
+                                        int n, const qn_val *index, uint32_t *out)
 {
     if (!qn__builder_ready(b, who))
         return NULL;
     const qn_kernel_parameter *view = qn__view_of(b, who, p);
-    return view && qn__use_indices(b, who, view, n, index, out) ? find_field(b, who, view->record, field) : NULL;
+    return view && qn__use_indices(b, who, view, n, index, out)
+               ? find_field(b, who, view->record, field)
+               : NULL;
 }
 
 /** Whether value x is of the dtype of field number `field`. */
-static bool is_of_field(qn_builder *b, const char *who, const qn_record_entry *f, int field, uint32_t x)
+static bool is_of_field(qn_builder *b, const char *who, const qn_record_entry *f, int field,
+                        uint32_t x)
 {
     if (b->inst[x].type == f->dtype)
         return true;
-    qn__builder_fail(b, QN_ERR_TYPE, "%s: value is %s, field %d is %s", who, qn_dtype_name(b->inst[x].type), field,
-                     qn_dtype_name(f->dtype));
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: value is %s, field %d is %s", who,
+                     qn_dtype_name(b->inst[x].type), field, qn_dtype_name(f->dtype));
     return false;
 }
 
 /** Stores a value in the parts of an element from `first` on. */
-static void store_parts(qn_builder *b, const char *who, qn_param p, int first, const uint32_t *index, uint32_t value)
+static void store_parts(qn_builder *b, const char *who, qn_param p, int first,
+                        const uint32_t *index, uint32_t value)
 {
     uint32_t parts[MOST_TUPLE_PARTS];
     int n = copy_scalars(b, value, parts);
@@ -197,13 +207,15 @@ void qn_store_field(qn_builder *b, qn_param p, int field, int n, const qn_val *i
         store_parts(b, who, p, f->first_part, args, x);
 }
 
-void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index, uint32_t value)
+void qn__store_element_of(qn_builder *b, const char *who, qn_param p, const uint32_t *index,
+                          uint32_t value)
 {
     store_parts(b, who, p, 0, index, value);
 }
 
 /** A part as the kernel text names it. */
-static bool use_part(qn_builder *b, const char *who, qn_param p, int part, int n, const qn_val *index, uint32_t *out)
+static bool use_part(qn_builder *b, const char *who, qn_param p, int part, int n,
+                     const qn_val *index, uint32_t *out)
 {
     if (!qn__builder_ready(b, who))
         return false;
@@ -213,7 +225,8 @@ static bool use_part(qn_builder *b, const char *who, qn_param p, int part, int n
     int n_parts = qn__n_parts(view->dtype, view->record);
     if (part < n_parts && qn__has_parts(view->dtype))
         return true;
-    qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": an element has no part %d", who, view->name, part);
+    qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": an element has no part %d", who,
+                     view->name, part);
     return false;
 }
 
@@ -221,7 +234,9 @@ qn_val qn__load_part(qn_builder *b, qn_param p, int part, int n, const qn_val *i
 {
     const char *who = "qn_load";
     uint32_t args[QN_MAX_RANK];
-    return use_part(b, who, p, part, n, index, args) ? qn__value(b, qn__append_load(b, who, p, part, args), 0) : (qn_val){0};
+    return use_part(b, who, p, part, n, index, args)
+               ? qn__value(b, qn__append_load(b, who, p, part, args), 0)
+               : (qn_val){0};
 }
 
 void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *index, qn_val value)
@@ -234,8 +249,8 @@ void qn__store_part(qn_builder *b, qn_param p, int part, int n, const qn_val *in
     const qn_kernel_parameter *view = &b->param[p.id - 1];
     int dtype = qn__part_dtype(view->dtype, view->record, part);
     if (b->inst[x].type != dtype) {
-        qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": value is %s, part %d is %s", who, view->name,
-                         qn_dtype_name(b->inst[x].type), part, qn_dtype_name(dtype));
+        qn__builder_fail(b, QN_ERR_TYPE, "%s: view \"%.100s\": value is %s, part %d is %s", who,
+                         view->name, qn_dtype_name(b->inst[x].type), part, qn_dtype_name(dtype));
         return;
     }
     qn__append_store(b, who, p, part, args, x);
@@ -269,7 +284,8 @@ qn_val qn_field_of(qn_builder *b, qn_val v, int field)
 }
 
 /** Puts the parts of value x into those of a record, if it is of the field's dtype. */
-static bool put_field(qn_builder *b, const char *who, const qn_record_entry *f, int field, qn_val x, uint32_t *parts)
+static bool put_field(qn_builder *b, const char *who, const qn_record_entry *f, int field, qn_val x,
+                      uint32_t *parts)
 {
     uint32_t i;
     if (!qn__use(b, who, "field", x, &i) || !is_of_field(b, who, f, field, i))
@@ -287,8 +303,9 @@ qn_val qn_with_field(qn_builder *b, qn_val v, int field, qn_val x)
         return (qn_val){0};
     qn__copy_parts(b, i, parts);
     int record = (int)b->inst[i].imm;
-    return put_field(b, who, f, field, x, parts) ? qn__value(b, qn__append_value(b, who, QN_RECORD, record, parts), 0)
-                                                 : (qn_val){0};
+    return put_field(b, who, f, field, x, parts)
+               ? qn__value(b, qn__append_value(b, who, QN_RECORD, record, parts), 0)
+               : (qn_val){0};
 }
 
 qn_val qn_record_of(qn_builder *b, const qn_record *r, int n, const qn_val *values)
@@ -301,8 +318,8 @@ qn_val qn_record_of(qn_builder *b, const qn_record *r, int n, const qn_val *valu
     if (record < 0)
         return (qn_val){0};
     if (n != r->n_fields || !values)
-        return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d values%s for %d fields", who, n, values ? "" : " at NULL",
-                                r->n_fields);
+        return qn__builder_fail(b, QN_ERR_ARGUMENT, "%s: %d values%s for %d fields", who, n,
+                                values ? "" : " at NULL", r->n_fields);
     for (int i = 0; i < n; i++)
         if (!put_field(b, who, &r->field[i], i, values[i], parts))
             return (qn_val){0};

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * update.c: stores through atomic views. A stored expression of loads of the very element that is stored (equal
- * index values) is one atomic update: all these loads mean what the update finds, everything else is computed before.
- * It becomes the atomic of a combination where one does the same, else an atomic with a region (QN_UPDATE, see ir.h).
- * A store of any other value is a store.
+ * update.c: stores through atomic views. A stored expression of loads of the very element that is
+ * stored (equal index values) is one atomic update: all these loads mean what the update finds,
+ * everything else is computed before. It becomes the atomic of a combination where one does the
+ * same, else an atomic with a region (QN_UPDATE, see ir.h). A store of any other value is a store.
  *
- * Relies on equal values having equal numbers, and on loads through atomic views never being shared. What is stored and
- * depends on the element in another way is left to check_updates.c.
+ * Relies on equal values having equal numbers, and on loads through atomic views never being
+ * shared. What is stored and depends on the element in another way is left to check_updates.c.
  */
 #include "ir/build/builder.h"
 
@@ -18,14 +18,15 @@ typedef struct update {
     int n;                          /* indices */
     uint32_t index[QN_MAX_RANK];
     uint32_t value;                 /* what is stored */
-    uint32_t old;                   /* the last load of the element among its parts; 0: there is none */
+    uint32_t old; /* the last load of the element among its parts; 0: there is none */
     int n_loads;                    /* of them */
     bool is_stale;                  /* the element was stored after one of them */
-    uint8_t *part;                  /* [value + 1]: 1 for loads through atomic views and what is made of them */
+    uint8_t *part; /* [value + 1]: 1 for loads through atomic views and what is made of them */
     uint8_t *needs;                 /* from instruction `old` on: 1 for what is made of the load */
 } update;
 
-bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n, const uint32_t *index)
+bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n,
+                    const uint32_t *index)
 {
     const qn_inst *x = &b->inst[access];
     if ((x->op != QN_I_LOAD && x->op != QN_I_STORE && x->op != QN_I_ATOMIC) || x->imm != view)
@@ -41,17 +42,19 @@ static bool is_element(const update *u, uint32_t access)
     return qn__is_element(u->b, access, u->view.id - 1, u->n, u->index);
 }
 
-/** Whether instruction i stands in the branch that is not taken here, of an `if` whose other branch is open. */
+/** Whether instruction i stands in the branch that is not taken here, of an `if` whose other branch
+ * is open. */
 static bool is_in_other_branch(const qn_builder *b, uint32_t i)
 {
     for (int d = 0; d < b->depth; d++)
-        if (b->frame[d].op == QN_I_IF && b->frame[d].stage == 1 && i > b->frame[d].inst && i < b->frame[d].begin)
+        if (b->frame[d].op == QN_I_IF && b->frame[d].stage == 1 && i > b->frame[d].inst &&
+            i < b->frame[d].begin)
             return true;
     return false;
 }
 
-/** Whether the element may have been stored since it was loaded: by a store between, or by an earlier trip of a loop that
- *  began after the load. */
+/** Whether the element may have been stored since it was loaded: by a store between, or by an
+ * earlier trip of a loop that began after the load. */
 static bool is_stale(const update *u, uint32_t load)
 {
     const qn_builder *b = u->b;
@@ -64,7 +67,8 @@ static bool is_stale(const update *u, uint32_t load)
     return false;
 }
 
-/** Marks the parts of the value and finds the loads of the element among them. False: there are none. */
+/** Marks the parts of the value and finds the loads of the element among them. False: there are
+ * none. */
 static bool find_loads(update *u)
 {
     const qn_builder *b = u->b;
@@ -101,7 +105,8 @@ static bool find_loads(update *u)
 
 /* ---------------------------------------------------------------- one load for all */
 
-/** A pure instruction again, of other operands: folded, numbered, and total where a division is by 0 now. */
+/** A pure instruction again, of other operands: folded, numbered, and total where a division is by
+ * 0 now. */
 static uint32_t append_again(qn_builder *b, const char *who, const qn_inst *x, const uint32_t *args)
 {
     if (x->op == QN_I_CAST)
@@ -175,18 +180,21 @@ static bool needs_old(const update *u, uint32_t i)
 
 /* ---------------------------------------------------------------- combinations */
 
-/** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a value. */
+/** fma(x, y, load of the element) of a contracting kernel: x * y, which is added. 0: not such a
+ * value. */
 static uint32_t contracted_value(const update *u)
 {
     qn_builder *b = u->b;
     const uint32_t *operand = qn__builder_args(b, u->value);
-    if (!(b->flags & QN_CONTRACT) || operand[2] != u->old || needs_old(u, operand[0]) || needs_old(u, operand[1]))
+    if (!(b->flags & QN_CONTRACT) || operand[2] != u->old || needs_old(u, operand[0]) ||
+        needs_old(u, operand[1]))
         return 0;
     uint32_t factor[2] = {operand[0], operand[1]};
     return qn__append_op(b, u->who, QN_OP_mul, factor);
 }
 
-/** An f16 or bf16 that an f32 was cast from, or a constant that is one; 0: it may have more bits. */
+/** An f16 or bf16 that an f32 was cast from, or a constant that is one; 0: it may have more bits.
+ */
 static uint32_t half_of(const update *u, uint32_t x)
 {
     qn_builder *b = u->b;
@@ -196,7 +204,9 @@ static uint32_t half_of(const update *u, uint32_t x)
     if (b->inst[x].op != QN_I_CONST)
         return 0;
     uint32_t half = qn__append_cast(b, u->who, dtype, x);
-    return half && qn__append_cast(b, u->who, QN_F32, half) == x ? half : 0; /* equal values have one number */
+    return half && qn__append_cast(b, u->who, QN_F32, half) == x
+               ? half
+               : 0; /* equal values have one number */
 }
 
 /** combined_value of f16 and bf16, whose ops were expanded to those of f32 (build/half.c). */
@@ -209,17 +219,20 @@ static uint32_t combined_half(const update *u, int *combine)
     uint32_t wide = qn__builder_args(b, u->value)[0];
     int op = qn__pure(&b->inst[wide]);
     *combine = op == QN_OP_sub ? QN_COMBINE_SUM : qn__combine_of_op(op);
-    if (b->inst[wide].type != QN_F32 || *combine < 0 || half_of(u, qn__builder_args(b, wide)[0]) != u->old ||
+    if (b->inst[wide].type != QN_F32 || *combine < 0 ||
+        half_of(u, qn__builder_args(b, wide)[0]) != u->old ||
         needs_old(u, qn__builder_args(b, wide)[1]))
         return 0;
     uint32_t second = half_of(u, qn__builder_args(b, wide)[1]);
-    return op == QN_OP_sub && second ? qn__append_half_op(b, u->who, QN_OP_neg, dtype, &second) : second;
+    return op == QN_OP_sub && second ? qn__append_half_op(b, u->who, QN_OP_neg, dtype, &second)
+                                     : second;
 }
 
 /**
- * What the stored value combines with the element, and how; 0 if that is no combination. The load is the first operand, or
- * the second of an integer op. load - v is a sum with -v, which is exact. Products that were contracted before the
- * parameter became atomic (variant.c) are taken apart again.
+ * What the stored value combines with the element, and how; 0 if that is no combination. The load
+ * is the first operand, or the second of an integer op. load - v is a sum with -v, which is exact.
+ * Products that were contracted before the parameter became atomic (variant.c) are taken apart
+ * again.
  */
 static uint32_t combined_value(const update *u, int *combine)
 {
@@ -260,7 +273,8 @@ static void keep_parts(const update *u)
         needs[i - u->old] = (needs[i - u->old] & IS_PART) != 0;
 }
 
-/** Appends copies of the parts of the value; `copy` is [value - old + 1]. Returns the number of the value's. */
+/** Appends copies of the parts of the value; `copy` is [value - old + 1]. Returns the number of the
+ * value's. */
 static uint32_t append_parts(const update *u, uint32_t *copy)
 {
     qn_builder *b = u->b;
@@ -282,8 +296,8 @@ static uint32_t append_parts(const update *u, uint32_t *copy)
     return copy[u->value - u->old];
 }
 
-/** The atomic whose region makes the value of the old one. It counts neither as nesting nor as a region: nothing of the
- *  caller's stands in it. */
+/** The atomic whose region makes the value of the old one. It counts neither as nesting nor as a
+ * region: nothing of the caller's stands in it. */
 static void append_update(const update *u)
 {
     qn_builder *b = u->b;

@@ -139,8 +139,9 @@ qn_status qn_layout_bounds(int rank, const int64_t *begin, const int64_t *end, c
         return status;
     for (int d = 0; d < rank; d++) {
         if (end[d] < begin[d])
-            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds [%lld,%lld) begin above their end",
-                            who, d, (long long)begin[d], (long long)end[d]);
+            return qn__fail(err, QN_ERR_RANGE,
+                            "%s: dimension %d: bounds [%lld,%lld) begin above their end", who, d,
+                            (long long)begin[d], (long long)end[d]);
         if (__builtin_sub_overflow(end[d], begin[d], &extents[d]))
             return qn__fail(err, QN_ERR_OVERFLOW,
                             "%s: dimension %d: extent of [%lld,%lld) does not fit in 64 bits", who,
@@ -162,8 +163,9 @@ qn_status qn_layout_fortran(int rank, const int64_t *lower, const int64_t *upper
         order[d] = d;
         first[d] = lower ? lower[d] : 1;
         if (upper[d] < first[d] && upper[d] + 1 != first[d]) /* a(l:l-1) is empty */
-            return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: bounds {%lld,%lld}: the upper is below the lower", who,
-                            d, (long long)first[d], (long long)upper[d]);
+            return qn__fail(err, QN_ERR_RANGE,
+                            "%s: dimension %d: bounds {%lld,%lld}: the upper is below the lower",
+                            who, d, (long long)first[d], (long long)upper[d]);
         if (__builtin_sub_overflow(upper[d], first[d], &extents[d]) ||
             __builtin_add_overflow(extents[d], 1, &extents[d]))
             return qn__fail(err, QN_ERR_OVERFLOW,
@@ -210,7 +212,8 @@ static int bits_of(int64_t extent)
 }
 
 /** Digits of dimension d, whose bits are taken in turn with those of the others. */
-static void morton_digits(int rank, const int *n_bits, const int *order, int wanted, qn_digit *digit)
+static void morton_digits(int rank, const int *n_bits, const int *order, int wanted,
+                          qn_digit *digit)
 {
     int at = 0;
     for (int bit = 0; bit < n_bits[wanted]; bit++)

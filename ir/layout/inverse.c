@@ -38,7 +38,8 @@ static qn_wide find_position(const qn_table *t, qn_wide value)
     return -1;
 }
 
-/** Indices, less the lower bounds, of an offset of a layout without members: QN_ERR_NOT_FOUND if there are none. */
+/** Indices, less the lower bounds, of an offset of a layout without members: QN_ERR_NOT_FOUND if
+ * there are none. */
 static qn_status invert(const qn_layout *l, int64_t offset, qn_wide *found, qn_error *err)
 {
     qn_place place[QN_MAX_DIGITS];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * layout.c: queries of layouts: size, range, offset, uniqueness, and the check of hand-made ones;
- * the inverse is in layout/inverse.c. A layout is a sum of digit x stride; no question here asks which constructor made
- * it.
+ * the inverse is in layout/inverse.c. A layout is a sum of digit x stride; no question here asks
+ * which constructor made it.
  *
  * Facts used throughout. (1) Over one dimension |sum| < 2^127: the digits' values sum to at most
  * the index, which is below 2^63, and so are the strides. (2) Index 0 of each dimension contributes

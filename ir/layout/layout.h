@@ -29,7 +29,8 @@ static inline bool qn__is_projected(const qn_layout *l, int d)
 {
     return l->projected >> d & 1u;
 }
-/** Number of values that the digits of a dimension take: its extent, or that of what its table selects from. */
+/** Number of values that the digits of a dimension take: its extent, or that of what its table
+ * selects from. */
 static inline int64_t qn__values(const qn_layout *l, int d)
 {
     const qn_table *t = qn__layout_table(l, d);
@@ -127,7 +128,8 @@ static inline void qn__result_open(qn_result *r, int p, int64_t extent)
     r->own_first[p] = (uint8_t)r->n_own;
     r->own_count[p] = 0;
 }
-/** Keeps of the table of dimension p the positions first, first + step, ..., as many as the dim says. */
+/** Keeps of the table of dimension p the positions first, first + step, ..., as many as the dim
+ * says. */
 static inline void qn__result_part(qn_result *r, int p, int64_t first, int64_t step)
 {
     r->parts |= UINT32_C(1) << p;
@@ -155,7 +157,8 @@ static inline qn_status qn__result_commit(qn_result *r, const qn_layout *l, cons
 qn_status qn__transform_check(const qn_layout *l, const void *array, const char *what,
                               const qn_layout *out, const char *who, qn_error *err);
 /** Fails if one of the dimensions first .. last has a table. */
-qn_status qn__refuse_tables(const qn_layout *l, int first, int last, const char *who, qn_error *err);
+qn_status qn__refuse_tables(const qn_layout *l, int first, int last, const char *who,
+                            qn_error *err);
 /** The message about position `at` of a list, which holds a wrong value. */
 qn_status qn__fail_value(const qn_table *t, int d, int64_t at, int64_t value, const char *who,
                          qn_error *err);

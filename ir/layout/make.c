@@ -18,8 +18,8 @@ static void release_tables(qn_digits *t)
             qn__table_release(t->table[d]);
 }
 
-/** Table with one reference, or NULL. `draft` needs first[0..rank], digit, n and tables; takes over the references to
- * tables, on failure too. */
+/** Table with one reference, or NULL. `draft` needs first[0..rank], digit, n and tables; takes over
+ * the references to tables, on failure too. */
 static qn_digits *make_digits(qn_digits *draft, int rank)
 {
     qn_digits *t = qn__zalloc(1, sizeof *t);

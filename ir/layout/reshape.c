@@ -156,9 +156,10 @@ qn_status qn_layout_merge(const qn_layout *l, int d, qn_layout *out, qn_error *e
         return status;
     int64_t extent, outer = l->dim[d].extent, inner = l->dim[d + 1].extent;
     if (__builtin_mul_overflow(outer, inner, &extent))
-        return qn__fail(err, QN_ERR_OVERFLOW,
-                        "%s: dimension %d: the product of extents %lld and %lld does not fit in 64 bits", who, d,
-                        (long long)outer, (long long)inner);
+        return qn__fail(
+            err, QN_ERR_OVERFLOW,
+            "%s: dimension %d: the product of extents %lld and %lld does not fit in 64 bits", who,
+            d, (long long)outer, (long long)inner);
     if (extent > 0 && outer > 1 && is_cut(l, d + 1))
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "%s: dimension %d: extent %lld cuts its last tile, nothing can follow it",

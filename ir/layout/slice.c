@@ -85,8 +85,8 @@ static qn_status check_range(const qn_layout *l, int d, const qn_slice *s, const
     if (s->begin > s->end || s->begin < first || s->end > end)
         return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: range [%lld,%lld) %s [%lld,%lld)",
                         who, d, (long long)s->begin, (long long)s->end,
-                        s->begin > s->end ? "begins above its end; the indices are" : "not in", (long long)first,
-                        (long long)end);
+                        s->begin > s->end ? "begins above its end; the indices are" : "not in",
+                        (long long)first, (long long)end);
     if (s->step < 0)
         return qn__fail(err, QN_ERR_RANGE, "%s: dimension %d: step %lld is negative", who, d,
                         (long long)s->step);
@@ -196,7 +196,8 @@ static qn_status cut(const qn_layout *l, const qn_slice *slices, qn_layout *out,
     return qn__result_commit(&r, l, who, out, err);
 }
 
-/** One dimension of cut_plain: false for what is refused, or is not plain. *is_kept: it stays, as *out. */
+/** One dimension of cut_plain: false for what is refused, or is not plain. *is_kept: it stays, as
+ * *out. */
 static inline bool cut_dim(const qn_dim *dim, const qn_slice *s, qn_dim *out, bool *is_kept,
                            uint64_t *origin)
 {
@@ -214,8 +215,8 @@ static inline bool cut_dim(const qn_dim *dim, const qn_slice *s, qn_dim *out, bo
     return s->kind == QN_RANGE && begin <= end && end <= extent && (uint64_t)s->step <= 1;
 }
 
-/** The short way of a checked layout with one digit a dimension and steps of 1: the same as cut. False for all others,
- * and where cut would fail; then nothing is written. */
+/** The short way of a checked layout with one digit a dimension and steps of 1: the same as cut.
+ * False for all others, and where cut would fail; then nothing is written. */
 static bool cut_plain(const qn_layout *l, const qn_slice *slices, qn_layout *out)
 {
     qn_dim kept[QN_MAX_RANK];

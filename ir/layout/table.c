@@ -55,8 +55,10 @@ qn_status qn__table_check_readable(const qn_table *t, int d, const char *who, qn
 {
     if (qn__table_is_readable(t))
         return QN_OK;
-    return qn__fail(err, QN_ERR_SPACE, "%s: dimension %d: list \"%.80s\" is in space %s, which the host does not reach",
-                    who, d, qn__label(t->label), qn_space_name(t->space));
+    return qn__fail(
+        err, QN_ERR_SPACE,
+        "%s: dimension %d: list \"%.80s\" is in space %s, which the host does not reach", who, d,
+        qn__label(t->label), qn_space_name(t->space));
 }
 
 /* ---------------------------------------------------------------- layouts with tables */
@@ -116,10 +118,11 @@ qn_status qn__layout_with_table(const qn_layout *l, int d, qn_table *table, qn_l
 qn_status qn__fail_value(const qn_table *t, int d, int64_t at, int64_t value, const char *who,
                          qn_error *err)
 {
-    return qn__fail(err, QN_ERR_BOUNDS,
-                    "%s: dimension %d: list \"%.80s\" holds %lld at position %lld, not in [%lld,%lld)",
-                    who, d, qn__label(t->label), (long long)value, (long long)at,
-                    (long long)t->lower, (long long)(t->lower + t->extent));
+    return qn__fail(
+        err, QN_ERR_BOUNDS,
+        "%s: dimension %d: list \"%.80s\" holds %lld at position %lld, not in [%lld,%lld)", who, d,
+        qn__label(t->label), (long long)value, (long long)at, (long long)t->lower,
+        (long long)(t->lower + t->extent));
 }
 
 qn_status qn__layout_look_up(const qn_layout *l, const int64_t *index, int64_t *values,

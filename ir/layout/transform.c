@@ -14,7 +14,8 @@
 
 #include <string.h>
 
-/** Gives a draft the tables of the dimensions that have one, whole or in part, each with a reference. */
+/** Gives a draft the tables of the dimensions that have one, whole or in part, each with a
+ * reference. */
 static qn_status take_tables(const qn_result *r, const qn_layout *l, const char *who,
                              qn_digits *draft, qn_error *err)
 {
@@ -123,7 +124,8 @@ static qn_status set_lower(qn_result *r, int p, int64_t lower, const char *who, 
 }
 
 /** All dimensions, in order or reversed, with these lower bounds. */
-static qn_status take_all(const qn_layout *l, bool is_reversed, const int64_t *lower, qn_layout *out, const char *who, qn_error *err)
+static qn_status take_all(const qn_layout *l, bool is_reversed, const int64_t *lower,
+                          qn_layout *out, const char *who, qn_error *err)
 {
     qn_status status = QN_OK;
     qn_result r;

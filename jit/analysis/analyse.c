@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse.c: shapes of values across lanes and affine forms of i64 values, by forward passes to a fixpoint (only values
- * carried around loops need a second pass; shapes only go up: uniform < linear < varying).
+ * analyse.c: shapes of values across lanes and affine forms of i64 values, by forward passes to a
+ * fixpoint (only values carried around loops need a second pass; shapes only go up: uniform <
+ * linear < varying).
  *
- * Linear does not survive narrower types: only i64 add, sub, neg, multiplication and shift by a constant keep it, and
- * these wrap, so base + lane x step holds modulo 2^64 always.
+ * Linear does not survive narrower types: only i64 add, sub, neg, multiplication and shift by a
+ * constant keep it, and these wrap, so base + lane x step holds modulo 2^64 always.
  */
 #include "jit/analysis/analyse.h"
 
@@ -16,7 +17,8 @@ typedef struct pass {
     qn_analysis *a;
     int lane_dim;
     uint32_t jam_dims; /* as bits */
-    int diverged; /* shape of what differs after divergent control flow: uniform if the lanes are only inside reduces */
+    int diverged; /* shape of what differs after divergent control flow: uniform if the lanes are
+                     only inside reduces */
     bool changed;
 } pass;
 
@@ -236,7 +238,8 @@ static void visit_operands(pass *p, uint32_t i, bool varying_if_any)
     }
 }
 
-/** A load depends on the indices that its address depends on: not on those of projected dimensions. */
+/** A load depends on the indices that its address depends on: not on those of projected dimensions.
+ */
 static void visit_load(pass *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -244,7 +247,8 @@ static void visit_load(pass *p, uint32_t i)
     for (uint32_t n = 0; n < x->n_args; n++) {
         const qn_value_info *v = &p->a->value[arg[n]];
         if (p->f->param[x->imm].dim[n].n_digits > 0)
-            raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam, v->deps);
+            raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam,
+                     v->deps);
     }
 }
 
@@ -257,7 +261,8 @@ static void visit_affine(pass *p, uint32_t i)
     for (int s = 0; s < 2; s++)
         if (x->sym[s] && x->sym[s] != i && p->a->value[x->sym[s]].shape != QN_UNIFORM)
             shape = QN_VARYING;
-    /* Varying operands may cancel (x - x), but they are vectors, and so is what is computed from them. */
+    /* Varying operands may cancel (x - x), but they are vectors, and so is what is computed from
+     * them. */
     for (int n = 0; n < p->k->inst[i].n_args; n++)
         if (p->a->value[qn__args(p->k, i)[n]].shape == QN_VARYING)
             shape = QN_VARYING;
@@ -272,8 +277,8 @@ static void visit(pass *p, uint32_t i)
         affine_of(p, i);
     switch (x->op) {
     case QN_I_DIM:
-        raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM, p->jam_dims >> x->imm & 1,
-                 1u << x->imm);
+        raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM,
+                 p->jam_dims >> x->imm & 1, 1u << x->imm);
         break;
     case QN_I_LOAD:
         visit_load(p, i);
@@ -313,8 +318,8 @@ static void visit(pass *p, uint32_t i)
             over_lanes |= d == p->lane_dim;
             dims |= 1u << d;
         }
-        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING, y->depends_jam && (!p->jam_dims || p->jam_dims & ~dims),
-                 y->deps & ~dims);
+        raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING,
+                 y->depends_jam && (!p->jam_dims || p->jam_dims & ~dims), y->deps & ~dims);
         break;
     }
     default:
@@ -325,11 +330,13 @@ static void visit(pass *p, uint32_t i)
     }
 }
 
-/** Whether the result of instruction x is a new number or a comparison, not the bits of an operand. */
+/** Whether the result of instruction x is a new number or a comparison, not the bits of an operand.
+ */
 static bool is_computed(const qn_inst *x)
 {
     int op = qn__pure(x);
-    bool keeps_bits = op == QN_OP_neg || op == QN_OP_abs || op == QN_OP_copysign || op == QN_OP_select;
+    bool keeps_bits =
+        op == QN_OP_neg || op == QN_OP_abs || op == QN_OP_copysign || op == QN_OP_select;
     return x->op == QN_I_CAST || (x->op >= QN_I_PURE && !keeps_bits);
 }
 
@@ -373,8 +380,8 @@ void qn__analysis_release(qn_analysis *a)
 
 /* ---------------------------------------------------------------- questions */
 
-bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst, int d,
-                       int64_t *stride)
+bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst,
+                       int d, int64_t *stride)
 {
     const qn_param_fact *param = &f->param[k->inst[inst].imm];
     const uint32_t *arg = qn__args(k, inst);
@@ -405,7 +412,8 @@ static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
            x->sym_coef[1] == y->sym_coef[1];
 }
 
-bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
+bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                        uint32_t m, int64_t *apart)
 {
     *apart = 0;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
@@ -420,12 +428,14 @@ bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis
         const qn_fact *stride = &f->digit[dim->first_digit].stride;
         if (dim->n_digits != 1 || stride->kind != QN_FACT_EXACT)
             return false;
-        *apart = qn__wrap_add(*apart, qn__wrap_mul(stride->value, qn__wrap_sub(x->constant, y->constant)));
+        *apart = qn__wrap_add(*apart,
+                              qn__wrap_mul(stride->value, qn__wrap_sub(x->constant, y->constant)));
     }
     return true;
 }
 
-/** *left: operations that may still be looked at, so that an expression that uses its parts often takes no time. */
+/** *left: operations that may still be looked at, so that an expression that uses its parts often
+ * takes no time. */
 static bool is_made_of_indices(const qn_kernel *k, uint32_t i, int *left)
 {
     const qn_inst *x = &k->inst[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * analyse.h: what each value of a kernel looks like across the lanes of a vector, and i64 values as affine functions of
- * the domain's indices. Knows no LLVM.
+ * analyse.h: what each value of a kernel looks like across the lanes of a vector, and i64 values as
+ * affine functions of the domain's indices. Knows no LLVM.
  */
 #ifndef QN_JIT_ANALYSE_H
 #define QN_JIT_ANALYSE_H
@@ -11,7 +11,8 @@
 /** Across the lanes: the same, first + lane x step (i64 only, wrapping), or anything. */
 enum { QN_UNIFORM = 0, QN_LINEAR = 1, QN_VARYING = 2 };
 
-/** constant + sum of coef[d] x index of domain dimension d + sum of sym_coef[s] x value sym[s]; all wrapping. */
+/** constant + sum of coef[d] x index of domain dimension d + sum of sym_coef[s] x value sym[s]; all
+ * wrapping. */
 typedef struct qn_affine {
     int64_t constant;
     int64_t coef[QN_MAX_RANK];
@@ -25,9 +26,10 @@ typedef struct qn_value_info {
     bool is_moved;     /* its bits are stored or passed on; else it is only computed with */
     bool leads;        /* a load that asks for memory ahead (qn__mark_leads) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
-    /* Integers, in vectors (jit/analysis/narrow.c): bits that hold the value in a lane; whether it may be negative, and is then
-     * extended by its sign; of some ops the bits in which they are computed, and whether as signed numbers; else 0. The
-     * fewest bits of a signed number that hold it. */
+    /* Integers, in vectors (jit/analysis/narrow.c): bits that hold the value in a lane; whether it
+     * may be negative, and is then extended by its sign; of some ops the bits in which they are
+     * computed, and whether as signed numbers; else 0. The fewest bits of a signed number that hold
+     * it. */
     uint8_t held, at, least;
     bool is_signed, at_signed;
 } qn_value_info;
@@ -37,29 +39,32 @@ typedef struct qn_analysis {
     qn_affine *affine;    /* [k->n_insts]: of i64 values */
 } qn_analysis;
 
-/** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory runs
- * out. */
+/** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory
+ * runs out. */
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
                  qn_analysis *out);
 void qn__analysis_release(qn_analysis *a);
-/** Sets held, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs out (jit/analysis/narrow.c). */
+/** Sets held, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
+ * out (jit/analysis/narrow.c). */
 bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);
 
-/** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0. */
+/** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0.
+ */
 uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce);
 
-/** Elements the address of an access moves per step of domain dimension d; false if it is not a known constant
- *  (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
-bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst, int d,
-                       int64_t *stride);
-/** Elements from where access m stands to where access i of the same view does, in any iteration; false if that is not known
- *  to be a constant. */
-bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);
-/** Whether a value is made of indices of the domain, of scalars and arithmetic, of which little: then it is known before the
- *  body begins. */
+/** Elements the address of an access moves per step of domain dimension d; false if it is not a
+ * known constant (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
+bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst,
+                       int d, int64_t *stride);
+/** Elements from where access m stands to where access i of the same view does, in any iteration;
+ * false if that is not known to be a constant. */
+bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                        uint32_t m, int64_t *apart);
+/** Whether a value is made of indices of the domain, of scalars and arithmetic, of which little:
+ * then it is known before the body begins. */
 bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value);
-/** Whether the indices of access `inst` are: then the address is known, also where an index that is loaded cannot leave its
- *  view. */
+/** Whether the indices of access `inst` are: then the address is known, also where an index that is
+ * loaded cannot leave its view. */
 bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst);
 /** Whether control flow on this value differs between lanes or jammed iterations. */
 static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)
@@ -80,15 +85,18 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
     return (int64_t)((uint64_t)x - (uint64_t)y);
 }
 
-/** Whether view p is written, or may be the same as one that is: its elements change while the kernel runs (jit/analysis/share.c). */
+/** Whether view p is written, or may be the same as one that is: its elements change while the
+ * kernel runs (jit/analysis/share.c). */
 bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 
-/** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is none. */
+/** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is
+ * none. */
 uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
 #define FOR_TOP_REDUCES(k, i)                                                                      \
-    for (uint32_t i = qn__next_reduce(k, (k)->body); i < (k)->n_insts; i = qn__next_reduce(k, (k)->inst[i].region[2]))
+    for (uint32_t i = qn__next_reduce(k, (k)->body); i < (k)->n_insts;                             \
+         i = qn__next_reduce(k, (k)->inst[i].region[2]))
 /** How many there are. */
 int qn__n_top_reduces(const qn_kernel *k);
 /** The reduce an instruction stands in, 0 if none. */

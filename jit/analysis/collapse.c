@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * collapse.c: two parallel dimensions, or two reduction dimensions that follow each other in every reduce, become one where
- * every access walks them as one: the outer's stride is the inner's times its iterations. The inner then runs over both
- * ranges and the outer over its first index only; addresses are affine in the indices, so an inner index past its own end
- * reaches exactly the elements of the next outer one. A long dimension has whole vectors where two short ones have
+ * collapse.c: two parallel dimensions, or two reduction dimensions that follow each other in every
+ * reduce, become one where every access walks them as one: the outer's stride is the inner's times
+ * its iterations. The inner then runs over both ranges and the outer over its first index only;
+ * addresses are affine in the indices, so an inner index past its own end reaches exactly the
+ * elements of the next outer one. A long dimension has whole vectors where two short ones have
  * remainders (rows without gaps, pixels of three channels).
  *
- * Indices change, so: they are used in addresses only; every access is proved in range (nothing is recorded or clamped);
- * no `while` may record its limit, no assertion may fail. Ranges and strides are exact. Facts in, facts out; knows no LLVM.
+ * Indices change, so: they are used in addresses only; every access is proved in range (nothing is
+ * recorded or clamped); no `while` may record its limit, no assertion may fail. Ranges and strides
+ * are exact. Facts in, facts out; knows no LLVM.
  */
 #include "jit/analysis/analyse.h"
 
@@ -48,20 +50,22 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
 }
 
 /** Whether every access goes on along `inner` where `outer` steps. */
-static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int outer, int inner)
+static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int outer,
+                    int inner)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t far, near, run;
         uint32_t i = k->access[n].inst;
-        if (!qn__access_stride(k, f, a, i, outer, &far) || !qn__access_stride(k, f, a, i, inner, &near) ||
+        if (!qn__access_stride(k, f, a, i, outer, &far) ||
+            !qn__access_stride(k, f, a, i, inner, &near) ||
             __builtin_mul_overflow(near, qn__trips(f, inner), &run) || run != far)
             return false;
     }
     return true;
 }
 
-/** Whether each reduce over one of two reduction dimensions is over both, `inner` right behind `outer`: the order of points
- *  is that of one dimension then. */
+/** Whether each reduce over one of two reduction dimensions is over both, `inner` right behind
+ * `outer`: the order of points is that of one dimension then. */
 static bool follow_each_other(const qn_kernel *k, int outer, int inner)
 {
     for (uint32_t i = k->body; i < k->n_insts; i++) {
@@ -89,8 +93,9 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
     for (int outer = 0; outer < k->n_dims; outer++)
         for (int inner = 0; inner < k->n_dims; inner++) {
             int64_t n, end;
-            if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) || qn__trips(f, outer) < 2 ||
-                qn__trips(f, inner) < 2 || !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
+            if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) ||
+                qn__trips(f, outer) < 2 || qn__trips(f, inner) < 2 ||
+                !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
                 __builtin_mul_overflow(qn__trips(f, outer), qn__trips(f, inner), &n) ||
                 __builtin_add_overflow(f->begin[inner].value, n, &end))
                 continue;
@@ -103,8 +108,8 @@ static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, ui
     return false;
 }
 
-/** Dimensions that may be merged: exact ones, whose index is used in addresses alone. On a GPU the host counts units of work
- *  with the kernel's dimensions unless all parallel ones are exact. */
+/** Dimensions that may be merged: exact ones, whose index is used in addresses alone. On a GPU the
+ * host counts units of work with the kernel's dimensions unless all parallel ones are exact. */
 static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
 {
     bool has_grid = f->target->has_grid, all_exact = true;
@@ -120,10 +125,11 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
 
 void qn__collapse(const qn_kernel *k, qn_facts *f)
 {
-    const qn_plan_options *wanted = &f->plan; /* a plan that names dimensions means those of the kernel */
+    const qn_plan_options *wanted =
+        &f->plan; /* a plan that names dimensions means those of the kernel */
     qn_analysis a;
-    if (k->n_dims < 2 || f->is_ordered || may_fail(k, f) ||
-        wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
+    if (k->n_dims < 2 || f->is_ordered || may_fail(k, f) || wanted->lane_dim > 0 ||
+        wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
     if (mask && qn__analyse(k, f, -1, 0, &a)) {

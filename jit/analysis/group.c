@@ -21,8 +21,8 @@ static bool lane_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis 
            !__builtin_mul_overflow(stride, unit_of(k, f, i), bytes);
 }
 
-/** The constant part of the address of access i; accesses of one view that lie a constant apart differ
- * by nothing else. */
+/** The constant part of the address of access i; accesses of one view that lie a constant apart
+ * differ by nothing else. */
 static bool constant_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
                            int64_t *bytes)
 {
@@ -59,7 +59,8 @@ static bool is_alike(const qn_kernel *k, uint32_t i, uint32_t m)
             (i < k->inst[x->parent].region[1]) == (m < k->inst[x->parent].region[1]));
 }
 
-/** Whether nothing between the first and the last member is disturbed if all members move together. */
+/** Whether nothing between the first and the last member is disturbed if all members move together.
+ */
 static bool is_undisturbed(const qn_kernel *k, uint64_t written, const qn_group *x)
 {
     bool are_loads = k->inst[x->first].op == QN_I_LOAD;

@@ -10,8 +10,8 @@
 
 enum { QN_MOST_MEMBERS = 4 };
 
-/** Loads, or stores, of one view in one region whose lanes lie n accesses apart, all within n accesses of
- * one another. */
+/** Loads, or stores, of one view in one region whose lanes lie n accesses apart, all within n
+ * accesses of one another. */
 typedef struct qn_group {
     uint32_t inst[QN_MOST_MEMBERS]; /* by place, lowest address first; 0: nobody moves that place */
     int n;                          /* places: bytes from lane to lane by the bytes of an access */
@@ -19,9 +19,9 @@ typedef struct qn_group {
     uint32_t first, last;           /* members in the order of the program */
 } qn_group;
 
-/** The group of load or store i for lanes along lane_dim; written: qn__written_too. False: there is none of two members or more, its
- * members are of other sizes than 4 and 8 bytes, or what stands between them may access what a
- * member writes, or write what a member loads. */
+/** The group of load or store i for lanes along lane_dim; written: qn__written_too. False: there is
+ * none of two members or more, its members are of other sizes than 4 and 8 bytes, or what stands
+ * between them may access what a member writes, or write what a member loads. */
 bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
                  uint64_t written, uint32_t i, qn_group *out);
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * narrow.c: in how many bits lanes hold the integers of a kernel. A sum of bytes that is computed as i32 needs 16 bits, an
- * index loaded as i32 needs 32 although addresses have 64: with the ranges of all values known, vectors of fewer bits hold
- * the same numbers. Only lanes are narrow: scalars, memory and what reduces and loops carry have their types.
+ * narrow.c: in how many bits lanes hold the integers of a kernel. A sum of bytes that is computed
+ * as i32 needs 16 bits, an index loaded as i32 needs 32 although addresses have 64: with the ranges
+ * of all values known, vectors of fewer bits hold the same numbers. Only lanes are narrow: scalars,
+ * memory and what reduces and loops carry have their types.
  *
- * Forwards, the fewest bits for the range of each value; backwards, as many as all its uses want, so that nothing is
- * computed narrow only to be extended. Knows no LLVM.
+ * Forwards, the fewest bits for the range of each value; backwards, as many as all its uses want,
+ * so that nothing is computed narrow only to be extended. Knows no LLVM.
  */
 #include "jit/analysis/analyse.h"
 
@@ -38,7 +39,8 @@ static qn_interval range_of_dim(const qn_facts *f, int d)
     return (qn_interval){low, end > low ? end - 1 : low, false};
 }
 
-static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value, uint32_t i)
+static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value,
+                            uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
     return x->op == QN_I_DIM ? range_of_dim(f, (int)x->imm) : qn__facts_range(k, f, value, i);
@@ -52,22 +54,26 @@ static bool is_constant(const qn_kernel *k, uint32_t i, int64_t low, int64_t hig
     return k->inst[i].op == QN_I_CONST && n >= low && n <= high;
 }
 
-/** Whether a value in this range may be negative. (What is not known of a u64 has the range of an i64.) */
+/** Whether a value in this range may be negative. (What is not known of a u64 has the range of an
+ * i64.) */
 static bool may_be_negative(qn_interval x, int type)
 {
     return x.low < 0 && qn__dtype_class(type) == QN_CLASS_S;
 }
 
 /** Bits in which the operands fit together, both signed or both not, from `bits` on. */
-static int common_bits(const qn_interval *value, uint32_t a, uint32_t b, int type, int bits, bool *is_signed)
+static int common_bits(const qn_interval *value, uint32_t a, uint32_t b, int type, int bits,
+                       bool *is_signed)
 {
     *is_signed = may_be_negative(value[a], type) || may_be_negative(value[b], type);
-    while (bits < qn__dtype_width(type) && !(fits(value[a], bits, *is_signed) && fits(value[b], bits, *is_signed)))
+    while (bits < qn__dtype_width(type) &&
+           !(fits(value[a], bits, *is_signed) && fits(value[b], bits, *is_signed)))
         bits *= 2;
     return bits;
 }
 
-/** How instruction i, whose result is in `range`, is computed: sets *at, and returns the bits of its result. */
+/** How instruction i, whose result is in `range`, is computed: sets *at, and returns the bits of
+ * its result. */
 static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn_value_info *at)
 {
     const qn_inst *x = &k->inst[i];
@@ -76,7 +82,10 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
         return least;
     if (x->op < QN_I_PURE)
-        return x->op == QN_I_CONST || x->op == QN_I_DIM || x->op == QN_I_EXTENT || x->op == QN_I_LOWER ? least : natural;
+        return x->op == QN_I_CONST || x->op == QN_I_DIM || x->op == QN_I_EXTENT ||
+                       x->op == QN_I_LOWER
+                   ? least
+                   : natural;
     int type = k->inst[arg[x->n_args - 1]].type, bits;
     bool is_signed = may_be_negative(value[i], x->type);
     if (!qn__is_integer(type))
@@ -85,7 +94,13 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     case QN_OP_mul:
         least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
         break;
-    case QN_OP_add: case QN_OP_sub: case QN_OP_neg: case QN_OP_and: case QN_OP_or: case QN_OP_xor: case QN_OP_select:
+    case QN_OP_add:
+    case QN_OP_sub:
+    case QN_OP_neg:
+    case QN_OP_and:
+    case QN_OP_or:
+    case QN_OP_xor:
+    case QN_OP_select:
         break;
     case QN_OP_shl:
         least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
@@ -155,7 +170,8 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
         if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
             want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
-        bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) && want[i] != UINT8_MAX && want[i] > v->held;
+        bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) &&
+                         want[i] != UINT8_MAX && want[i] > v->held;
         if (is_raised) {
             v->held = want[i];
             v->at = v->at ? want[i] : 0;
@@ -175,7 +191,8 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
 uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce)
 {
     const qn_inst *x = &k->inst[reduce];
-    if (x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM || (x->type != QN_I32 && x->type != QN_U32))
+    if (x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM ||
+        (x->type != QN_I32 && x->type != QN_U32))
         return 0;
     uint32_t product = qn__args(k, x->region[1] - 1)[0];
     const uint32_t *factor = qn__args(k, product);

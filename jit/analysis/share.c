@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * share.c: two loads that read one element are one. A kernel written naively names the same element in several sums; the
- * code generator sees that only where no store stands between, because it does not know which views share memory. Here
- * that is known: a launch whose views overlap runs in iteration order, unless they are the same elements accessed with one
- * index tuple throughout.
+ * share.c: two loads that read one element are one. A kernel written naively names the same element
+ * in several sums; the code generator sees that only where no store stands between, because it does
+ * not know which views share memory. Here that is known: a launch whose views overlap runs in
+ * iteration order, unless they are the same elements accessed with one index tuple throughout.
  *
- * Requires: a kernel of the provider's own, facts of it. Ensures: the same results; loads that are shared are no access
- * any more (k->access keeps the numbers of the others). Knows no LLVM.
+ * Requires: a kernel of the provider's own, facts of it. Ensures: the same results; loads that are
+ * shared are no access any more (k->access keeps the numbers of the others). Knows no LLVM.
  */
 #include "jit/analysis/analyse.h"
 
@@ -30,7 +30,8 @@ static int side_of(const qn_kernel *k, uint32_t i)
     return parent && i >= k->inst[parent].region[1];
 }
 
-/** Whether m runs whenever i does, and before it: it stands in the same region or in one around it. */
+/** Whether m runs whenever i does, and before it: it stands in the same region or in one around it.
+ */
 static bool comes_first(const qn_kernel *k, uint32_t m, uint32_t i)
 {
     for (; i; i = k->inst[i].parent)
@@ -42,7 +43,8 @@ static bool comes_first(const qn_kernel *k, uint32_t m, uint32_t i)
 static bool has_same_indices(const sharer *s, uint32_t m, uint32_t i)
 {
     for (int r = 0; r < qn__n_indices(s->k, i); r++)
-        if (memcmp(&s->a.affine[qn__args(s->k, m)[r]], &s->a.affine[qn__args(s->k, i)[r]], sizeof(qn_affine)) != 0)
+        if (memcmp(&s->a.affine[qn__args(s->k, m)[r]], &s->a.affine[qn__args(s->k, i)[r]],
+                   sizeof(qn_affine)) != 0)
             return false;
     return true;
 }
@@ -50,7 +52,8 @@ static bool has_same_indices(const sharer *s, uint32_t m, uint32_t i)
 /** Whether two indices are different values, whatever the symbols in them are. */
 static bool is_different(const qn_affine *x, const qn_affine *y)
 {
-    return memcmp(x->sym, y->sym, sizeof x->sym) == 0 && memcmp(x->sym_coef, y->sym_coef, sizeof x->sym_coef) == 0 &&
+    return memcmp(x->sym, y->sym, sizeof x->sym) == 0 &&
+           memcmp(x->sym_coef, y->sym_coef, sizeof x->sym_coef) == 0 &&
            (x->constant != y->constant || memcmp(x->coef, y->coef, sizeof x->coef) != 0);
 }
 
@@ -64,9 +67,10 @@ static bool is_other(const qn_fact *x, const qn_fact *y)
     return x->kind == QN_FACT_EXACT && y->kind == QN_FACT_EXACT && x->value != y->value;
 }
 
-/** Whether two views are known to have other extents, or other strides where they matter: views of one index are the same
- *  elements whatever their strides. */
-static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y, int rank)
+/** Whether two views are known to have other extents, or other strides where they matter: views of
+ * one index are the same elements whatever their strides. */
+static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn_param_fact *y,
+                             int rank)
 {
     for (int d = 0; d < rank; d++) {
         const qn_dim_fact *one = &x->dim[d], *other = &y->dim[d];
@@ -79,9 +83,10 @@ static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn
     return false;
 }
 
-/** Whether arguments p and q may be the same elements in a launch that does not run in iteration order: then all accesses of
- *  both have one index tuple. */
-static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p, uint64_t q)
+/** Whether arguments p and q may be the same elements in a launch that does not run in iteration
+ * order: then all accesses of both have one index tuple. */
+static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
+                        uint64_t q)
 {
     int rank = k->param[p].rank;
     uint32_t first = 0;
@@ -144,8 +149,9 @@ static uint32_t earlier_load(const sharer *s, uint32_t site)
     for (uint32_t n = 0; n < site; n++) {
         uint32_t m = k->access[n].inst;
         const qn_inst *y = &k->inst[m];
-        if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub && !qn__is_checked(s->f, k, n) &&
-            comes_first(k, m, i) && has_same_indices(s, m, i) && !may_change(s, m, i))
+        if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub &&
+            !qn__is_checked(s->f, k, n) && comes_first(k, m, i) && has_same_indices(s, m, i) &&
+            !may_change(s, m, i))
             return m;
     }
     return 0;

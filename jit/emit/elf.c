@@ -2,10 +2,12 @@
 /*
  * elf.c: ELF object file -> relocation-free code.
  *
- * The sections that code runs from, .text* first and .rodata* after them, are laid out with their alignment; the
- * PC-relative relocations between them are applied; anything else that the code would need at run time (data, unwind
- * tables, undefined symbols, other relocations) is an error that names it. A processor has its relocations in one table. The result may be copied to any address that
- * has its alignment. The object is our own, but every offset in it is checked all the same.
+ * The sections that code runs from, .text* first and .rodata* after them, are laid out with their
+ * alignment; the PC-relative relocations between them are applied; anything else that the code
+ * would need at run time (data, unwind tables, undefined symbols, other relocations) is an error
+ * that names it. A processor has its relocations in one table. The result may be copied to any
+ * address that has its alignment. The object is our own, but every offset in it is checked all the
+ * same.
  */
 #include "jit/jit.h"
 
@@ -16,11 +18,13 @@
 #define MAX_ALIGN 4096
 #define MIN_ALIGN 16
 
-/** A relocation: symbol + addend - place, as a signed number of so many bits, is written to the place. */
+/** A relocation: symbol + addend - place, as a signed number of so many bits, is written to the
+ * place. */
 typedef struct relocation {
     uint32_t machine, type;
     uint8_t bytes;            /* at the place: the number, or the instruction that has it in it */
-    uint8_t bits, zeros;      /* of the number; of these, the last ones, which must be 0 and are not written */
+    uint8_t bits,
+        zeros; /* of the number; of these, the last ones, which must be 0 and are not written */
     uint8_t low_bits, low_at; /* how many of the next ones stand apart, and from which bit on */
     uint8_t at;               /* the others, from which bit on */
 } relocation;
@@ -33,7 +37,8 @@ static const relocation relocations[] = {
     {EM_AARCH64, R_AARCH64_PREL32, .bytes = 4, .bits = 32},
     {EM_AARCH64, R_AARCH64_PREL64, .bytes = 8, .bits = 64},
     {EM_AARCH64, R_AARCH64_LD_PREL_LO19, .bytes = 4, .bits = 21, .zeros = 2, .at = 5},
-    {EM_AARCH64, R_AARCH64_ADR_PREL_LO21, .bytes = 4, .bits = 21, .low_bits = 2, .low_at = 29, .at = 5},
+    {EM_AARCH64, R_AARCH64_ADR_PREL_LO21, .bytes = 4, .bits = 21, .low_bits = 2, .low_at = 29,
+     .at = 5},
     {EM_AARCH64, R_AARCH64_CALL26, .bytes = 4, .bits = 28, .zeros = 2},
     {EM_AARCH64, R_AARCH64_JUMP26, .bytes = 4, .bits = 28, .zeros = 2},
 };
@@ -82,19 +87,24 @@ static const char *section_name(const object *o, const Elf64_Shdr *s)
 static qn_status read_headers(object *o, int machine, qn_error *err)
 {
     if (o->n < sizeof o->head)
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: object of %zu bytes is too short", o->n);
+        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: object of %zu bytes is too short",
+                        o->n);
     memcpy(&o->head, o->bytes, sizeof o->head);
     const Elf64_Ehdr *h = &o->head;
     if (memcmp(h->e_ident, ELFMAG, SELFMAG) != 0 || h->e_ident[EI_CLASS] != ELFCLASS64 ||
         h->e_ident[EI_DATA] != ELFDATA2LSB || h->e_type != ET_REL)
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: not a relocatable 64-bit ELF object");
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: not a relocatable 64-bit ELF object");
     if (h->e_machine != machine)
-        return qn__fail(err, QN_ERR_TARGET, "qn__elf_to_blob: an object of ELF machine %d, not of %d", h->e_machine, machine);
+        return qn__fail(err, QN_ERR_TARGET,
+                        "qn__elf_to_blob: an object of ELF machine %d, not of %d", h->e_machine,
+                        machine);
     uint64_t table_bytes = (uint64_t)h->e_shnum * sizeof(Elf64_Shdr);
     if (h->e_shentsize != sizeof(Elf64_Shdr) || h->e_shnum == 0 || h->e_shnum > MAX_SECTIONS ||
         !is_inside(o, h->e_shoff, table_bytes))
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: bad section table: %d entries at %llu",
-                        h->e_shnum, (unsigned long long)h->e_shoff);
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: bad section table: %d entries at %llu", h->e_shnum,
+                        (unsigned long long)h->e_shoff);
     memcpy(o->section, o->bytes + h->e_shoff, table_bytes);
     return QN_OK;
 }
@@ -106,8 +116,8 @@ static bool starts_with(const char *name, const char *prefix)
 
 static bool is_text(const object *o, const Elf64_Shdr *s)
 {
-    return s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_EXECINSTR) && !(s->sh_flags & SHF_WRITE) &&
-           starts_with(section_name(o, s), ".text");
+    return s->sh_type == SHT_PROGBITS && (s->sh_flags & SHF_EXECINSTR) &&
+           !(s->sh_flags & SHF_WRITE) && starts_with(section_name(o, s), ".text");
 }
 
 static bool is_constants(const object *o, const Elf64_Shdr *s)
@@ -125,15 +135,17 @@ static bool is_needed(const Elf64_Shdr *s)
 static qn_status check_needed(const object *o, const Elf64_Shdr *s, qn_error *err)
 {
     if (!is_text(o, s) && !is_constants(o, s))
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: section %s of %llu bytes cannot be in a blob",
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: section %s of %llu bytes cannot be in a blob",
                         section_name(o, s), (unsigned long long)s->sh_size);
     uint64_t align = s->sh_addralign;
     if (!is_inside(o, s->sh_offset, s->sh_size) || (s->sh_flags & SHF_COMPRESSED) ||
         (align & (align - 1)) != 0 || align > MAX_ALIGN)
-        return qn__fail(err, QN_ERR_INTERNAL,
-                        "qn__elf_to_blob: section %s has bad offset %llu, size %llu or alignment %llu",
-                        section_name(o, s), (unsigned long long)s->sh_offset,
-                        (unsigned long long)s->sh_size, (unsigned long long)align);
+        return qn__fail(
+            err, QN_ERR_INTERNAL,
+            "qn__elf_to_blob: section %s has bad offset %llu, size %llu or alignment %llu",
+            section_name(o, s), (unsigned long long)s->sh_offset, (unsigned long long)s->sh_size,
+            (unsigned long long)align);
     return QN_OK;
 }
 
@@ -186,7 +198,8 @@ static qn_status find_symbols(object *o, qn_error *err)
         const Elf64_Shdr *s = &o->section[i];
         if (s->sh_type != SHT_SYMTAB)
             continue;
-        if (o->symbols || s->sh_entsize != sizeof(Elf64_Sym) || !is_inside(o, s->sh_offset, s->sh_size))
+        if (o->symbols || s->sh_entsize != sizeof(Elf64_Sym) ||
+            !is_inside(o, s->sh_offset, s->sh_size))
             return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: bad symbol table");
         o->symbols = o->bytes + s->sh_offset;
         o->n_symbols = s->sh_size / sizeof(Elf64_Sym);
@@ -227,7 +240,8 @@ static qn_status find_entry(const object *o, const char *name, uint32_t *entry, 
         *entry = (uint32_t)offset;
         return QN_OK;
     }
-    return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: function %s is not in the object", name);
+    return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: function %s is not in the object",
+                    name);
 }
 
 /* Copies the placed sections behind code->n; running into a gap between them traps. */
@@ -280,16 +294,18 @@ static bool write_number(const relocation *how, uint8_t *at, int64_t value)
 }
 
 /* Applies one relocation of placed section `target`. */
-static qn_status relocate(const object *o, const placement *target, const Elf64_Rela *r, uint8_t *blob,
-                          qn_error *err)
+static qn_status relocate(const object *o, const placement *target, const Elf64_Rela *r,
+                          uint8_t *blob, qn_error *err)
 {
     uint64_t type = ELF64_R_TYPE(r->r_info), index = ELF64_R_SYM(r->r_info);
     const relocation *how = find_relocation(o->head.e_machine, type);
     if (!how)
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation of type %llu at offset %llu",
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: relocation of type %llu at offset %llu",
                         (unsigned long long)type, (unsigned long long)r->r_offset);
     if (r->r_offset > target->size || how->bytes > target->size - r->r_offset)
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation at offset %llu of %llu bytes",
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: relocation at offset %llu of %llu bytes",
                         (unsigned long long)r->r_offset, (unsigned long long)target->size);
     if (index == 0 || index >= o->n_symbols)
         return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation of symbol %llu of %llu",
@@ -297,17 +313,20 @@ static qn_status relocate(const object *o, const placement *target, const Elf64_
     Elf64_Sym symbol = symbol_at(o, index);
     uint64_t address;
     if (!symbol_offset(o, &symbol, &address))
-        return qn__fail(err, QN_ERR_INTERNAL, "qn__elf_to_blob: relocation to symbol %s outside the code",
+        return qn__fail(err, QN_ERR_INTERNAL,
+                        "qn__elf_to_blob: relocation to symbol %s outside the code",
                         string_at(o, o->symbol_names, symbol.st_name));
     uint64_t place = target->offset + r->r_offset;
     int64_t value = (int64_t)(address + (uint64_t)r->r_addend - place);
-    if (!write_number(how, blob + place, value)) /* 1 MiB of code are too much for some instructions */
+    if (!write_number(how, blob + place,
+                      value)) /* 1 MiB of code are too much for some instructions */
         return qn__fail(err, QN_ERR_LIMIT, "qn__elf_to_blob: relocation by %lld does not fit",
                         (long long)value);
     return QN_OK;
 }
 
-static qn_status relocate_section(const object *o, const Elf64_Shdr *s, uint8_t *blob, qn_error *err)
+static qn_status relocate_section(const object *o, const Elf64_Shdr *s, uint8_t *blob,
+                                  qn_error *err)
 {
     const placement *target = s->sh_info < o->head.e_shnum ? &o->place[s->sh_info] : NULL;
     if (!target || !target->is_placed)
@@ -356,8 +375,8 @@ static qn_status convert(object *o, int machine, const char *symbol, qn_text *co
     return status;
 }
 
-qn_status qn__elf_to_blob(const void *bytes, size_t n, int machine, const char *symbol, qn_text *code,
-                          uint32_t *entry, uint32_t *align, qn_error *err)
+qn_status qn__elf_to_blob(const void *bytes, size_t n, int machine, const char *symbol,
+                          qn_text *code, uint32_t *entry, uint32_t *align, qn_error *err)
 {
     object *o = qn__zalloc(1, sizeof *o);
     if (!o)

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * emit.c: target machines, contexts, and module -> object bytes or assembly text (PTX is the assembly of NVPTX). A
- * target machine and its passes belong to one compile thread and are kept there, because making them costs a third of a
- * small compile. No error of LLVM reaches the host: diagnostics are collected, and fatal errors go to the request (guard).
+ * emit.c: target machines, contexts, and module -> object bytes or assembly text (PTX is the
+ * assembly of NVPTX). A target machine and its passes belong to one compile thread and are kept
+ * there, because making them costs a third of a small compile. No error of LLVM reaches the host:
+ * diagnostics are collected, and fatal errors go to the request (guard).
  */
 #include "jit/emit/passes.h"
 #include "jit/target/target.h"
@@ -50,19 +51,26 @@ static qn_status make_machine(const qn_generator *of, LLVMTargetMachineRef *out,
         return QN_ERR_CODEGEN;
     }
     *out = LLVMCreateTargetMachine(target, row->triple, row->cpu ? row->cpu : row->name, features,
-                                   of->is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault, LLVMRelocPIC, of->hooks->code_model);
-    return *out ? QN_OK : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s", row->name);
+                                   of->is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
+                                   LLVMRelocPIC, of->hooks->code_model);
+    return *out ? QN_OK
+                : qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: no target machine for %s",
+                           row->name);
 }
 
-qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fast, qn_generator **out, qn_error *err)
+qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fast,
+                             qn_generator **out, qn_error *err)
 {
-    bool is_ptx = (f->ptx >= 63 && f->ptx <= 65) || (f->ptx >= 70 && f->ptx <= 78) || (f->ptx >= 80 && f->ptx <= 85);
+    bool is_ptx = (f->ptx >= 63 && f->ptx <= 65) || (f->ptx >= 70 && f->ptx <= 78) ||
+                  (f->ptx >= 80 && f->ptx <= 85);
     bool is_known = f->ptx ? is_ptx && f->target->ptx && f->ptx >= f->target->ptx : !f->target->ptx;
     if (!is_known || f->target->isa != f->isa)
-        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: no instruction set %d (PTX ISA %d)", f->isa, f->ptx);
+        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: no instruction set %d (PTX ISA %d)",
+                        f->isa, f->ptx);
     const qn_hooks *hooks = qn__hooks_of(f->target);
     if (!hooks)
-        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: built without code for %s", f->target->name);
+        return qn__fail(err, QN_ERR_TARGET, "qn_llvm_provider: built without code for %s",
+                        f->target->name);
     if (!*thread_state)
         *thread_state = qn__zalloc(1, sizeof(generators));
     generators *m = *thread_state;
@@ -161,13 +169,14 @@ qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err)
     char *message = NULL;
     qn_status status = QN_OK;
     if (LLVMVerifyModule(module, LLVMReturnStatusAction, &message))
-        status = qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: module is not well formed: %s", message);
+        status = qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: module is not well formed: %s",
+                          message);
     LLVMDisposeMessage(message);
     return status;
 }
 
-qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
-                        size_t *n, qn_error *err)
+qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large,
+                        const qn_diagnostics *d, const char **bytes, size_t *n, qn_error *err)
 {
     if (!m->passes)
         m->passes = qn__passes_new(m->machine, m->ptx != 0, m->hooks->not_for_large);
@@ -181,8 +190,8 @@ qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, co
     return qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", d->text);
 }
 
-qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
-                            LLVMMemoryBufferRef *out, qn_error *err)
+qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large,
+                            const qn_diagnostics *d, LLVMMemoryBufferRef *out, qn_error *err)
 {
     qn_passes *passes = qn__passes_new(m->machine, true, m->hooks->not_for_large);
     const char *text;
@@ -202,9 +211,10 @@ qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is
 
 /* ---------------------------------------------------------------- fatal errors */
 
-/* The handler is one for the process and the host may use LLVM too: it is installed while one of our compiles runs, and
- * for a thread that is not ours it returns, which is what happens without a handler. A compile thread that met a fatal
- * error never reaches guard_end, so from then on the handler stays. */
+/* The handler is one for the process and the host may use LLVM too: it is installed while one of
+ * our compiles runs, and for a thread that is not ours it returns, which is what happens without a
+ * handler. A compile thread that met a fatal error never reaches guard_end, so from then on the
+ * handler stays. */
 static _Thread_local const qn_request *guarded;
 static pthread_mutex_t guard_lock = PTHREAD_MUTEX_INITIALIZER;
 static int n_guarded;

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exit.c: exit() while code is generated. LLVM has some 3,000 objects whose destructors exit() runs, and a thread that
- * uses one of them afterwards, or still makes them, crashes the process.
+ * exit.c: exit() while code is generated. LLVM has some 3,000 objects whose destructors exit()
+ * runs, and a thread that uses one of them afterwards, or still makes them, crashes the process.
  *
- * With LLVM linked statically none of these destructors is registered: the references of the archives bind to the function
- * below. What the destructors would free, the end of the process frees.
+ * With LLVM linked statically none of these destructors is registered: the references of the
+ * archives bind to the function below. What the destructors would free, the end of the process
+ * frees.
  *
- * A shared LLVM may have other users, whose destructors have to run. There each destructor first waits until the code
- * generator is loaded and all requests have ended, for a bounded time in all, and none begins any more. Exit handlers run
- * latest first and LLVM registers some while it compiles, so no handler of our own comes before all destructors: the
- * registrations of LLVM are led through this file, by the entry of its procedure linkage table. This is done in the
- * constructor of this library, which -z initfirst puts before those of LLVM. Where the entry cannot be found, a handler of
- * our own waits, which covers what LLVM registered before it.
+ * A shared LLVM may have other users, whose destructors have to run. There each destructor first
+ * waits until the code generator is loaded and all requests have ended, for a bounded time in all,
+ * and none begins any more. Exit handlers run latest first and LLVM registers some while it
+ * compiles, so no handler of our own comes before all destructors: the registrations of LLVM are
+ * led through this file, by the entry of its procedure linkage table. This is done in the
+ * constructor of this library, which -z initfirst puts before those of LLVM. Where the entry cannot
+ * be found, a handler of our own waits, which covers what LLVM registered before it.
  *
  * What remains: a request that does not end within the bound may meet a destroyed object.
  */
@@ -66,7 +68,8 @@ static atomic_int n_inside;     /* requests in progress, on any thread, and the 
 static atomic_bool is_loading;  /* until the first request */
 static atomic_bool is_ending;   /* exit() was called */
 static bool is_led;             /* destructors of LLVM wait */
-static _Thread_local int n_own; /* requests of this thread: one inside which exit() is called does not end */
+static _Thread_local int
+    n_own; /* requests of this thread: one inside which exit() is called does not end */
 
 /* ---------------------------------------------------------------- waiting */
 
@@ -139,7 +142,8 @@ static uintptr_t entry_of(const struct link_map *map, ElfW(Sxword) tag)
     return 0;
 }
 
-/* Where a library keeps the address of a function that it calls through its linkage table, or NULL. */
+/* Where a library keeps the address of a function that it calls through its linkage table, or NULL.
+ */
 static void *slot_of(const struct link_map *map, const char *name)
 {
     const ElfW(Rela) *r = (const ElfW(Rela) *)entry_of(map, DT_JMPREL);
@@ -168,7 +172,8 @@ static int look_at_library(struct dl_phdr_info *info, size_t bytes, void *arg)
     for (int i = 0; i < info->dlpi_phnum; i++) {
         const ElfW(Phdr) *part = &info->dlpi_phdr[i];
         uintptr_t low = info->dlpi_addr + part->p_vaddr;
-        s->is_read_only |= part->p_type == PT_GNU_RELRO && s->slot >= low && s->slot < low + part->p_memsz;
+        s->is_read_only |=
+            part->p_type == PT_GNU_RELRO && s->slot >= low && s->slot < low + part->p_memsz;
     }
     return 1;
 }
@@ -182,7 +187,8 @@ static void lead_registrations(void)
     register_function ours = register_destructor;
     void *address, *slot;
     memcpy(&address, &of_llvm, sizeof address); /* ISO C has no cast between the two */
-    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map || !(slot = slot_of(map, "__cxa_atexit")))
+    if (!dladdr1(address, &info, (void **)&map, RTLD_DL_LINKMAP) || !map ||
+        !(slot = slot_of(map, "__cxa_atexit")))
         return;
     sought s = {(uintptr_t)slot, map->l_addr, false};
     dl_iterate_phdr(look_at_library, &s);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gdb.c: GDB's JIT interface. Its names and structures are fixed by GDB ("JIT Compilation Interface" in its manual):
- * GDB looks for them in the symbol table of every library and stops at the function.
+ * gdb.c: GDB's JIT interface. Its names and structures are fixed by GDB ("JIT Compilation
+ * Interface" in its manual): GDB looks for them in the symbol table of every library and stops at
+ * the function.
  */
 #include "jit/emit/gdb.h"
 
@@ -36,7 +37,8 @@ static void tell_gdb(code_entry *entry, uint32_t action)
     __jit_debug_descriptor.action = NO_ACTION;
 }
 
-/* Writes the address of the section that holds `symbol` into its header. The object was checked by qn__elf_to_blob. */
+/* Writes the address of the section that holds `symbol` into its header. The object was checked by
+ * qn__elf_to_blob. */
 static void set_address(char *object, const Elf64_Shdr *section, int n_sections, const char *symbol,
                         uint64_t address)
 {

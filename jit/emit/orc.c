@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * orc.c: the loader for debugging. One LLJIT per process; objects that our compile threads emitted are added under
- * a lock, one resource tracker each, announced to GDB, and dropped again. Not the default loader: a kept kernel costs
- * two mappings, of which a process has 65,530.
+ * orc.c: the loader for debugging. One LLJIT per process; objects that our compile threads emitted
+ * are added under a lock, one resource tracker each, announced to GDB, and dropped again. Not the
+ * default loader: a kept kernel costs two mappings, of which a process has 65,530.
  */
 #include "jit/emit/gdb.h"
 #include "jit/lower/parts.h"
@@ -78,7 +78,8 @@ static qn_status load_object(const void *object, size_t n, const char *symbol, q
     LLVMOrcJITDylibRef library = LLVMOrcLLJITGetMainJITDylib(orc.jit);
     LLVMOrcResourceTrackerRef tracker = LLVMOrcJITDylibCreateResourceTracker(library);
     LLVMMemoryBufferRef copy = LLVMCreateMemoryBufferWithMemoryRangeCopy(object, n, symbol);
-    LLVMErrorRef error = LLVMOrcLLJITAddObjectFileWithRT(orc.jit, tracker, copy); /* takes the copy */
+    LLVMErrorRef error =
+        LLVMOrcLLJITAddObjectFileWithRT(orc.jit, tracker, copy); /* takes the copy */
     LLVMOrcExecutorAddress address = 0;
     if (!error)
         error = LLVMOrcLLJITLookup(orc.jit, &address, symbol);
@@ -98,8 +99,8 @@ void qn__orc_symbol(char *buffer, size_t buffer_bytes)
     snprintf(buffer, buffer_bytes, "quern_%llu", (unsigned long long)atomic_fetch_add(&n, 1));
 }
 
-qn_status qn__orc_load(const void *object, size_t n, const char *symbol, qn_entry *entry, void **handle,
-                       qn_error *err)
+qn_status qn__orc_load(const void *object, size_t n, const char *symbol, qn_entry *entry,
+                       void **handle, qn_error *err)
 {
     loaded *l = qn__zalloc(1, sizeof *l);
     if (!l)

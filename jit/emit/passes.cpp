@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * passes.cpp: module -> object bytes or PTX with passes that are made once. The C interface of LLVM makes some 130 of them
- * anew for every module, which takes as long as they then run on a small kernel; the C++ interface lets them be kept and
- * run again, as LLVM's own tests do (llc -run-twice). Large functions go without some of them (docs/lowering.md says why).
- * This is all that the library has in C++, without exceptions.
+ * passes.cpp: module -> object bytes or PTX with passes that are made once. The C interface of LLVM
+ * makes some 130 of them anew for every module, which takes as long as they then run on a small
+ * kernel; the C++ interface lets them be kept and run again, as LLVM's own tests do (llc
+ * -run-twice). Large functions go without some of them (docs/lowering.md says why). This is all
+ * that the library has in C++, without exceptions.
  */
 extern "C" {
 #include "jit/emit/passes.h"
@@ -21,8 +22,8 @@ extern "C" {
 
 namespace {
 
-/** What a large function goes without on every target, by the names that passes have in LLVM. A name that is not there costs
- *  time only. */
+/** What a large function goes without on every target, by the names that passes have in LLVM. A
+ * name that is not there costs time only. */
 constexpr llvm::StringLiteral not_for_large[] = {
     "Machine Instruction Scheduler",
     "Post RA top-down list latency scheduler",
@@ -61,7 +62,8 @@ struct qn_passes {
     llvm::legacy::PassManager manager;
 };
 
-qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text, const char *const *not_for_large)
+qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text,
+                          const char *const *not_for_large)
 {
     auto *target = reinterpret_cast<llvm::TargetMachine *>(machine);
     auto *p = new (std::nothrow) qn_passes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * provider.c: the one function that libquern calls here, and the pipeline behind it: text and key -> kernel and
- * facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh LLVMContext and leaves nothing behind but the
- * target machines and their passes in *thread_state.
+ * provider.c: the one function that libquern calls here, and the pipeline behind it: text and key
+ * -> kernel and facts -> plan -> module -> object -> blob, or PTX. One compile uses one fresh
+ * LLVMContext and leaves nothing behind but the target machines and their passes in *thread_state.
  */
 #define _GNU_SOURCE
 #include "jit/lower/parts.h"
@@ -58,7 +58,8 @@ static void send(const qn_request *r, int what, const void *data, size_t n)
         r->sink(r->sink_arg, what, data, n);
 }
 
-/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people. */
+/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people.
+ */
 static void send_text(const qn_request *r, int what, qn_text *t)
 {
     if (!t->failed && t->data)
@@ -86,7 +87,8 @@ static void send_plan(const compilation *c)
         else
             qn__plan_print(&c->plan, c->kernel, &text);
         if (!c->facts.target->is_text)
-            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units, qn__rung_name(c->r->descent.rung));
+            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
+                         qn__rung_name(c->r->descent.rung));
         send_text(c->r, QN_SINK_PLAN, &text);
     }
 }
@@ -256,7 +258,8 @@ static void plan_whole(compilation *c)
 static const char *steps_of(const qn_facts *f, size_t *n)
 {
     static const char blank[] = " \t\n\r", word[] = "planned";
-    const char *at = f->schedule + strspn(f->schedule, blank), *end = f->schedule + f->schedule_bytes;
+    const char *at = f->schedule + strspn(f->schedule, blank),
+               *end = f->schedule + f->schedule_bytes;
     if (strncmp(at, word, sizeof word - 1) != 0)
         return NULL;
     at += sizeof word - 1;
@@ -327,18 +330,20 @@ static qn_status plan(compilation *c)
 static qn_status read_request(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__kernel_parse_canonical(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
+    qn_status status =
+        qn__kernel_parse_canonical(r->kernel, r->kernel_bytes, &c->kernel, &r->error);
     if (status == QN_OK)
         status = qn__key_decode(r->key, r->key_bytes, &c->facts, &r->error);
     if (status != QN_OK)
         return status;
     if (c->facts.n_params != c->kernel->n_params || c->facts.n_dims != c->kernel->n_dims ||
         c->facts.n_accesses != c->kernel->n_accesses)
-        return qn__fail(&r->error, QN_ERR_INTERNAL,
-                        "qn_llvm_provider: key of %d parameters, %d dimensions, %u accesses for a kernel "
-                        "of %d, %d, %u",
-                        c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
-                        c->kernel->n_dims, c->kernel->n_accesses);
+        return qn__fail(
+            &r->error, QN_ERR_INTERNAL,
+            "qn_llvm_provider: key of %d parameters, %d dimensions, %u accesses for a kernel "
+            "of %d, %d, %u",
+            c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
+            c->kernel->n_dims, c->kernel->n_accesses);
     send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
@@ -348,16 +353,22 @@ static qn_status read_request(compilation *c)
 static qn_lowering lowering_of(compilation *c)
 {
     qn_request *r = c->r;
-    return (qn_lowering){.module = c->module, .hooks = c->generator->hooks, .debug = c->debug, .most = r->most_units,
-                         .info = &r->info, .descent = &r->descent, .emitted = &c->emitted};
+    return (qn_lowering){.module = c->module,
+                         .hooks = c->generator->hooks,
+                         .debug = c->debug,
+                         .most = r->most_units,
+                         .info = &r->info,
+                         .descent = &r->descent,
+                         .emitted = &c->emitted};
 }
 
-/* Whether the loops of a plan are lowered from its schedule: all that the plan says of them stands there. */
+/* Whether the loops of a plan are lowered from its schedule: all that the plan says of them stands
+ * there. */
 static bool is_of_schedule(const compilation *c)
 {
     const qn_plan *p = &c->plan;
-    return !c->facts.target->has_grid && c->r->descent.rung == 0 && !p->carry && !p->strip && p->transpose <= p->jam && !p->pack &&
-           !p->pack_steps && !p->n_shared_reduces;
+    return !c->facts.target->has_grid && c->r->descent.rung == 0 && !p->carry && !p->strip &&
+           p->transpose <= p->jam && !p->pack && !p->pack_steps && !p->n_shared_reduces;
 }
 
 /* The plan as a schedule; without memory, or where it has too many parts, there is none. */
@@ -366,7 +377,8 @@ static void make_schedule(compilation *c)
     qn_error why = {0};
     qn_block block;
     c->schedule = qn__alloc(sizeof *c->schedule);
-    bool is_made = c->schedule && qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why) == QN_OK &&
+    bool is_made = c->schedule &&
+                   qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why) == QN_OK &&
                    qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, &why) == QN_OK &&
                    qn__block_of(&c->scheduled, c->schedule, &block, &why) == QN_OK;
     if (!is_made) {
@@ -381,8 +393,12 @@ static qn_status lower_whole(compilation *c)
     const qn_lowering to = lowering_of(c);
     if (!c->is_request && is_of_schedule(c))
         make_schedule(c);
-    const qn_lowered x = {.k = c->kernel, .f = &c->facts, .plan = &c->plan,
-                          .schedule = c->schedule, .is_request = c->is_request, .scheduled = &c->scheduled};
+    const qn_lowered x = {.k = c->kernel,
+                          .f = &c->facts,
+                          .plan = &c->plan,
+                          .schedule = c->schedule,
+                          .is_request = c->is_request,
+                          .scheduled = &c->scheduled};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
 }
 
@@ -397,7 +413,8 @@ static qn_status lower_pieces(compilation *c)
     memset(&r->error, 0, sizeof r->error);
     memset(&r->info, 0, sizeof r->info);
     memset(&r->descent, 0, sizeof r->descent);
-    for (LLVMValueRef f = LLVMGetLastFunction(c->module), before; f; f = before) { /* those that call others stand behind them */
+    for (LLVMValueRef f = LLVMGetLastFunction(c->module), before; f;
+         f = before) { /* those that call others stand behind them */
         before = LLVMGetPreviousFunction(f);
         if (!LLVMIsDeclaration(f))
             LLVMDeleteFunction(f);
@@ -412,7 +429,8 @@ static qn_status lower_pieces(compilation *c)
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = qn__llvm_generator(r->thread_state, &c->facts, false, &c->generator, &r->error);
+    qn_status status =
+        qn__llvm_generator(r->thread_state, &c->facts, false, &c->generator, &r->error);
     if (status != QN_OK)
         return status;
     if (c->facts.target->is_text)
@@ -470,7 +488,8 @@ static qn_status emit_ptx(compilation *c)
     qn_request *r = c->r;
     const char *text;
     size_t n;
-    qn_status status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
+    qn_status status =
+        qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
     add_ptx(&c->code, text, n);
@@ -478,10 +497,13 @@ static qn_status emit_ptx(compilation *c)
     if (c->code.failed)
         return qn__fail(&r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for the PTX");
     const char *found = strstr(c->code.data, called);
-    return found ? qn__fail(&r->error, QN_ERR_INTERNAL, "qn_llvm_provider: the PTX calls %.80s", found) : QN_OK;
+    return found ? qn__fail(&r->error, QN_ERR_INTERNAL, "qn_llvm_provider: the PTX calls %.80s",
+                            found)
+                 : QN_OK;
 }
 
-/* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in it. */
+/* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in
+ * it. */
 static qn_status emit_code(compilation *c)
 {
     qn_request *r = c->r;
@@ -489,10 +511,11 @@ static qn_status emit_code(compilation *c)
     if (c->facts.target->is_text)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &c->object, &c->object_bytes, &r->error);
+        status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &c->object,
+                               &c->object_bytes, &r->error);
     if (status == QN_OK)
-        status = qn__elf_to_blob(c->object, c->object_bytes, c->facts.target->elf_machine, c->symbol, &c->code, &r->info.entry,
-                                 &r->info.align, &r->error);
+        status = qn__elf_to_blob(c->object, c->object_bytes, c->facts.target->elf_machine,
+                                 c->symbol, &c->code, &r->info.entry, &r->info.align, &r->error);
     return status;
 }
 
@@ -501,7 +524,8 @@ static qn_status deliver_code(compilation *c)
 {
     qn_request *r = c->r;
     if (r->loader == QN_LOADER_ORC && !c->facts.target->is_text)
-        return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle, &r->error);
+        return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle,
+                            &r->error);
     send(r, QN_SINK_CODE, c->code.data, c->code.n);
     if (r->debug_path && !c->facts.target->is_text)
         send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
@@ -525,9 +549,11 @@ static void release(compilation *c)
 /* Whether the memory that a compile may need can be had: LLVM ends the process where it cannot. */
 static qn_status check_memory(qn_error *err)
 {
-    void *all = mmap(NULL, (size_t)QN_BUDGET_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *all = mmap(NULL, (size_t)QN_BUDGET_BYTES, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (all == MAP_FAILED)
-        return qn__fail(err, QN_ERR_MEMORY, "qn_llvm_provider: no room for the %" PRId64 " MB that a compile may need",
+        return qn__fail(err, QN_ERR_MEMORY,
+                        "qn_llvm_provider: no room for the %" PRId64 " MB that a compile may need",
                         QN_BUDGET_BYTES >> 20);
     munmap(all, (size_t)QN_BUDGET_BYTES);
     return QN_OK;
@@ -566,7 +592,8 @@ static qn_status check_compile(qn_request *r)
         (!r->sink && r->loader != QN_LOADER_ORC))
         return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: incomplete request");
     if (r->loader != QN_LOADER_ARENA && r->loader != QN_LOADER_ORC)
-        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown loader %d", r->loader);
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown loader %d",
+                        r->loader);
     return QN_OK;
 }
 
@@ -578,12 +605,14 @@ static qn_status check_versions(qn_request *r)
     unsigned major = 0, minor = 0, patch = 0;
     LLVMGetVersion(&major, &minor, &patch);
     if (major != LLVM_VERSION_MAJOR)
-        return qn__fail(&r->error, QN_ERR_PROVIDER, "qn_llvm_provider: needs LLVM %d, found %u.%u.%u",
-                        LLVM_VERSION_MAJOR, major, minor, patch);
+        return qn__fail(&r->error, QN_ERR_PROVIDER,
+                        "qn_llvm_provider: needs LLVM %d, found %u.%u.%u", LLVM_VERSION_MAJOR,
+                        major, minor, patch);
     return QN_OK;
 }
 
-/** The file that LLVM was loaded from: a library of its own, or this one if LLVM is linked in. NULL if the loader does not say. */
+/** The file that LLVM was loaded from: a library of its own, or this one if LLVM is linked in. NULL
+ * if the loader does not say. */
 static const char *path_of_llvm(void)
 {
     void (*function)(unsigned *, unsigned *, unsigned *) = LLVMGetVersion;
@@ -616,7 +645,8 @@ static qn_status serve(qn_request *r)
             qn__llvm_thread_end(r->thread_state);
         return QN_OK;
     default:
-        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown request %d", r->kind);
+        return qn__fail(&r->error, QN_ERR_ARGUMENT, "qn_llvm_provider: unknown request %d",
+                        r->kind);
     }
 }
 

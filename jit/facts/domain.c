@@ -2,8 +2,8 @@
 /*
  * domain.c: facts of the domain. A bound that depends on exact facts alone is exact. Of
  * another one, which the code computes, it is known what follows from the facts of the parameters:
- * which power of two divides the bound, whether it is small, and what it is not below. Arithmetic of integers wraps,
- * which keeps multiples of powers of two, and the intervals take account of it.
+ * which power of two divides the bound, whether it is small, and what it is not below. Arithmetic
+ * of integers wraps, which keeps multiples of powers of two, and the intervals take account of it.
  */
 #include "jit/facts/facts.h"
 

@@ -170,8 +170,10 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
     }
 }
 
-/** The order of dynamic strides stays a fact: it decides the order of the loops. Where nothing is a fact, that of Right. */
-static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout *l, bool is_generic)
+/** The order of dynamic strides stays a fact: it decides the order of the loops. Where nothing is a
+ * fact, that of Right. */
+static void collect_reach(const qn_facts *f, qn_param_fact *out, const qn_layout *l,
+                          bool is_generic)
 {
     for (int d = 0; d < l->rank; d++) {
         qn_dim_fact *dim = &out->dim[d];
@@ -219,7 +221,8 @@ static void collect_scalar(qn_facts *f, qn_param_fact *out, int dtype, const qn_
     out->slot = is_constant ? -1 : f->n_slots;
     f->n_slots += is_constant ? 0 : out->n_parts;
     for (int part = 0; part < out->n_parts && is_constant; part++)
-        out->bits[part] = qn__arg_part(qn__part_dtype(dtype, NULL, part), arg->bits, arg->high, part);
+        out->bits[part] =
+            qn__arg_part(qn__part_dtype(dtype, NULL, part), arg->bits, arg->high, part);
     if (is_constant || c->is_generic || !c->is_described || !qn__is_integer(dtype))
         return;
     int64_t value = (int64_t)qn__canonical(dtype, arg->bits);
@@ -266,8 +269,11 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_dom
                             const uint8_t *proved, const qn_options *o, const qn_policy *policy,
                             int isa, bool is_ordered, qn_facts *out, qn_error *err)
 {
-    qn_facts f = {
-        .n_params = k->n_params, .n_dims = k->n_dims, .n_accesses = k->n_accesses, .isa = isa, .target = qn__target_row(isa)};
+    qn_facts f = {.n_params = k->n_params,
+                  .n_dims = k->n_dims,
+                  .n_accesses = k->n_accesses,
+                  .isa = isa,
+                  .target = qn__target_row(isa)};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = is_ordered;
     f.machine = *qn__machine_usual(isa);
@@ -324,8 +330,8 @@ static bool is_dynamic(const qn_facts *f)
 }
 
 /** Whether what the arguments have is worth streaming. Not inlined: its caller guards it. */
-static __attribute__((noinline)) bool is_worth_it(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
-                                                  const qn_facts *f)
+static __attribute__((noinline)) bool is_worth_it(const qn_kernel *k, const qn_arg *args,
+                                                  const qn_domain *domain, const qn_facts *f)
 {
     double iterations = 1, all = 0, written = 0;
     bool has_rows = true;
@@ -338,12 +344,14 @@ static __attribute__((noinline)) bool is_worth_it(const qn_kernel *k, const qn_a
         bool is_stream = k->param[p].is_written && !k->param[p].is_read;
         all += bytes;
         written += is_stream ? bytes : 0;
-        has_rows = has_rows && (!is_stream || row_bytes(args[p].view) >= (double)QN_STREAM_ROW_BYTES);
+        has_rows =
+            has_rows && (!is_stream || row_bytes(args[p].view) >= (double)QN_STREAM_ROW_BYTES);
     }
     return has_rows && qn__is_worth_streaming(f, all, written);
 }
 
-void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain, const qn_machine *machine, qn_facts *f)
+void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
+                       const qn_machine *machine, qn_facts *f)
 {
     f->machine = *machine;
     qn__machine_classify(&f->machine, f->isa);
@@ -406,7 +414,8 @@ static void fill_digits(const qn_facts *f, const qn_dim_fact *dim, const qn_layo
     }
 }
 
-static void fill_dims(const qn_facts *f, const qn_param_fact *param, const qn_layout *l, int64_t *slots)
+static void fill_dims(const qn_facts *f, const qn_param_fact *param, const qn_layout *l,
+                      int64_t *slots)
 {
     for (int d = 0; d < l->rank; d++) {
         const qn_dim_fact *dim = &param->dim[d];

@@ -194,8 +194,8 @@ static int32_t count_dims(const qn_param_fact *param)
     int32_t n = QN_MAX_RANK;
     for (; n > 0; n--) {
         const qn_dim_fact *dim = &param->dim[n - 1];
-        if (dim->n_digits || dim->reach || dim->lower.kind || dim->lower.value || dim->extent.kind ||
-            dim->extent.value)
+        if (dim->n_digits || dim->reach || dim->lower.kind || dim->lower.value ||
+            dim->extent.kind || dim->extent.value)
             break;
     }
     return n;
@@ -253,7 +253,8 @@ static int64_t code_size(codec *c, int64_t n, int64_t least, int64_t most, const
 {
     int32_t size_class = c->out ? qn__size_class(n) : 0;
     code_i32(c, &size_class, qn__size_class(least), qn__size_class(most), field);
-    if (qn__size_class(qn__size_of_class(size_class)) != size_class) /* two classes below 4 are none */
+    if (qn__size_class(qn__size_of_class(size_class)) !=
+        size_class) /* two classes below 4 are none */
         refuse(c, field);
     return qn__size_of_class(size_class);
 }
@@ -268,14 +269,17 @@ static void code_machine(codec *c, qn_facts *f)
     }
     if (f->target->has_grid) {
         int32_t shared = m->shared_bytes >> 10;
-        m->multiprocessors = (int32_t)code_size(c, m->multiprocessors, 1, QN_MOST_MULTIPROCESSORS, "multiprocessors");
-        m->threads = (int32_t)code_size(c, m->threads, 1, QN_MOST_RESIDENT, "threads of a multiprocessor");
+        m->multiprocessors = (int32_t)code_size(c, m->multiprocessors, 1, QN_MOST_MULTIPROCESSORS,
+                                                "multiprocessors");
+        m->threads =
+            (int32_t)code_size(c, m->threads, 1, QN_MOST_RESIDENT, "threads of a multiprocessor");
         code_i32(c, &shared, 1, QN_MOST_SHARED_BYTES >> 10, "shared memory");
         m->shared_bytes = shared << 10;
         return;
     }
     for (int n = 0; n < QN_N_CACHES; n++) {
-        m->cache[n].bytes = code_size(c, m->cache[n].bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, "cache");
+        m->cache[n].bytes =
+            code_size(c, m->cache[n].bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, "cache");
         if (n != QN_CACHE_LAST)
             code_i32(c, &m->cache[n].ways, 1, QN_MOST_WAYS, "ways of a cache");
     }
@@ -474,7 +478,8 @@ static void print_schedule(qn_text *out, const qn_facts *f)
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
     if (f->ptx)
-        qn__text_add(out, "target: sm_%" PRId32 ", PTX %" PRId32 ".%" PRId32 "\n", f->isa, f->ptx / 10, f->ptx % 10);
+        qn__text_add(out, "target: sm_%" PRId32 ", PTX %" PRId32 ".%" PRId32 "\n", f->isa,
+                     f->ptx / 10, f->ptx % 10);
     else
         qn__text_add(out, "isa: v%" PRId32 "\n", f->isa);
     qn__text_add(out,
@@ -485,7 +490,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
     if (f->is_portable)
         qn__text_add(out, "processor: any\n");
     if (f->atomics)
-        qn__text_add(out, "atomics: %s\n", f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
+        qn__text_add(out, "atomics: %s\n",
+                     f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
     print_plan(out, &f->plan);
     print_schedule(out, f);
     for (int d = 0; d < f->n_dims; d++) {

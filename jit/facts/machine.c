@@ -19,8 +19,9 @@
         .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
         .are_moved_at_once = 1                                                                     \
     }
-/* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a server. What they do not say
- * (memory, lines that are waited for, rates between levels) is as above. Nothing of it is measured. */
+/* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a
+ * server. What they do not say (memory, lines that are waited for, rates between levels) is as
+ * above. Nothing of it is measured. */
 #define NEOVERSE                                                                                   \
     {                                                                                              \
         .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \

@@ -42,8 +42,8 @@ typedef struct qn_target {
                                are taken out of whole vectors */
     bool truncates;         /* one instruction cuts the lanes of integers to fewer bits */
     bool converts_unsigned; /* one instruction converts an unsigned scalar to a float */
-    bool rounds_twice;      /* LLVM 19 converts vectors of 64-bit integers to f32 by way of f64, which
-                               rounds twice: their lanes are converted one by one */
+    bool rounds_twice; /* LLVM 19 converts vectors of 64-bit integers to f32 by way of f64, which
+                          rounds twice: their lanes are converted one by one */
     bool narrows_integers;  /* integers are computed in the fewest bits that hold them
                                (jit/analysis/narrow.c): more fit a vector */
     int32_t costs; /* which of its family's tables of costs (jit/target/costs.c) */

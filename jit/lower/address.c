@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * address.c: the address of an access. It is a byte pointer for lane 0 plus what the lanes add. The pointer is built
- * from terms, outermost loop first, so that everything that does not change in a loop is computed outside it and shared
- * between accesses; what no loop changes comes next, as one index register; the constant part is added last and becomes
- * the displacement of the instruction.
+ * address.c: the address of an access. It is a byte pointer for lane 0 plus what the lanes add. The
+ * pointer is built from terms, outermost loop first, so that everything that does not change in a
+ * loop is computed outside it and shared between accesses; what no loop changes comes next, as one
+ * index register; the constant part is added last and becomes the displacement of the instruction.
  */
 #include "jit/lower/lower.h"
 
@@ -11,7 +11,8 @@
 
 /* ---------------------------------------------------------------- terms of an address */
 
-static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale, LLVMValueRef stride)
+static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale,
+                     LLVMValueRef stride)
 {
     int64_t known;
     if (scale == 0)
@@ -49,7 +50,9 @@ static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, 
     if (x->scaled) {
         LLVMValueRef first = x->scaled;
         x->scaled = NULL;
-        x->lanes = x->scale == 1 ? first : LLVMBuildMul(g->b, first, qn__const_splat(g, qn__const_i64(g, x->scale)), "");
+        x->lanes = x->scale == 1 ? first
+                                 : LLVMBuildMul(g->b, first,
+                                                qn__const_splat(g, qn__const_i64(g, x->scale)), "");
     }
     if (scale != 1)
         v = LLVMBuildMul(g->b, v, qn__const_splat(g, qn__const_i64(g, scale)), "");
@@ -59,7 +62,8 @@ static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, 
 }
 
 /** Adds (affine form) x scale [x stride] for part p. */
-static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale, LLVMValueRef stride)
+static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale,
+                       LLVMValueRef stride)
 {
     const qn_affine *f = &g->a.affine[value];
     int64_t constant = f->constant;
@@ -67,7 +71,8 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
         if (!f->coef[d])
             continue;
         bool is_lane = d == g->p->lane_dim;
-        constant = qn__wrap_add(constant, qn__wrap_mul(f->coef[d], qn__part_ahead(g, d, p) + g->ahead[d]));
+        constant =
+            qn__wrap_add(constant, qn__wrap_mul(f->coef[d], qn__part_ahead(g, d, p) + g->ahead[d]));
         add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
         if (is_lane && g->width > 1 && stride)
             add_lanes(g, x, qn__lanes(g, g->i64, qn__wrap_mul(f->coef[d], scale)), 1, stride);
@@ -89,7 +94,8 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
 }
 
 /** index - lower bound, as a scalar (vector = false) or a vector. */
-LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector)
+LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound,
+                                bool vector)
 {
     LLVMValueRef v = vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
     if (lower_bound->kind == QN_FACT_EXACT && lower_bound->value == 0)
@@ -117,8 +123,8 @@ static bool is_vector(LLVMValueRef v)
 }
 
 /** Digits of `rest`, fastest first, at the level `at`. */
-static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vector, const qn_dim_fact *dim,
-                       int64_t bytes)
+static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vector,
+                       const qn_dim_fact *dim, int64_t bytes)
 {
     for (int n = 0; n < dim->n_digits; n++) {
         const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
@@ -138,13 +144,15 @@ static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vec
     }
 }
 
-static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim, int64_t bytes)
+static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim,
+                          int64_t bytes)
 {
     if (dim->n_digits == 0)
         return;
     if (dim->n_digits > 1 && qn__lanes_share_digits(g, value, dim)) {
         int at = dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
-        add_digits(g, x, qn__relative_index(g, value, p, &dim->lower, false), at, false, dim, bytes);
+        add_digits(g, x, qn__relative_index(g, value, p, &dim->lower, false), at, false, dim,
+                   bytes);
         x->lane_bytes = qn__wrap_add(
             x->lane_bytes, qn__wrap_mul(g->f->digit[dim->first_digit].stride.value, bytes));
         return;
@@ -152,7 +160,9 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
     if (dim->n_digits > 1) {
         bool vector = g->width > 1 && g->a.value[value].shape != QN_UNIFORM;
         LLVMValueRef position = qn__relative_index(g, value, p, &dim->lower, vector);
-        int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
+        int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0
+                     ? qn__level_of(g, value, p)
+                     : g->depth;
         add_digits(g, x, position, at, vector, dim, bytes);
         return;
     }
@@ -168,7 +178,8 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
 
 /* ---------------------------------------------------------------- building an address */
 
-static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
+static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
+                                   int *at)
 {
     LLVMValueRef found = qn__memo_find(g, kind, a, b, n, at);
     if (found)
@@ -188,7 +199,8 @@ static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValue
     return found;
 }
 
-LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes)
+LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,
+                                 int64_t bytes)
 {
     int scaled = at;
     LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &scaled);
@@ -202,7 +214,9 @@ static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
     *at = t->level;
     if (t->stride) {
         int stride_level = 0;
-        LLVMValueRef bytes = t->scale == 1 ? t->stride : shared_product(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
+        LLVMValueRef bytes =
+            t->scale == 1 ? t->stride
+                          : shared_product(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
         return shared_product(g, MEMO_PRODUCT, v, bytes, 0, at);
     }
     return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
@@ -227,9 +241,9 @@ static void add_offset(lower *g, address *x, LLVMValueRef offset, int at)
     x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
 }
 
-/** The sum: what the loops add, outermost first, so that the terms of the loops around are shared; then, as one offset, what
- *  is constant in the whole function: neighbours with dynamic strides are then a register each, not an address that is
- *  made anew for every row. */
+/** The sum: what the loops add, outermost first, so that the terms of the loops around are shared;
+ * then, as one offset, what is constant in the whole function: neighbours with dynamic strides are
+ * then a register each, not an address that is made anew for every row. */
 static void add_terms(lower *g, address *x)
 {
     LLVMValueRef constant = NULL;
@@ -243,7 +257,8 @@ static void add_terms(lower *g, address *x)
             continue;
         }
         constant_level = at > constant_level ? at : constant_level;
-        constant = constant ? shared_product(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
+        constant =
+            constant ? shared_product(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
     }
     if (constant)
         add_offset(g, x, constant, constant_level);
@@ -254,13 +269,16 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     x->pointer = qn__slot(g, param->slot, g->ptr);
     x->level = 0;
     add_terms(g, x);
-    if (x->lanes || x->scaled || (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
+    if (x->lanes || x->scaled ||
+        (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
         x->kind = ADDRESS_LANES;
         x->stride = x->lanes || x->scaled || x->lane_bytes % bytes ? 0 : x->lane_bytes / bytes;
         if (x->lane_bytes)
             add_lanes(g, x, qn__lanes(g, g->i64, x->lane_bytes), 1, NULL);
     } else {
-        x->kind = x->lane_bytes == 0 ? ADDRESS_UNIFORM : x->lane_bytes == bytes ? ADDRESS_UNIT : ADDRESS_REVERSED;
+        x->kind = x->lane_bytes == 0       ? ADDRESS_UNIFORM
+                  : x->lane_bytes == bytes ? ADDRESS_UNIT
+                                           : ADDRESS_REVERSED;
         if (x->kind == ADDRESS_REVERSED)
             x->constant = qn__wrap_add(x->constant, -(int64_t)(g->width - 1) * bytes);
     }
@@ -273,19 +291,24 @@ void qn__displace(lower *g, address *x)
         x->pointer = qn__ahead(g, x->pointer, x->constant);
 }
 
-/** Address of part p of access i. With `clamped`, positions come from there instead of the index operands. */
+/** Address of part p of access i. With `clamped`, positions come from there instead of the index
+ * operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x)
 {
     const qn_inst *inst = &g->k->inst[i];
     const qn_param_fact *param = &g->f->param[inst->imm];
     const uint32_t *arg = qn__args(g->k, i);
     const qn_kernel_parameter *of = &g->k->param[inst->imm];
-    int64_t unit = param->unit ? param->unit : of->record ? of->record->bytes : qn_dtype_bytes(of->dtype);
+    int64_t unit = param->unit  ? param->unit
+                   : of->record ? of->record->bytes
+                                : qn_dtype_bytes(of->dtype);
     memset(x, 0, sizeof *x);
     x->constant = qn__access_offset(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
-        if (clamped && dim->n_digits > 0) /* positions are relative to the lower bound; one digit is a case of several */
+        if (clamped &&
+            dim->n_digits >
+                0) /* positions are relative to the lower bound; one digit is a case of several */
             add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, unit);
         else
             add_dimension(g, x, arg[r], p, dim, unit);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * atomic.c: atomic operations, relaxed. What the machine cannot do in one instruction is a loop around
- * compare-exchange. A launch that only one thread runs needs neither where nobody else meets its elements: a load, the
- * operation and a store. lower/atomic_lanes.c is about lanes.
+ * atomic.c: atomic operations, relaxed. What the machine cannot do in one instruction is a loop
+ * around compare-exchange. A launch that only one thread runs needs neither where nobody else meets
+ * its elements: a load, the operation and a store. lower/atomic_lanes.c is about lanes.
  */
 #include "jit/lower/atomic.h"
 #include "jit/lower/hooks.h"
@@ -11,15 +11,19 @@
 
 LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v)
 {
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype))), old = LLVMTypeOf(v);
-    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype))),
+                old = LLVMTypeOf(v);
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old))
+                                                      : t;
 }
 
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype == QN_BOOL)
         return qn__lower_bitcast(g, QN_U8, dtype, v);
-    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, qn__bits_like(g, dtype, v), "") : v;
+    return qn__dtype_class(dtype) == QN_CLASS_F
+               ? LLVMBuildBitCast(g->b, v, qn__bits_like(g, dtype, v), "")
+               : v;
 }
 
 LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
@@ -33,7 +37,8 @@ LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
 }
 
 /** f16 and bf16 are combined in f32 and rounded once, as everywhere. */
-static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRef old, LLVMValueRef v)
+static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRef old,
+                                   LLVMValueRef v)
 {
     if (!qn__is_half(dtype))
         return qn__lower_combine(g, combine, dtype, old, v);
@@ -41,7 +46,8 @@ static LLVMValueRef combine_values(lower *g, int combine, int dtype, LLVMValueRe
     return qn__lower_cast(g, dtype, QN_F32, qn__lower_combine(g, combine, QN_F32, x, y));
 }
 
-LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected)
+LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v,
+                         LLVMValueRef expected)
 {
     if (u->combine == QN_UPDATE)
         return qn__expression_of(g, u->of, old);
@@ -49,27 +55,32 @@ LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueR
         return v;
     if (u->combine != QN_COMBINE_COMPARE_EXCHANGE)
         return combine_values(g, u->combine, u->dtype, old, v);
-    LLVMValueRef is_same = LLVMBuildICmp(g->b, LLVMIntEQ, qn__as_bits(g, u->dtype, old), qn__as_bits(g, u->dtype, expected), "");
+    LLVMValueRef is_same = LLVMBuildICmp(g->b, LLVMIntEQ, qn__as_bits(g, u->dtype, old),
+                                         qn__as_bits(g, u->dtype, expected), "");
     return LLVMBuildSelect(g->b, is_same, v, old, "");
 }
 
 /* ---------------------------------------------------------------- one element */
 
 /** The bits that were there, and whether they were the expected ones. */
-static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected, LLVMValueRef v)
+static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRef expected,
+                                     LLVMValueRef v)
 {
-    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic,
-                                  false);
+    return LLVMBuildAtomicCmpXchg(g->b, pointer, expected, v, LLVMAtomicOrderingMonotonic,
+                                  LLVMAtomicOrderingMonotonic, false);
 }
 
-/** What no instruction does, floats, bool and expressions: a loop around compare-exchange with the op table's meaning. */
-static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v)
+/** What no instruction does, floats, bool and expressions: a loop around compare-exchange with the
+ * op table's meaning. */
+static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer,
+                                       LLVMValueRef v)
 {
     LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
     LLVMValueRef first = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(u->dtype));
     qn__make_relaxed(g, first);
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"), done = qn__new_block(g, "done");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"),
+                      done = qn__new_block(g, "done");
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);
     LLVMValueRef old = LLVMBuildPhi(g->b, t, "");
@@ -84,7 +95,8 @@ static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef p
     return qn__from_bits(g, u->dtype, found);
 }
 
-static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v,
+                                 LLVMValueRef expected)
 {
     unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
     LLVMValueRef bits = LLVMBuildLoad2(g->b, qn__bits_like(g, u->dtype, v), pointer, "");
@@ -111,19 +123,24 @@ static const rmw rmws[QN_N_COMBINES] = {
 #undef WORDS
 };
 
-LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected)
+LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v,
+                                LLVMValueRef expected)
 {
     int dtype = u->dtype, combine = u->combine;
-    bool is_signed = qn__dtype_class(dtype) == QN_CLASS_S, is_float = qn__dtype_class(dtype) == QN_CLASS_F;
+    bool is_signed = qn__dtype_class(dtype) == QN_CLASS_S,
+         is_float = qn__dtype_class(dtype) == QN_CLASS_F;
     if (u->is_plain)
         return update_plain(g, u, pointer, v, expected);
     if (combine == QN_COMBINE_COMPARE_EXCHANGE) {
-        LLVMValueRef pair = exchange_compare(g, pointer, qn__as_bits(g, dtype, expected), qn__as_bits(g, dtype, v));
+        LLVMValueRef pair =
+            exchange_compare(g, pointer, qn__as_bits(g, dtype, expected), qn__as_bits(g, dtype, v));
         return qn__from_bits(g, dtype, LLVMBuildExtractValue(g->b, pair, 0, ""));
     }
-    bool is_native = g->f->target->has_f64_sums && combine == QN_COMBINE_SUM && dtype == QN_F64; /* that of f32 flushes to zero */
+    bool is_native = g->f->target->has_f64_sums && combine == QN_COMBINE_SUM &&
+                     dtype == QN_F64; /* that of f32 flushes to zero */
     if (is_native)
-        return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v, LLVMAtomicOrderingMonotonic, false);
+        return LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpFAdd, pointer, v,
+                                  LLVMAtomicOrderingMonotonic, false);
     if (combine == QN_UPDATE || ((is_float || dtype == QN_BOOL) && combine != QN_COMBINE_EXCHANGE))
         return update_by_exchange(g, u, pointer, v);
     const rmw *op = &rmws[combine];
@@ -146,9 +163,14 @@ bool qn__is_used(const qn_kernel *k, uint32_t i)
     return false;
 }
 
-LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of)
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit,
+                                  const void *of)
 {
-    update u = {.inst = i, .of = e, .dtype = g->k->inst[i].type, .combine = g->k->inst[i].sub, .is_used = qn__is_used(g->k, i)};
+    update u = {.inst = i,
+                .of = e,
+                .dtype = g->k->inst[i].type,
+                .combine = g->k->inst[i].sub,
+                .is_used = qn__is_used(g->k, i)};
     if (!g->alone) {
         u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
         LLVMValueRef v = emit(g, &u, of);
@@ -186,9 +208,11 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     const qn_inst *inst = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     int n = qn__n_indices(g->k, i);
-    single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type)) : qn__scalar(g, arg[n], p),
+    single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type))
+                                             : qn__scalar(g, arg[n], p),
                 .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
-    bool is_one_branch = c->is_needed && !c->is_clamped && !g->mask[p] && !g->f->target->branches_diverge;
+    bool is_one_branch =
+        c->is_needed && !c->is_clamped && !g->mask[p] && !g->f->target->branches_diverge;
     if (!is_one_branch)
         qn__report(g, i, p, c);
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
@@ -226,7 +250,9 @@ uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end)
         if (!qn__expression_open(g, &e, i, p))
             return i;
         check c = qn__make_check(g, i, p);
-        qn__set(g, i, p, g->width == 1 ? update_single(g, i, p, &c, &e) : qn__update_lanes(g, i, p, &c, &e), g->depth);
+        qn__set(g, i, p,
+                g->width == 1 ? update_single(g, i, p, &c, &e) : qn__update_lanes(g, i, p, &c, &e),
+                g->depth);
         qn__expression_close(&e);
     }
     return i;

@@ -29,23 +29,29 @@ LLVMValueRef qn__lane_buffer(lower *g, int which);
 operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits);
 LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane);
 
-/** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte but 0 is true. */
+/** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte
+ * but 0 is true. */
 LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v);
-/** What the element is afterwards, of its old value; scalars or vectors. `expected` is that of COMPARE_EXCHANGE, else NULL. Of
- *  QN_UPDATE v is any value of the element's type, and the lane or lanes of the expression were taken. */
-LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v, LLVMValueRef expected);
+/** What the element is afterwards, of its old value; scalars or vectors. `expected` is that of
+ * COMPARE_EXCHANGE, else NULL. Of QN_UPDATE v is any value of the element's type, and the lane or
+ * lanes of the expression were taken. */
+LLVMValueRef qn__updated(lower *g, const update *u, LLVMValueRef old, LLVMValueRef v,
+                         LLVMValueRef expected);
 /** One operation on one element; the old value. */
-LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v, LLVMValueRef expected);
+LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v,
+                                LLVMValueRef expected);
 /** All lanes of part p; the old values, zero if nobody uses them. */
 LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const expression *e);
-/** Emits an update as the launch needs it: plain, locked, or both and the choice. The old value; NULL if nobody uses it. */
+/** Emits an update as the launch needs it: plain, locked, or both and the choice. The old value;
+ * NULL if nobody uses it. */
 typedef LLVMValueRef emit_update(lower *g, const update *u, const void *of);
-LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit, const void *of);
+LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit,
+                                  const void *of);
 
-/** Atomics from i on that stand together, each iteration's after that of the one before; the last of them, 0 if i is not one
- *  of several that go together. */
+/** Atomics from i on that stand together, each iteration's after that of the one before; the last
+ * of them, 0 if i is not one of several that go together. */
 uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end);
 /** Whether a later instruction uses the value of i. */
 bool qn__is_used(const qn_kernel *k, uint32_t i);

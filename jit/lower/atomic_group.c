@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * atomic_group.c: atomics that stand together, to elements of one view that are a constant apart, whose old values nobody
- * uses: a particle that adds to the nodes around it. Where one thread runs the launch, and no lane is masked or out of range,
- * the lanes have their turns with all of them: the offset of a lane is the same for all, and neighbours are one vector. Each
- * iteration is then done before the next one begins.
+ * atomic_group.c: atomics that stand together, to elements of one view that are a constant apart,
+ * whose old values nobody uses: a particle that adds to the nodes around it. Where one thread runs
+ * the launch, and no lane is masked or out of range, the lanes have their turns with all of them:
+ * the offset of a lane is the same for all, and neighbours are one vector. Each iteration is then
+ * done before the next one begins.
  */
 #include "jit/lower/atomic.h"
 
-/* Lanes of all members, elements of one instruction, and instructions that are emitted without a loop. */
+/* Lanes of all members, elements of one instruction, and instructions that are emitted without a
+ * loop. */
 enum { MOST_MEMBERS = 16, MOST_LANES = 128, MOST_RUN = 4, MOST_STRAIGHT = 64 };
 enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane, of the buffer */
 
@@ -44,12 +46,14 @@ static bool is_constant_apart(const lower *g, uint32_t a, uint32_t b)
     if (g->k->inst[a].imm != g->k->inst[b].imm)
         return false;
     for (int r = 0; r < qn__n_indices(g->k, a); r++) {
-        const qn_affine *x = &g->a.affine[qn__args(g->k, a)[r]], *y = &g->a.affine[qn__args(g->k, b)[r]];
+        const qn_affine *x = &g->a.affine[qn__args(g->k, a)[r]],
+                        *y = &g->a.affine[qn__args(g->k, b)[r]];
         const qn_dim_fact *dim = &param->dim[r];
-        if (dim->n_digits > 1 || (dim->n_digits == 1 && g->f->digit[dim->first_digit].stride.kind != QN_FACT_EXACT))
+        if (dim->n_digits > 1 ||
+            (dim->n_digits == 1 && g->f->digit[dim->first_digit].stride.kind != QN_FACT_EXACT))
             return false;
-        bool is_same = x->sym[0] == y->sym[0] && x->sym[1] == y->sym[1] && x->sym_coef[0] == y->sym_coef[0] &&
-                       x->sym_coef[1] == y->sym_coef[1];
+        bool is_same = x->sym[0] == y->sym[0] && x->sym[1] == y->sym[1] &&
+                       x->sym_coef[0] == y->sym_coef[0] && x->sym_coef[1] == y->sym_coef[1];
         for (int d = 0; d < g->k->n_dims; d++)
             is_same = is_same && x->coef[d] == y->coef[d];
         if (!is_same && dim->n_digits)
@@ -61,16 +65,17 @@ static bool is_constant_apart(const lower *g, uint32_t a, uint32_t b)
 static bool may_be_member(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    return x->op == QN_I_ATOMIC && x->sub != QN_COMBINE_COMPARE_EXCHANGE && !qn__is_update(x) && !qn__is_used(g->k, i) &&
-           g->f->param[x->imm].checks != QN_CHECKS_CLAMP;
+    return x->op == QN_I_ATOMIC && x->sub != QN_COMBINE_COMPARE_EXCHANGE && !qn__is_update(x) &&
+           !qn__is_used(g->k, i) && g->f->param[x->imm].checks != QN_CHECKS_CLAMP;
 }
 
-/** Those from i on that may go together: nothing but pure instructions, which are emitted where they are used, stands between
- *  them. How many. */
+/** Those from i on that may go together: nothing but pure instructions, which are emitted where
+ * they are used, stands between them. How many. */
 static int find_members(const lower *g, uint32_t i, uint32_t end, group *of)
 {
     of->n = 0;
-    for (uint32_t at = i; at < end && of->n < MOST_MEMBERS && (of->n + 1) * g->width <= MOST_LANES; at++) {
+    for (uint32_t at = i; at < end && of->n < MOST_MEMBERS && (of->n + 1) * g->width <= MOST_LANES;
+         at++) {
         const qn_inst *x = &g->k->inst[at];
         if (qn__is_pure(x) || x->op == QN_I_CONST)
             continue;
@@ -81,7 +86,8 @@ static int find_members(const lower *g, uint32_t i, uint32_t end, group *of)
     return of->n;
 }
 
-/** The lanes' offsets, and where each member is from there; false if these are not what differs between lanes. */
+/** The lanes' offsets, and where each member is from there; false if these are not what differs
+ * between lanes. */
 static bool find_places(lower *g, group *of)
 {
     address x;
@@ -133,7 +139,8 @@ static bool is_next(const lower *g, const member *a, const member *b)
 static int run_length(const lower *g, const group *of, int first)
 {
     int n = 1;
-    while (n < MOST_RUN && first + n < of->n && is_next(g, &of->m[first + n - 1], &of->m[first + n]))
+    while (n < MOST_RUN && first + n < of->n &&
+           is_next(g, &of->m[first + n - 1], &of->m[first + n]))
         n++;
     return n == 3 ? 2 : n;
 }
@@ -143,7 +150,8 @@ static void keep_runs(lower *g, group *of)
 {
     int64_t at = 0;
     if (!g->group_buffer)
-        g->group_buffer = qn__new_buffer(g, (uint64_t)MOST_LANES * MOST_BYTES + MOST_MEMBERS * ALIGN, ALIGN);
+        g->group_buffer =
+            qn__new_buffer(g, (uint64_t)MOST_LANES * MOST_BYTES + MOST_MEMBERS * ALIGN, ALIGN);
     of->n_runs = 0;
     for (int first = 0, n; first < of->n; first += n) {
         const member *m = &of->m[first];
@@ -157,7 +165,8 @@ static void keep_runs(lower *g, group *of)
             values[i] = qn__as_bits(g, x->type, of->m[first + i].value);
         r->values = qn__keep_lanes(g, qn__ahead(g, g->group_buffer, at), interleave(g, values, n));
         if (n > 1) { /* a lane's are one */
-            r->values.align = ALIGN < (unsigned)n * r->values.align ? ALIGN : (unsigned)n * r->values.align;
+            r->values.align =
+                ALIGN < (unsigned)n * r->values.align ? ALIGN : (unsigned)n * r->values.align;
             r->values.type = LLVMVectorType(r->values.type, (unsigned)n);
         }
         at += (qn_dtype_bytes(x->type) * n * g->width + ALIGN - 1) / ALIGN * ALIGN;
@@ -173,7 +182,8 @@ static void take_turn(lower *g, const group *of, const operand *offsets, LLVMVal
     for (int n = 0; n < of->n_runs; n++) {
         const run *r = &of->r[n];
         LLVMValueRef v = qn__from_bits(g, r->u.dtype, qn__lane_of(g, &r->values, lane));
-        qn__update_element(g, &r->u, r->constant ? qn__ahead(g, first, r->constant) : first, v, NULL);
+        qn__update_element(g, &r->u, r->constant ? qn__ahead(g, first, r->constant) : first, v,
+                           NULL);
     }
 }
 
@@ -187,7 +197,8 @@ static void update_together(lower *g, group *of)
         return;
     }
     loop each;
-    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0,
+                  NULL, NULL);
     take_turn(g, of, &offsets, each.index);
     qn__loop_close(g, &each, NULL, NULL);
 }
@@ -220,7 +231,8 @@ static LLVMValueRef may_go_together(lower *g, const group *of)
             all = qn__mask_and(g, all, c->ok);
     }
     if (lanes)
-        lanes = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, lanes, t, ""), LLVMConstAllOnes(t), "");
+        lanes = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, lanes, t, ""),
+                              LLVMConstAllOnes(t), "");
     return qn__mask_and(g, all, lanes);
 }
 
@@ -250,7 +262,8 @@ static void update_part(lower *g, group *of)
 uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end)
 {
     group of = {0};
-    if (g->width == 1 || g->p->atomics == QN_ATOMICS_OF_ALL || !may_be_member(g, i) || find_members(g, i, end, &of) < 2)
+    if (g->width == 1 || g->p->atomics == QN_ATOMICS_OF_ALL || !may_be_member(g, i) ||
+        find_members(g, i, end, &of) < 2)
         return 0;
     FOR_PARTS(g, p)
         if (g->mask[p])

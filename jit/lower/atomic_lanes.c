@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * atomic_lanes.c: atomics of several lanes. Two lanes may meet in one element, so each has its turn, in order; what
- * differs between lanes goes through memory of the frame, from where an instruction of one lane takes it as an operand.
- * Lanes that are consecutive elements are one vector where nobody else meets these; lanes that all add to one element are
- * combined first.
+ * atomic_lanes.c: atomics of several lanes. Two lanes may meet in one element, so each has its
+ * turn, in order; what differs between lanes goes through memory of the frame, from where an
+ * instruction of one lane takes it as an operand. Lanes that are consecutive elements are one
+ * vector where nobody else meets these; lanes that all add to one element are combined first.
  */
 #include "jit/lower/atomic.h"
 
@@ -12,7 +12,8 @@ enum { MOST_STRAIGHT = 16, MOST_STRAIGHT_LANES = 64 };
 
 /** What the lanes of an atomic take their turns with. */
 typedef struct turns {
-    operand offset, value, expected; /* offset: of lanes whose distance is not known, in elements of `unit` */
+    operand offset, value,
+        expected; /* offset: of lanes whose distance is not known, in elements of `unit` */
     LLVMTypeRef unit;
 } turns;
 
@@ -63,7 +64,8 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
 {
     if (g->a.value[value].shape == QN_UNIFORM)
         return (operand){.scalar = qn__as_bits(g, dtype, qn__scalar(g, value, p))};
-    return qn__keep_lanes(g, qn__lane_buffer(g, which), qn__as_bits(g, dtype, qn__vector(g, value, p)));
+    return qn__keep_lanes(g, qn__lane_buffer(g, which),
+                          qn__as_bits(g, dtype, qn__vector(g, value, p)));
 }
 
 /** What the lanes take their turns with. */
@@ -72,14 +74,16 @@ static turns keep_operands(lower *g, const lanes *l)
     const uint32_t *arg = qn__args(g->k, l->inst) + qn__n_indices(g->k, l->inst);
     int dtype = g->k->inst[l->inst].type;
     bool is_scaled = l->x.scaled != NULL;
-    turns t = {.value = {.scalar = LLVMConstNull(qn__bits_like(g, dtype, LLVMConstNull(qn__scalar_type(g, dtype))))}};
+    turns t = {.value = {.scalar = LLVMConstNull(
+                             qn__bits_like(g, dtype, LLVMConstNull(qn__scalar_type(g, dtype))))}};
     if (!qn__is_update(&g->k->inst[l->inst]))
         t.value = keep_value(g, BUFFER_VALUES, arg[0], l->p, dtype);
     if (l->expected)
         t.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, dtype);
     if (l->x.kind == ADDRESS_LANES) {
         t.unit = is_scaled ? LLVMIntTypeInContext(g->context, (unsigned)l->x.scale * 8) : g->i8;
-        t.offset = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), is_scaled ? l->x.scaled : l->x.lanes);
+        t.offset = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS),
+                                  is_scaled ? l->x.scaled : l->x.lanes);
     }
     return t;
 }
@@ -92,7 +96,9 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
     }
     if (x->kind == ADDRESS_UNIFORM)
         return x->pointer;
-    LLVMValueRef base = x->kind == ADDRESS_REVERSED ? qn__ahead(g, x->pointer, (g->width - 1) * -x->lane_bytes) : x->pointer;
+    LLVMValueRef base = x->kind == ADDRESS_REVERSED
+                            ? qn__ahead(g, x->pointer, (g->width - 1) * -x->lane_bytes)
+                            : x->pointer;
     LLVMValueRef offset = LLVMBuildMul(g->b, lane, qn__const_i64(g, x->lane_bytes), "");
     return LLVMBuildGEP2(g->b, g->i8, base, &offset, 1, "");
 }
@@ -100,24 +106,30 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
 /* ---------------------------------------------------------------- each in its turn */
 
 /** The update of one lane; the bits that were there. */
-static LLVMValueRef update_lane(lower *g, const update *u, const lanes *l, const turns *t, LLVMValueRef lane)
+static LLVMValueRef update_lane(lower *g, const update *u, const lanes *l, const turns *t,
+                                LLVMValueRef lane)
 {
     LLVMValueRef v = qn__from_bits(g, u->dtype, qn__lane_of(g, &t->value, lane));
     qn__expression_take(g, u->of, lane);
-    LLVMValueRef expected = l->expected ? qn__from_bits(g, u->dtype, qn__lane_of(g, &t->expected, lane)) : NULL;
+    LLVMValueRef expected =
+        l->expected ? qn__from_bits(g, u->dtype, qn__lane_of(g, &t->expected, lane)) : NULL;
     LLVMValueRef old = qn__update_element(g, u, lane_pointer(g, &l->x, t, lane), v, expected);
     return u->is_used ? qn__as_bits(g, u->dtype, old) : NULL;
 }
 
 static LLVMTypeRef bits_of_lanes(lower *g, const update *u)
 {
-    return LLVMVectorType(LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(u->dtype))), (unsigned)g->width);
+    return LLVMVectorType(
+        LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(u->dtype))),
+        (unsigned)g->width);
 }
 
 /** What was there before, for all lanes; nothing stands for results that nobody uses. */
 static operand open_results(lower *g, const update *u)
 {
-    return u->is_used ? qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS), LLVMConstNull(bits_of_lanes(g, u))) : (operand){0};
+    return u->is_used ? qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS),
+                                       LLVMConstNull(bits_of_lanes(g, u)))
+                      : (operand){0};
 }
 
 static void put_result(lower *g, const operand *results, LLVMValueRef lane, LLVMValueRef bits)
@@ -142,7 +154,8 @@ static bool is_straight(const lower *g, const update *u)
     int n = 0;
     for (uint32_t i = g->k->body; i < g->k->n_insts; i++)
         n += g->k->inst[i].op == QN_I_ATOMIC ? (int)(g->k->inst[i].region[2] - i) : 0;
-    return u->is_plain && !g->is_cold && g->width <= MOST_STRAIGHT && n * g->width * g->unroll * g->jam <= MOST_STRAIGHT_LANES;
+    return u->is_plain && !g->is_cold && g->width <= MOST_STRAIGHT &&
+           n * g->width * g->unroll * g->jam <= MOST_STRAIGHT_LANES;
 }
 
 static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
@@ -151,11 +164,13 @@ static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
     turns t = keep_operands(g, l);
     if (is_straight(g, u)) {
         for (int lane = 0; lane < g->width; lane++)
-            put_result(g, &results, qn__const_i64(g, lane), update_lane(g, u, l, &t, qn__const_i64(g, lane)));
+            put_result(g, &results, qn__const_i64(g, lane),
+                       update_lane(g, u, l, &t, qn__const_i64(g, lane)));
         return close_results(g, u, &results);
     }
     loop each;
-    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0,
+                  NULL, NULL);
     put_result(g, &results, each.index, update_lane(g, u, l, &t, each.index));
     qn__loop_close(g, &each, NULL, NULL);
     return close_results(g, u, &results);
@@ -169,7 +184,8 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
     LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)g->width);
     LLVMValueRef all = LLVMBuildBitCast(g->b, l->mask, t, ""), zero = qn__const_i64(g, 0);
     all = g->width < 64 ? LLVMBuildZExt(g->b, all, g->i64, "") : all;
-    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), turn = qn__new_block(g, "turn"), done = qn__new_block(g, "done");
+    LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), turn = qn__new_block(g, "turn"),
+                      done = qn__new_block(g, "done");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, turn);
@@ -177,7 +193,8 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
     LLVMValueRef count[2] = {left, LLVMConstInt(g->i1, 1, false)};
     LLVMValueRef lane = qn__call(g, "llvm.cttz", &g->i64, 1, count, 2);
     put_result(g, &results, lane, update_lane(g, u, l, &turn_of, lane));
-    LLVMValueRef less = LLVMBuildSub(g->b, left, qn__const_i64(g, 1), ""), next = LLVMBuildAnd(g->b, left, less, "");
+    LLVMValueRef less = LLVMBuildSub(g->b, left, qn__const_i64(g, 1), ""),
+                 next = LLVMBuildAnd(g->b, left, less, "");
     LLVMValueRef values[2] = {all, next};
     LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(g->b)};
     LLVMAddIncoming(left, values, blocks, 2);
@@ -204,7 +221,8 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
     LLVMTypeRef types[2] = {bits_of_lanes(g, u), g->ptr};
     LLVMValueRef align = LLVMConstInt(g->i32, (unsigned)qn_dtype_bytes(u->dtype), false);
     LLVMValueRef from[4] = {l->x.pointer, align, l->mask, LLVMConstNull(types[0])};
-    LLVMValueRef old = qn__from_bits(g, u->dtype, qn__call(g, "llvm.masked.load", types, 2, from, 4));
+    LLVMValueRef old =
+        qn__from_bits(g, u->dtype, qn__call(g, "llvm.masked.load", types, 2, from, 4));
     LLVMValueRef new = qn__updated(g, u, old, l->value, l->expected);
     LLVMValueRef to[4] = {qn__as_bits(g, u->dtype, new), l->x.pointer, align, l->mask};
     qn__call(g, "llvm.masked.store", types, 2, to, 4);
@@ -224,7 +242,8 @@ static const char *const folds[QN_N_COMBINES][2] = {
 #undef WORDS
 };
 
-/** Whether all lanes meet in one element in an operation whose order does not matter, and nobody asks what was there. */
+/** Whether all lanes meet in one element in an operation whose order does not matter, and nobody
+ * asks what was there. */
 static bool is_one_sum(const lower *g, const update *u, const lanes *l)
 {
     return l->x.kind == ADDRESS_UNIFORM && !l->mask && !u->is_used && u->combine != QN_UPDATE &&
@@ -257,7 +276,8 @@ static LLVMValueRef update_checked(lower *g, const update *u, const lanes *l)
 {
     LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)g->width);
     lanes some = *l;
-    LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, l->c->ok, t, ""), LLVMConstAllOnes(t), "");
+    LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, l->c->ok, t, ""),
+                                     LLVMConstAllOnes(t), "");
     branch x = qn__begin_choice(g, all, "whole", "part");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
     LLVMValueRef old[2] = {update_masked(g, u, l), NULL};
@@ -273,7 +293,8 @@ static LLVMValueRef emit_lanes(lower *g, const update *u, const void *of)
 {
     const lanes *l = of;
     bool is_reported = l->c->is_needed && !l->c->is_clamped;
-    return is_reported && l->c->is_vector && !g->mask[l->p] ? update_checked(g, u, l) : update_masked(g, u, l);
+    return is_reported && l->c->is_vector && !g->mask[l->p] ? update_checked(g, u, l)
+                                                            : update_masked(g, u, l);
 }
 
 LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const expression *e)
@@ -282,7 +303,8 @@ LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const
     const uint32_t *arg = qn__args(g->k, i);
     int n = qn__n_indices(g->k, i);
     lanes l = {.inst = i, .p = p, .c = c};
-    l.value = qn__is_update(inst) ? LLVMConstNull(qn__lane_type(g, inst->type)) : qn__vector(g, arg[n], p);
+    l.value = qn__is_update(inst) ? LLVMConstNull(qn__lane_type(g, inst->type))
+                                  : qn__vector(g, arg[n], p);
     bool is_whole = c->is_needed && !c->is_clamped && c->is_vector && !g->mask[p];
     if (!is_whole) {
         qn__report(g, i, p, c);

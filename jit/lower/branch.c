@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * branch.c: masks, branches that skip code where none of its lanes is active, and choices between two pieces of code. Each
- * piece is a level of its own, out of which nothing is hoisted.
+ * branch.c: masks, branches that skip code where none of its lanes is active, and choices between
+ * two pieces of code. Each piece is a level of its own, out of which nothing is hoisted.
  */
 #include "jit/lower/lower.h"
 
@@ -16,9 +16,10 @@ void qn__clear_masks(lower *g)
 }
 
 /**
- * A mask of constant lanes whose lanes LLVM does not know. LLVM 19 may give the upper half of a masked load no mask at all where
- * its lanes follow from an `and` with constants, as in <1, 1, 1, 0, 0, 0, 0, 0> of 256-bit registers, and then reads beyond the
- * view (tests/unit/jit/test_code.c). No address of a user's process has the uppermost bit, which LLVM cannot know.
+ * A mask of constant lanes whose lanes LLVM does not know. LLVM 19 may give the upper half of a
+ * masked load no mask at all where its lanes follow from an `and` with constants, as in <1, 1, 1,
+ * 0, 0, 0, 0, 0> of 256-bit registers, and then reads beyond the view (tests/unit/jit/test_code.c).
+ * No address of a user's process has the uppermost bit, which LLVM cannot know.
  */
 static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
 {
@@ -26,9 +27,11 @@ static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
     if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || !LLVMIsConstant(mask))
         return mask;
     LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(type));
-    LLVMValueRef zero = LLVMBuildAShr(g->b, LLVMBuildPtrToInt(g->b, g->slots, g->i64, ""), qn__const_i64(g, 63), "");
+    LLVMValueRef zero = LLVMBuildAShr(g->b, LLVMBuildPtrToInt(g->b, g->slots, g->i64, ""),
+                                      qn__const_i64(g, 63), "");
     zero = LLVMGetVectorSize(type) < 64 ? LLVMBuildTrunc(g->b, zero, bits, "") : zero;
-    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, LLVMConstBitCast(mask, bits), zero, ""), type, "");
+    return LLVMBuildBitCast(g->b, LLVMBuildOr(g->b, LLVMConstBitCast(mask, bits), zero, ""), type,
+                            "");
 }
 
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carry.c: non-temporal stores of rows that begin anywhere in a cache line, in transposing kernels: each step of the lanes
- * fills 64 bytes of many rows, of a line and the next. What a step stores waits in memory of the launch, a line for each row;
- * the step behind it takes the end of that and the beginning of its own elements, and writes the line that they make.
+ * carry.c: non-temporal stores of rows that begin anywhere in a cache line, in transposing kernels:
+ * each step of the lanes fills 64 bytes of many rows, of a line and the next. What a step stores
+ * waits in memory of the launch, a line for each row; the step behind it takes the end of that and
+ * the beginning of its own elements, and writes the line that they make.
  *
  *   first step     stores its elements as usual: the line where they begin is another's too
- *   later ones     write the line that begins after the first element of the step before, up to their own first element
- *   end of a row   what the last line lacks of the last step's elements is stored as usual
+ *   later ones     write the line that begins after the first element of the step before, up to
+ * their own first element end of a row   what the last line lacks of the last step's elements is
+ * stored as usual
  *
  * So many rows (plan->carry) run at a time that their lines stay in the second-level cache.
  */
@@ -32,14 +34,16 @@ static LLVMValueRef row_memory(lower *g, uint32_t site)
     int d = g->p->jam_dim, n = 0;
     for (uint32_t before = 0; before < site; before++)
         n += is_carried(g, before);
-    LLVMValueRef row = qn__element_pointer(g, g->carry.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
+    LLVMValueRef row =
+        qn__element_pointer(g, g->carry.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
     return qn__ahead(g, row, (int64_t)n * g->p->carry * LINE_BYTES);
 }
 
 /** Bytes from the beginning of a line to `pointer`. */
 static LLVMValueRef bytes_into_line(lower *g, LLVMValueRef pointer)
 {
-    return LLVMBuildAnd(g->b, LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), qn__const_i64(g, LINE_BYTES - 1), "");
+    return LLVMBuildAnd(g->b, LLVMBuildPtrToInt(g->b, pointer, g->i64, ""),
+                        qn__const_i64(g, LINE_BYTES - 1), "");
 }
 
 static LLVMValueRef lane_numbers(const lower *g, int64_t bytes)
@@ -56,10 +60,12 @@ static LLVMValueRef in_all_lanes(lower *g, LLVMValueRef line_bytes, int64_t byte
 }
 
 /** Elements n, n + 1, ... of the vectors `left` and `right` side by side; n in all lanes. */
-static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVMValueRef n, int64_t bytes)
+static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVMValueRef n,
+                           int64_t bytes)
 {
     LLVMTypeRef t = LLVMTypeOf(right), words = LLVMTypeOf(n);
-    LLVMValueRef both[2] = {LLVMBuildBitCast(g->b, left, words, "")}, index = LLVMBuildAdd(g->b, lane_numbers(g, bytes), n, "");
+    LLVMValueRef both[2] = {LLVMBuildBitCast(g->b, left, words, "")},
+                 index = LLVMBuildAdd(g->b, lane_numbers(g, bytes), n, "");
     both[1] = LLVMBuildBitCast(g->b, right, words, "");
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, both, 2, index), t, "");
 }
@@ -76,15 +82,20 @@ bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef p
     if (!g->carry.first || !is_carried(g, g->site[i]))
         return false;
     int64_t bytes = qn__access_bytes(g->k, i);
-    LLVMValueRef row = qn__ahead(g, row_memory(g, g->site[i]), (int64_t)(p % g->jam_max) * LINE_BYTES);
-    LLVMValueRef is_first = LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->carry.first, "");
+    LLVMValueRef row =
+        qn__ahead(g, row_memory(g, g->site[i]), (int64_t)(p % g->jam_max) * LINE_BYTES);
+    LLVMValueRef is_first =
+        LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->carry.first, "");
     branch x = qn__begin_choice(g, is_first, "first", "line");
     LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), (unsigned)bytes);
     qn__begin_other(g, &x);
-    LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""), into = bytes_into_line(g, pointer);
+    LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""),
+                 into = bytes_into_line(g, pointer);
     LLVMSetAlignment(old, LINE_BYTES);
-    LLVMValueRef back = LLVMBuildNeg(g->b, into, ""), begin = LLVMBuildGEP2(g->b, g->i8, pointer, &back, 1, "");
-    LLVMValueRef n = in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);
+    LLVMValueRef back = LLVMBuildNeg(g->b, into, ""),
+                 begin = LLVMBuildGEP2(g->b, g->i8, pointer, &back, 1, "");
+    LLVMValueRef n =
+        in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);
     qn__make_nontemporal(g, LLVMBuildStore(g->b, joined(g, old, v, n, bytes), begin), LINE_BYTES);
     qn__end_branch(g, &x, NULL);
     LLVMSetAlignment(LLVMBuildStore(g->b, v, row), LINE_BYTES);
@@ -99,12 +110,16 @@ static void end_row(lower *g, uint32_t site)
     address x;
     qn__make_address(g, i, 0, NULL, &x);
     qn__displace(g, &x);
-    LLVMTypeRef types[2] = {qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i))), g->ptr};
-    LLVMValueRef first = LLVMBuildSub(g->b, qn__const_i64(g, LINE_BYTES), bytes_into_line(g, x.pointer), "");
-    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntUGE, lane_numbers(g, bytes), in_all_lanes(g, first, bytes), "");
+    LLVMTypeRef types[2] = {qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i))),
+                            g->ptr};
+    LLVMValueRef first =
+        LLVMBuildSub(g->b, qn__const_i64(g, LINE_BYTES), bytes_into_line(g, x.pointer), "");
+    LLVMValueRef mask =
+        LLVMBuildICmp(g->b, LLVMIntUGE, lane_numbers(g, bytes), in_all_lanes(g, first, bytes), "");
     LLVMValueRef v = LLVMBuildLoad2(g->b, types[0], row_memory(g, site), "");
     LLVMSetAlignment(v, LINE_BYTES);
-    LLVMValueRef args[4] = {v, qn__ahead(g, x.pointer, -LINE_BYTES), LLVMConstInt(g->i32, (unsigned)bytes, false), mask};
+    LLVMValueRef args[4] = {v, qn__ahead(g, x.pointer, -LINE_BYTES),
+                            LLVMConstInt(g->i32, (unsigned)bytes, false), mask};
     qn__call(g, "llvm.masked.store", types, 2, args, 4);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check.c: the checks of indices that were not proved at the call, and for which lanes an access is performed.
+ * check.c: the checks of indices that were not proved at the call, and for which lanes an access is
+ * performed.
  */
 #include "jit/lower/lower.h"
 
@@ -27,15 +28,16 @@ static LLVMValueRef like(lower *g, const check *c, LLVMValueRef scalar)
     return c->is_vector ? qn__splat(g, scalar, 0) : scalar;
 }
 
-/** The position of the nearest index of dimension r; an extent of 0 leaves no lane active. Indices are compared as they are, with
- *  sign: the distance of a far one from the lower bound wraps. */
+/** The position of the nearest index of dimension r; an extent of 0 leaves no lane active. Indices
+ * are compared as they are, with sign: the distance of a far one from the lower bound wraps. */
 static void clamp_position(lower *g, check *c, int r, uint32_t value, int p, const qn_dim_fact *dim)
 {
     int64_t known;
     LLVMValueRef low = qn__fact(g, &dim->lower), extent = qn__fact(g, &dim->extent);
     place here;
     qn__seek(g, 0, &here); /* where all facts are known */
-    LLVMValueRef last = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, low, extent, ""), qn__const_i64(g, 1), "");
+    LLVMValueRef last =
+        LLVMBuildSub(g->b, LLVMBuildAdd(g->b, low, extent, ""), qn__const_i64(g, 1), "");
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
     qn__unseek(g, &here);
     LLVMValueRef v = c->is_vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
@@ -54,15 +56,18 @@ static void clamp_position(lower *g, check *c, int r, uint32_t value, int p, con
 /** Whether 32 bits are enough to compare an index that differs between lanes. */
 static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *dim)
 {
-    bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 && dim->extent.kind == QN_FACT_EXACT;
+    bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 &&
+                    dim->extent.kind == QN_FACT_EXACT;
     return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
            g->a.value[value].held <= 32 && g->f->target->narrows_integers;
 }
 
-/** A load ahead of its check: of the first element along a dimension whose index is out of range, which is noted. */
+/** A load ahead of its check: of the first element along a dimension whose index is out of range,
+ * which is noted. */
 static void note_range(lower *g, int p, check *c)
 {
-    LLVMValueRef ok = g->mask[p] ? LLVMBuildOr(g->b, c->ok, LLVMBuildNot(g->b, g->mask[p], ""), "") : c->ok;
+    LLVMValueRef ok =
+        g->mask[p] ? LLVMBuildOr(g->b, c->ok, LLVMBuildNot(g->b, g->mask[p], ""), "") : c->ok;
     *g->in_range = LLVMBuildAnd(g->b, *g->in_range, ok, "");
     c->ok = NULL;
     c->is_needed = false;
@@ -84,8 +89,10 @@ check qn__make_check(lower *g, uint32_t i, int p)
             continue;
         c.is_needed = true;
         if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
-            LLVMValueRef extent = qn__const_splat(g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
-            LLVMValueRef below = LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
+            LLVMValueRef extent = qn__const_splat(
+                g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
+            LLVMValueRef below =
+                LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
             c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
             continue;
         }
@@ -119,8 +126,8 @@ void qn__report(lower *g, uint32_t i, int p, const check *c)
 
 /* ---------------------------------------------------------------- active lanes */
 
-/** Whether a value is wrong in lanes that are not active: it counts in a loop that they have left, or comes from a region
- *  that was skipped because no lane was active. */
+/** Whether a value is wrong in lanes that are not active: it counts in a loop that they have left,
+ * or comes from a region that was skipped because no lane was active. */
 static bool depends_on_region(const qn_kernel *k, uint32_t value, int depth)
 {
     const qn_inst *x = &k->inst[value];
@@ -143,8 +150,8 @@ bool qn__ignores_masks(const lower *g, uint32_t i)
     return true;
 }
 
-/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of branches where their
- *  addresses are right for every iteration of the domain. */
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of
+ * branches where their addresses are right for every iteration of the domain. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 {
     LLVMValueRef mask = qn__ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];
@@ -157,8 +164,10 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 
 bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
 {
-    bool is_single = g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
-    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] && !g->f->target->branches_diverge;
+    bool is_single =
+        g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
+    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] &&
+           !g->f->target->branches_diverge;
 }
 
 branch qn__begin_checked(lower *g, const check *c)

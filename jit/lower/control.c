@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * control.c: regions, loops over the domain, and `if`. Control flow on a value that is the same for the whole block
- * becomes branches; on one that differs it becomes masks, with a branch around a region that touches memory, or computes more
- * than such a test costs, when no lane is active.
+ * control.c: regions, loops over the domain, and `if`. Control flow on a value that is the same for
+ * the whole block becomes branches; on one that differs it becomes masks, with a branch around a
+ * region that touches memory, or computes more than such a test costs, when no lane is active.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/yields.h"
@@ -11,25 +11,34 @@
 
 #include <string.h>
 
-/* ---------------------------------------------------------------- what LLVM does not see through */
+/* ---------------------------------------------------------------- what LLVM does not see through
+ */
 
 LLVMValueRef qn__opaque(lower *g, LLVMValueRef v)
 {
     LLVMTypeRef type = LLVMTypeOf(v), t = LLVMFunctionType(type, &type, 1, false);
     const char *same = type == g->i64 ? g->hooks->same_i64 : "=r,0";
-    LLVMValueRef barrier = LLVMGetInlineAsm(t, "", 0, same, 4, false, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef barrier =
+        LLVMGetInlineAsm(t, "", 0, same, 4, false, false, LLVMInlineAsmDialectATT, false);
     return LLVMBuildCall2(g->b, t, barrier, &v, 1, "");
 }
 
 /* ---------------------------------------------------------------- counted loops of LLVM */
 
-void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
-                   bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi)
+void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step,
+                   bool guarded, bool is_sequential, int n_carried, LLVMValueRef *init,
+                   LLVMValueRef *phi)
 {
     int64_t s = 0, e = 0;
     bool is_known = qn__is_const(start, &s) && qn__is_const(end, &e);
-    *l = (loop){.start = start, .end = end, .step = qn__const_i64(g, step), .init = init, .phi = phi, .n_carried = n_carried,
-                .most_trips = INT64_MAX, .outer_work = g->work};
+    *l = (loop){.start = start,
+                .end = end,
+                .step = qn__const_i64(g, step),
+                .init = init,
+                .phi = phi,
+                .n_carried = n_carried,
+                .most_trips = INT64_MAX,
+                .outer_work = g->work};
     g->work = 0;
     if (is_known)
         qn__loop_most(l, e - s);
@@ -38,7 +47,8 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
         l->index = start;
         l->head = qn__new_block(g, "once");
         LLVMBuildBr(g->b, l->head);
-        qn__level_open(g, false, is_sequential, false); /* what it holds must not be taken for the next loop's */
+        qn__level_open(g, false, is_sequential,
+                       false); /* what it holds must not be taken for the next loop's */
         LLVMPositionBuilderAtEnd(g->b, l->head);
         for (int n = 0; n < n_carried; n++)
             phi[n] = init[n];
@@ -79,10 +89,14 @@ void qn__loop_bound(const lower *g, loop *l, int d)
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
 {
     if (!condition) {
-        qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL, NULL);
+        qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL,
+                      NULL);
         return;
     }
-    *l = (loop){.is_single = true, .is_guarded = true, .outer_work = g->work, .after = qn__new_block(g, "after")};
+    *l = (loop){.is_single = true,
+                .is_guarded = true,
+                .outer_work = g->work,
+                .after = qn__new_block(g, "after")};
     g->work = 0;
     LLVMBasicBlockRef inside = qn__new_block(g, "once");
     LLVMBuildCondBr(g->b, condition, inside, l->after);
@@ -102,9 +116,11 @@ static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *ou
         out[n] = next[n];
 }
 
-/** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The look is not on the way
- *  back, so that the loop has one way out at its end whether there is a look or not. */
-static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next, bool polls)
+/** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The
+ * look is not on the way back, so that the loop has one way out at its end whether there is a look
+ * or not. */
+static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next,
+                                      bool polls)
 {
     if (polls)
         qn__look(g);
@@ -125,13 +141,14 @@ void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
         close_single(g, l, next, out);
         return;
     }
-    /* LLVM's loop strength reduction sees no induction variable, so it leaves our addresses alone, and a third of a small
-       kernel's compile time is saved. */
+    /* LLVM's loop strength reduction sees no induction variable, so it leaves our addresses alone,
+       and a third of a small kernel's compile time is saved. */
     LLVMValueRef index = qn__opaque(g, LLVMBuildAdd(g->b, l->index, l->step, ""));
     int64_t trips = qn__strip_trips(g, l->head, l->most_trips, l->outer_work);
     if (!l->is_guarded)
         l->after = qn__new_block(g, "after");
-    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, next, trips) : close_simple(g, l, index, next, trips > 0);
+    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, next, trips)
+                                        : close_simple(g, l, index, next, trips > 0);
     qn__level_close(g);
     if (l->is_guarded)
         qn__level_close(g);
@@ -237,7 +254,8 @@ static LLVMValueRef any_of(lower *g, const LLVMValueRef *masks)
     return qn__any(g, all);
 }
 
-/** Units of a region of pure values, those left out that are the same in all lanes: they may stand outside. */
+/** Units of a region of pure values, those left out that are the same in all lanes: they may stand
+ * outside. */
 static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
 {
     int64_t units = 0;
@@ -262,8 +280,10 @@ static bool is_branched(const lower *g, uint32_t i, int side, int n_yields)
     return qn__goes_around(g->k, i, side, units, g->unroll * g->jam, g->f->target);
 }
 
-/** What lanes of part p get as result n, of those where the condition of `if` i holds and of the others. */
-static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yields *other, int n, int p)
+/** What lanes of part p get as result n, of those where the condition of `if` i holds and of the
+ * others. */
+static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yields *other, int n,
+                           int p)
 {
     uint32_t condition = qn__args(g->k, i)[0];
     LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
@@ -274,10 +294,11 @@ static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yield
 }
 
 /**
- * A side of a divergent if that is branched around. Memory is accessed under the mask of the lanes that take it. What is pure is
- * right in all of these lanes, active or not, whether the side is skipped or not: accesses that were proved in range rely on it.
- * If the other side's values are there, `last`, the lanes' results are chosen behind the branch, so that where no lane
- * takes this side the other's values are the results as they stand.
+ * A side of a divergent if that is branched around. Memory is accessed under the mask of the lanes
+ * that take it. What is pure is right in all of these lanes, active or not, whether the side is
+ * skipped or not: accesses that were proved in range rely on it. If the other side's values are
+ * there, `last`, the lanes' results are chosen behind the branch, so that where no lane takes this
+ * side the other's values are the results as they stand.
  */
 static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const yields *last)
 {
@@ -292,19 +313,22 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
         takes[p] = side ? LLVMBuildNot(g->b, takes[p], "") : takes[p];
         g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
     }
-    branch active = qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
+    branch active =
+        qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
     lower_side(g, begin, end, y);
     for (int n = 0; last && n < y->n; n++)
         FOR_PARTS(g, p)
             if (*slot_of(y, n, p) && *slot_of(last, n, p))
-                *slot_of(y, n, p) = side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
+                *slot_of(y, n, p) =
+                    side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
     qn__end_branch(g, &active, NULL);
     for (int n = 0; n < y->n; n++)
         FOR_PARTS(g, p)
         {
             LLVMValueRef v = *slot_of(y, n, p), without = last ? *slot_of(last, n, p) : NULL;
             if (v)
-                *slot_of(y, n, p) = qn__join(g, &active, v, without ? without : LLVMConstNull(LLVMTypeOf(v)));
+                *slot_of(y, n, p) =
+                    qn__join(g, &active, v, without ? without : LLVMConstNull(LLVMTypeOf(v)));
         }
     memcpy(g->mask, outer, sizeof outer);
 }
@@ -320,11 +344,13 @@ static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
     return true;
 }
 
-/** Whether each iteration of a thread takes its own branch: sides only compute, and cost more than two blocks of code. */
+/** Whether each iteration of a thread takes its own branch: sides only compute, and cost more than
+ * two blocks of code. */
 static bool is_branched_by_part(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    if (!g->f->target->branches_diverge || g->width > 1 || !computes_only(g->k, x->region[0], x->region[2]))
+    if (!g->f->target->branches_diverge || g->width > 1 ||
+        !computes_only(g->k, x->region[0], x->region[2]))
         return false;
     int64_t units = 0;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
@@ -424,7 +450,8 @@ static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
         {
             LLVMValueRef v = *slot_of(last, n, p);
             if (v && *slot_of(sides[first], n, p))
-                qn__set(g, then->receiver[n], p, branched[!first] ? v : chosen(g, i, then, other, n, p), g->depth);
+                qn__set(g, then->receiver[n], p,
+                        branched[!first] ? v : chosen(g, i, then, other, n, p), g->depth);
         }
 }
 

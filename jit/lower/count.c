@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * count.c: how much work a function is for the code generator, by the table of cost.h: what was emitted is counted,
- * whatever was thought before.
+ * count.c: how much work a function is for the code generator, by the table of cost.h: what was
+ * emitted is counted, whatever was thought before.
  */
 #include "jit/lower/parts.h"
 
@@ -32,7 +32,8 @@ static shape shape_of(LLVMValueRef v)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
     bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-    return (shape){bits_of(is_vector ? LLVMGetElementType(t) : t), is_vector ? (int)LLVMGetVectorSize(t) : 1};
+    return (shape){bits_of(is_vector ? LLVMGetElementType(t) : t),
+                   is_vector ? (int)LLVMGetVectorSize(t) : 1};
 }
 
 static shape wider(shape a, shape b)
@@ -59,8 +60,9 @@ static int64_t units_of_call(LLVMValueRef i, const qn_target *target)
                : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
                : starts(name, n, "llvm.masked.")        ? QN_WORK_MASKED
                : starts(name, n, "llvm.ct")             ? QN_WORK_COUNT_BITS
-               : starts(name, n, "llvm.smax") || starts(name, n, "llvm.smin") || starts(name, n, "llvm.umax") ||
-                       starts(name, n, "llvm.umin") || starts(name, n, "llvm.abs")
+               : starts(name, n, "llvm.smax") || starts(name, n, "llvm.smin") ||
+                       starts(name, n, "llvm.umax") || starts(name, n, "llvm.umin") ||
+                       starts(name, n, "llvm.abs")
                    ? QN_WORK_EXTREMUM
                    : QN_WORK_SIMPLE;
     return qn__work_units(work, s.bits, s.lanes, target);
@@ -76,11 +78,15 @@ static int64_t units_of(LLVMValueRef i, const qn_target *target)
     case LLVMSDiv:
     case LLVMURem:
     case LLVMSRem:
-        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE, s.bits, s.lanes, target);
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) ? QN_WORK_DIVIDE_CONSTANT
+                                                                   : QN_WORK_DIVIDE,
+                              s.bits, s.lanes, target);
     case LLVMShl:
     case LLVMLShr:
     case LLVMAShr:
-        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) && s.bits > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT, s.bits, s.lanes, target);
+        return qn__work_units(LLVMIsConstant(LLVMGetOperand(i, 1)) && s.bits > 8 ? QN_WORK_SIMPLE
+                                                                                 : QN_WORK_SHIFT,
+                              s.bits, s.lanes, target);
     case LLVMICmp:
     case LLVMFCmp:
         s = shape_of(LLVMGetOperand(i, 0));
@@ -124,8 +130,8 @@ static int64_t units_of(LLVMValueRef i, const qn_target *target)
     }
 }
 
-/** How often LLVM splits the block for this instruction: a scalar select without an instruction of its own, lanes one by one
- *  under a mask, atomic operations that become loops. */
+/** How often LLVM splits the block for this instruction: a scalar select without an instruction of
+ * its own, lanes one by one under a mask, atomic operations that become loops. */
 static int n_splits(LLVMValueRef i, const qn_target *target)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
@@ -144,12 +150,15 @@ static int n_splits(LLVMValueRef i, const qn_target *target)
     if (!starts(name, n, "llvm.masked."))
         return 0;
     s = starts(name, n, "llvm.masked.s") ? shape_of(LLVMGetOperand(i, 0)) : s;
-    int work = starts(name, n, "llvm.masked.gather") ? QN_WORK_GATHER : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER : QN_WORK_MASKED;
+    int work = starts(name, n, "llvm.masked.gather")    ? QN_WORK_GATHER
+               : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
+                                                        : QN_WORK_MASKED;
     return qn__work_units(work, s.bits, s.lanes, target) >= 8 * s.lanes ? s.lanes : 0;
 }
 
-/** Whether fast selection does not know an instruction of scalars: those of f16, and most conversions between floats and what
- *  is no signed integer of 32 or 64 bits (llc -fast-isel -pass-remarks-missed=sdagisel). Calls are selected alone. */
+/** Whether fast selection does not know an instruction of scalars: those of f16, and most
+ * conversions between floats and what is no signed integer of 32 or 64 bits (llc -fast-isel
+ * -pass-remarks-missed=sdagisel). Calls are selected alone. */
 static bool is_slow(LLVMValueRef i, const qn_target *target)
 {
     shape s = shape_of(i);
@@ -157,7 +166,8 @@ static bool is_slow(LLVMValueRef i, const qn_target *target)
     if (LLVMGetNumOperands(i) == 0 || op == LLVMBr || op == LLVMCall)
         return false;
     LLVMValueRef from = LLVMGetOperand(i, 0);
-    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMHalfTypeKind || LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMHalfTypeKind)
+    if (LLVMGetTypeKind(LLVMTypeOf(i)) == LLVMHalfTypeKind ||
+        LLVMGetTypeKind(LLVMTypeOf(from)) == LLVMHalfTypeKind)
         return true;
     switch (op) {
     case LLVMFPToSI:
@@ -196,7 +206,8 @@ qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool i
 {
     qn_emitted n = {0};
     for (LLVMBasicBlockRef b = LLVMGetFirstBasicBlock(function); b; b = LLVMGetNextBasicBlock(b)) {
-        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, target), instructions = 0, splits = 0, slow = 0;
+        int64_t units = qn__work_units(QN_WORK_BLOCK, 64, 1, target), instructions = 0, splits = 0,
+                slow = 0;
         for (LLVMValueRef i = LLVMGetFirstInstruction(b); i; i = LLVMGetNextInstruction(i)) {
             units += units_of(i, target);
             n.lanes += qn__lane_accesses(i);
@@ -214,13 +225,14 @@ qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool i
     return n;
 }
 
-/** A conversion between a float and an integer by way of a signed integer that has more bits, where the value is the same; else
- *  NULL. */
+/** A conversion between a float and an integer by way of a signed integer that has more bits, where
+ * the value is the same; else NULL. */
 static LLVMValueRef converted(LLVMValueRef i, LLVMBuilderRef b, LLVMContextRef context)
 {
     LLVMOpcode op = LLVMGetInstructionOpcode(i);
     LLVMValueRef from = LLVMGetNumOperands(i) == 1 ? LLVMGetOperand(i, 0) : NULL;
-    bool is_signed = op == LLVMSIToFP || op == LLVMFPToSI, is_to_float = op == LLVMSIToFP || op == LLVMUIToFP;
+    bool is_signed = op == LLVMSIToFP || op == LLVMFPToSI,
+         is_to_float = op == LLVMSIToFP || op == LLVMUIToFP;
     if (!is_to_float && op != LLVMFPToSI && op != LLVMFPToUI)
         return NULL;
     shape s = shape_of(is_to_float ? from : i);
@@ -236,7 +248,8 @@ static LLVMValueRef converted(LLVMValueRef i, LLVMBuilderRef b, LLVMContextRef c
 void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b)
 {
     LLVMContextRef context = LLVMGetModuleContext(LLVMGetGlobalParent(function));
-    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block; block = LLVMGetNextBasicBlock(block))
+    for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
+         block = LLVMGetNextBasicBlock(block))
         for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
             LLVMTypeRef t = LLVMTypeOf(i);
             LLVMTypeKind kind = LLVMGetTypeKind(t);
@@ -267,5 +280,6 @@ void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b)
 bool qn__is_large(const qn_emitted *n)
 {
     enum { MOST_IN_BLOCK = 512, MOST = 2000, MOST_UNITS_IN_BLOCK = 8000, MOST_UNITS = 10000 };
-    return n->most_in_block > MOST_IN_BLOCK || n->instructions > MOST || n->largest_block > MOST_UNITS_IN_BLOCK || n->units > MOST_UNITS;
+    return n->most_in_block > MOST_IN_BLOCK || n->instructions > MOST ||
+           n->largest_block > MOST_UNITS_IN_BLOCK || n->units > MOST_UNITS;
 }

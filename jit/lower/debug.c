@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * debug.c: line numbers for debuggers: each instruction of LLVM gets the line that the instruction of the kernel has in its
- * printed text, which the runtime has written to a file. Values are not described.
+ * debug.c: line numbers for debuggers: each instruction of LLVM gets the line that the instruction
+ * of the kernel has in its printed text, which the runtime has written to a file. Values are not
+ * described.
  */
 #include "jit/lower/debug.h"
 #include "jit/lower/lower.h"
@@ -21,10 +22,12 @@ static void add_flag(LLVMModuleRef module, const char *name, unsigned value)
 {
     LLVMContextRef context = LLVMGetModuleContext(module);
     LLVMValueRef number = LLVMConstInt(LLVMInt32TypeInContext(context), value, false);
-    LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, name, strlen(name), LLVMValueAsMetadata(number));
+    LLVMAddModuleFlag(module, LLVMModuleFlagBehaviorWarning, name, strlen(name),
+                      LLVMValueAsMetadata(number));
 }
 
-qn_debug *qn__debug_begin(LLVMModuleRef module, const qn_kernel *k, const char *path, const char *name)
+qn_debug *qn__debug_begin(LLVMModuleRef module, const qn_kernel *k, const char *path,
+                          const char *name)
 {
     qn_debug *d = qn__zalloc(1, sizeof *d);
     uint32_t *line = qn__zalloc(k->n_insts, sizeof *line);
@@ -34,10 +37,12 @@ qn_debug *qn__debug_begin(LLVMModuleRef module, const qn_kernel *k, const char *
         return NULL;
     }
     const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    *d = (qn_debug){.module = module, .builder = LLVMCreateDIBuilder(module), .name = name, .line = line};
+    *d = (qn_debug){
+        .module = module, .builder = LLVMCreateDIBuilder(module), .name = name, .line = line};
     d->file = LLVMDIBuilderCreateFile(d->builder, base, strlen(base), path, (size_t)(base - path));
-    LLVMDIBuilderCreateCompileUnit(d->builder, LLVMDWARFSourceLanguageC11, d->file, "quern", 5, true, "", 0, 0, "", 0,
-                                   LLVMDWARFEmissionLineTablesOnly, 0, false, false, "", 0, "", 0);
+    LLVMDIBuilderCreateCompileUnit(d->builder, LLVMDWARFSourceLanguageC11, d->file, "quern", 5,
+                                   true, "", 0, 0, "", 0, LLVMDWARFEmissionLineTablesOnly, 0, false,
+                                   false, "", 0, "", 0);
     d->type = LLVMDIBuilderCreateSubroutineType(d->builder, d->file, NULL, 0, LLVMDIFlagZero);
     add_flag(module, "Debug Info Version", LLVMDebugMetadataVersion());
     add_flag(module, "Dwarf Version", 4);
@@ -59,15 +64,18 @@ void qn__debug_function(lower *g)
     qn_debug *d = g->debug;
     if (!d)
         return;
-    g->scope = LLVMDIBuilderCreateFunction(d->builder, d->file, d->name, strlen(d->name), d->name, strlen(d->name), d->file, 1,
-                                           d->type, false, true, 1, LLVMDIFlagZero, true);
+    g->scope = LLVMDIBuilderCreateFunction(d->builder, d->file, d->name, strlen(d->name), d->name,
+                                           strlen(d->name), d->file, 1, d->type, false, true, 1,
+                                           LLVMDIFlagZero, true);
     LLVMSetSubprogram(g->function, g->scope);
-    LLVMSetCurrentDebugLocation2(g->b, LLVMDIBuilderCreateDebugLocation(g->context, 1, 0, g->scope, NULL));
+    LLVMSetCurrentDebugLocation2(
+        g->b, LLVMDIBuilderCreateDebugLocation(g->context, 1, 0, g->scope, NULL));
 }
 
 void qn__debug_at(lower *g, uint32_t i)
 {
     if (!g->debug || !g->debug->line[i])
         return;
-    LLVMSetCurrentDebugLocation2(g->b, LLVMDIBuilderCreateDebugLocation(g->context, g->debug->line[i], 0, g->scope, NULL));
+    LLVMSetCurrentDebugLocation2(
+        g->b, LLVMDIBuilderCreateDebugLocation(g->context, g->debug->line[i], 0, g->scope, NULL));
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expression.c: the regions of updates. They hold pure instructions only, and nothing of them is hoisted: they
- * follow the old value, which a loop around compare-exchange finds anew.
+ * expression.c: the regions of updates. They hold pure instructions only, and nothing of them is
+ * hoisted: they follow the old value, which a loop around compare-exchange finds anew.
  */
 #include "jit/lower/expression.h"
 
@@ -26,7 +26,8 @@ bool qn__expression_open(lower *g, expression *e, uint32_t i, int p)
             uint32_t from = qn__args(g->k, j)[a];
             bool has_lanes = g->width > 1 && g->a.value[from].shape != QN_UNIFORM;
             if (from < e->begin)
-                e->operand[MOST_OPERANDS * (j - e->begin) + a] = has_lanes ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+                e->operand[MOST_OPERANDS * (j - e->begin) + a] =
+                    has_lanes ? qn__vector(g, from, p) : qn__scalar(g, from, p);
         }
     return true;
 }
@@ -65,7 +66,9 @@ LLVMValueRef qn__expression_of(lower *g, const expression *e, LLVMValueRef old)
             LLVMValueRef taken = e->taken[MOST_OPERANDS * (j - e->begin) + a];
             v[a] = taken ? taken : e->result[qn__args(g->k, j)[a] - e->begin];
         }
-        e->result[j - e->begin] = x->op == QN_I_CARRIED ? old : x->op == QN_I_YIELD ? v[0] : qn__build_pure(g, j, 0, v);
+        e->result[j - e->begin] = x->op == QN_I_CARRIED ? old
+                                  : x->op == QN_I_YIELD ? v[0]
+                                                        : qn__build_pure(g, j, 0, v);
     }
     return e->result[e->end - e->begin - 1];
 }

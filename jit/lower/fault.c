@@ -124,7 +124,8 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
     LLVMValueRef earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
     if (r && is_out_of_time(g)) {
         LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
-        LLVMValueRef before = LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
+        LLVMValueRef before =
+            LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
         return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
     }
     bool over_lanes = r && g->width > 1 && qn__is_reduction(g->k, g->p->lane_dim);
@@ -133,8 +134,8 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
         return earlier;
     LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
     LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
-    LLVMValueRef same_reduce = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildLShr(g->b, old_point, by, ""),
-                                             qn__const_i64(g, (int64_t)r), "");
+    LLVMValueRef same_reduce = LLVMBuildICmp(
+        g->b, LLVMIntEQ, LLVMBuildLShr(g->b, old_point, by, ""), qn__const_i64(g, (int64_t)r), "");
     LLVMValueRef lower_point = LLVMBuildICmp(g->b, LLVMIntULT, point, old_point, "");
     same = LLVMBuildAnd(g->b, same, LLVMBuildAnd(g->b, same_reduce, lower_point, ""), "");
     return LLVMBuildOr(g->b, earlier, same, "");
@@ -152,16 +153,19 @@ static LLVMValueRef bits_of(lower *g, int dtype, LLVMValueRef v)
                                                 : LLVMBuildZExt(g->b, v, g->i64, "");
 }
 
-static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMValueRef iteration, LLVMValueRef point,
-                         int status)
+static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMValueRef iteration,
+                         LLVMValueRef point, int status)
 {
     bool is_access = status == QN_ERR_BOUNDS, is_assertion = status == QN_ERR_ASSERT;
     set_field(g, offsetof(qn_fault, iteration), iteration);
     set_field(g, offsetof(qn_fault, point), point);
-    set_field(g, offsetof(qn_fault, site), qn__const_i64(g, is_access ? (int64_t)g->k->access[g->site[i]].site : -1 - (int64_t)i));
+    set_field(
+        g, offsetof(qn_fault, site),
+        qn__const_i64(g, is_access ? (int64_t)g->k->access[g->site[i]].site : -1 - (int64_t)i));
     set_field(g, offsetof(qn_fault, status), qn__const_i64(g, status));
     for (int r = 0; is_access && r < qn__n_indices(g->k, i); r++)
-        set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r, at_lane(g, qn__args(g->k, i)[r], p, lane));
+        set_field(g, offsetof(qn_fault, index) + 8 * (size_t)r,
+                  at_lane(g, qn__args(g->k, i)[r], p, lane));
     for (int n = 1; is_assertion && n < g->k->inst[i].n_args; n++) {
         uint32_t shown = qn__args(g->k, i)[n];
         set_field(g, offsetof(qn_fault, index) + 8 * (size_t)(n - 1),
@@ -176,7 +180,8 @@ static void set_weights(lower *g, LLVMValueRef branch_inst, unsigned first, unsi
                             LLVMValueAsMetadata(LLVMConstInt(g->i32, first, false)),
                             LLVMValueAsMetadata(LLVMConstInt(g->i32, second, false))};
     unsigned kind = LLVMGetMDKindIDInContext(g->context, "prof", 4);
-    LLVMSetMetadata(branch_inst, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
+    LLVMSetMetadata(branch_inst, kind,
+                    LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, m, 3)));
 }
 
 enum { LIKELY = 1000000 };
@@ -206,8 +211,8 @@ static uint32_t place_of(const lower *g, uint32_t i, int status)
     return i;
 }
 
-/** Waits for the lock of a shared record as long as this failure is earlier; goes on to `go_on` when it is not. Returns
- *  the block where the lock has to be given back. */
+/** Waits for the lock of a shared record as long as this failure is earlier; goes on to `go_on`
+ * when it is not. Returns the block where the lock has to be given back. */
 static LLVMBasicBlockRef take_lock(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r,
                                    LLVMBasicBlockRef go_on)
 {

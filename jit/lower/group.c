@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.c: members of records, parts of complex numbers and every other set of accesses whose lanes lie
- * between one another (analysis/group.h). All n places of a step of the lanes are n vectors side by
- * side. Loads take these vectors once, under a mask where nobody loads a place, and each member is
- * picked out of them. Stores of all n places are made together, where the last of them stands.
+ * group.c: members of records, parts of complex numbers and every other set of accesses whose lanes
+ * lie between one another (analysis/group.h). All n places of a step of the lanes are n vectors
+ * side by side. Loads take these vectors once, under a mask where nobody loads a place, and each
+ * member is picked out of them. Stores of all n places are made together, where the last of them
+ * stands.
  */
 #include "jit/lower/group.h"
 #include "jit/analysis/group.h"
@@ -26,7 +27,8 @@ static unsigned places_of(const lower *g, const qn_group *x)
 
 static bool group_of(const lower *g, uint32_t i, qn_group *x)
 {
-    return g->width > 1 && !g->is_team && qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, g->written_too, i, x);
+    return g->width > 1 && !g->is_team &&
+           qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, g->written_too, i, x);
 }
 
 /* ---------------------------------------------------------------- loads */

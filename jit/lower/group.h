@@ -7,8 +7,8 @@
 
 #include "jit/lower/lower.h"
 
-/** Part p of load i, which has address x, out of the vectors that its group loads; the type of an element
- * in memory is t. NULL: it has no group, or is to be loaded alone. */
+/** Part p of load i, which has address x, out of the vectors that its group loads; the type of an
+ * element in memory is t. NULL: it has no group, or is to be loaded alone. */
 LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *x, LLVMTypeRef t);
 /** Whether store i was done, or will be done by a later store of its group. */
 bool qn__store_grouped(lower *g, uint32_t i);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inside.c: two versions of the body where indices are clamped. Before a step one test tells whether all indices that are
- * sums of indices of the domain are in range, in all lanes, parts and points of reduces; then the body needs no limits, and
- * neighbours are loaded as vectors. Steps at the rim run the second version.
+ * inside.c: two versions of the body where indices are clamped. Before a step one test tells
+ * whether all indices that are sums of indices of the domain are in range, in all lanes, parts and
+ * points of reduces; then the body needs no limits, and neighbours are loaded as vectors. Steps at
+ * the rim run the second version.
  *
- * What of the test depends on outer loops is done there: it sets the limit of what is tested further inside to zero.
+ * What of the test depends on outer loops is done there: it sets the limit of what is tested
+ * further inside to zero.
  */
 #include "jit/lower/lower.h"
 
@@ -14,7 +16,8 @@ enum { LARGEST_BODY = 128, MOST_RANGES = 16, LEVELS_LEFT = 8 };
 /** What is added in a sum; limits keep sums of them from overflowing. */
 enum { LARGEST_CONSTANT = 1 << 30, LARGEST_FACTOR = 1 << 12, LARGEST_INDEX = 1 << 16 };
 
-/** Indices of dimensions that begin and end alike: one sum of indices and symbols, plus from `low` to `high`. */
+/** Indices of dimensions that begin and end alike: one sum of indices and symbols, plus from `low`
+ * to `high`. */
 typedef struct range {
     const qn_affine *sum;
     const qn_dim_fact *dim;
@@ -31,26 +34,30 @@ static bool is_between(int64_t n, int64_t most)
     return n >= -most && n <= most;
 }
 
-/** How far ahead of g->iv[d] a step reaches; of a reduction dimension its indices. False: not known. */
+/** How far ahead of g->iv[d] a step reaches; of a reduction dimension its indices. False: not
+ * known. */
 static bool reach_of(const lower *g, int d, int64_t *low, int64_t *high)
 {
     if (qn__is_reduction(g->k, d)) {
         *low = g->f->begin[d].value;
         *high = g->f->end[d].value - 1;
-        return qn__is_exact(g->f, d) && is_between(*low, LARGEST_INDEX) && is_between(*high, LARGEST_INDEX) && *low <= *high;
+        return qn__is_exact(g->f, d) && is_between(*low, LARGEST_INDEX) &&
+               is_between(*high, LARGEST_INDEX) && *low <= *high;
     }
     *low = INT64_MAX;
     *high = INT64_MIN;
     FOR_PARTS(g, p)
     {
-        int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d], last = ahead + (d == g->p->lane_dim ? g->width - 1 : 0);
+        int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d],
+                last = ahead + (d == g->p->lane_dim ? g->width - 1 : 0);
         *low = ahead < *low ? ahead : *low;
         *high = last > *high ? last : *high;
     }
     return g->iv[d] && is_between(*low, LARGEST_INDEX) && is_between(*high, LARGEST_INDEX);
 }
 
-/** The range of one index; false if it is no such sum, or reaches further than the dimension is long. */
+/** The range of one index; false if it is no such sum, or reaches further than the dimension is
+ * long. */
 static bool range_of(const lower *g, uint32_t value, const qn_dim_fact *dim, range *out)
 {
     const qn_affine *sum = &g->a.affine[value];
@@ -79,17 +86,21 @@ static bool is_alike(const lower *g, const range *a, const range *b)
         if (a->sum->coef[d] != b->sum->coef[d] && !qn__is_reduction(g->k, d))
             return false;
     for (int s = 0; s < 2; s++)
-        if (a->sum->sym[s] != b->sum->sym[s] || (a->sum->sym[s] && a->sum->sym_coef[s] != b->sum->sym_coef[s]))
+        if (a->sum->sym[s] != b->sum->sym[s] ||
+            (a->sum->sym[s] && a->sum->sym_coef[s] != b->sum->sym_coef[s]))
             return false;
-    return qn__is_same_fact(&a->dim->lower, &b->dim->lower) && qn__is_same_fact(&a->dim->extent, &b->dim->extent);
+    return qn__is_same_fact(&a->dim->lower, &b->dim->lower) &&
+           qn__is_same_fact(&a->dim->extent, &b->dim->extent);
 }
 
 static bool add_range(const lower *g, ranges *all, const range *x)
 {
     for (int n = 0; n < all->n; n++) {
         range *r = &all->range[n];
-        int64_t low = x->low < r->low ? x->low : r->low, high = x->high > r->high ? x->high : r->high;
-        if (!is_alike(g, r, x) || (x->dim->extent.kind == QN_FACT_EXACT && x->dim->extent.value <= high - low))
+        int64_t low = x->low < r->low ? x->low : r->low,
+                high = x->high > r->high ? x->high : r->high;
+        if (!is_alike(g, r, x) ||
+            (x->dim->extent.kind == QN_FACT_EXACT && x->dim->extent.value <= high - low))
             continue;
         r->low = low;
         r->high = high;
@@ -151,13 +162,15 @@ static LLVMValueRef position_of(lower *g, const range *r)
     for (int s = 0; s < 2; s++)
         if (r->sum->sym[s]) {
             LLVMValueRef by = qn__const_i64(g, r->sum->sym_coef[s]);
-            sum = LLVMBuildAdd(g->b, sum, LLVMBuildMul(g->b, qn__scalar(g, r->sum->sym[s], 0), by, ""), "");
+            sum = LLVMBuildAdd(g->b, sum,
+                               LLVMBuildMul(g->b, qn__scalar(g, r->sum->sym[s], 0), by, ""), "");
         }
     sum = LLVMBuildSub(g->b, sum, qn__fact(g, &r->dim->lower), "");
     for (int d = 0; d < g->k->n_dims; d++)
         if (r->sum->coef[d] && !qn__is_reduction(g->k, d)) {
             LLVMValueRef by = qn__const_i64(g, r->sum->coef[d]);
-            LLVMValueRef index = r->sum->coef[d] == 1 ? g->iv[d] : LLVMBuildMul(g->b, g->iv[d], by, "");
+            LLVMValueRef index =
+                r->sum->coef[d] == 1 ? g->iv[d] : LLVMBuildMul(g->b, g->iv[d], by, "");
             sum = LLVMBuildAdd(g->b, sum, index, "");
         }
     return sum;
@@ -167,7 +180,8 @@ static LLVMValueRef position_of(lower *g, const range *r)
 static LLVMValueRef limit_of(lower *g, const range *r)
 {
     int64_t reach = r->high - r->low;
-    LLVMValueRef extent = qn__fact(g, &r->dim->extent), left = LLVMBuildSub(g->b, extent, qn__const_i64(g, reach), "");
+    LLVMValueRef extent = qn__fact(g, &r->dim->extent),
+                 left = LLVMBuildSub(g->b, extent, qn__const_i64(g, reach), "");
     LLVMValueRef v[2] = {left, qn__const_i64(g, 0)};
     return r->dim->extent.kind == QN_FACT_EXACT ? left : qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
 }
@@ -192,10 +206,12 @@ static LLVMValueRef test(lower *g, ranges *all)
 
 /* ---------------------------------------------------------------- the body */
 
-/** Whether the body may be emitted twice. Threads of a grid that work together run all of it together. */
+/** Whether the body may be emitted twice. Threads of a grid that work together run all of it
+ * together. */
 static bool is_worth(const lower *g)
 {
-    bool is_small = g->k->n_insts - g->k->body <= LARGEST_BODY && g->depth + LEVELS_LEFT < MOST_LEVELS;
+    bool is_small =
+        g->k->n_insts - g->k->body <= LARGEST_BODY && g->depth + LEVELS_LEFT < MOST_LEVELS;
     for (uint32_t i = g->k->body; i < g->k->n_insts && qn__is_grid(g->p); i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
             return false;
@@ -213,7 +229,8 @@ void qn__lower_body(lower *g)
     }
     branch x = qn__begin_choice(g, test(g, &all), "inside", "rim");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
-    g->level[g->depth].is_branch = false; /* what does not change in the loops is computed before them */
+    g->level[g->depth].is_branch =
+        false; /* what does not change in the loops is computed before them */
     qn__lower_region(g, g->k->body, g->k->n_insts);
     for (uint32_t n = 0; n < g->k->n_accesses; n++)
         g->covered[n] = false;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes.c: the loop over the lanes: whole steps of width x unroll, then what is left: one smaller step, vectors under a
- * mask, or one by one. With non-temporal stores it begins at a cache line.
+ * lanes.c: the loop over the lanes: whole steps of width x unroll, then what is left: one smaller
+ * step, vectors under a mask, or one by one. With non-temporal stores it begins at a cache line.
  */
 #include "jit/lower/nest.h"
 
@@ -25,7 +25,8 @@ static LLVMValueRef first_lanes(const lower *g, int64_t n)
     return g->width == 1 ? lane[0] : LLVMConstVector(lane, (unsigned)g->width);
 }
 
-/** A mask of the first n lanes; n is from 1 to the width. Of a constant n the lanes are constants, which a cast of bits is not. */
+/** A mask of the first n lanes; n is from 1 to the width. Of a constant n the lanes are constants,
+ * which a cast of bits is not. */
 static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 {
     int64_t known;
@@ -36,7 +37,9 @@ static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
     LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, "");
     word = LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->context, bits), "");
     LLVMValueRef mask = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i1, bits), "");
-    return g->width >= 8 ? mask : qn__shuffle(g, mask, NULL, (const int[8]){0, 1, 2, 3, 4, 5, 6, 7}, g->width);
+    return g->width >= 8
+               ? mask
+               : qn__shuffle(g, mask, NULL, (const int[8]){0, 1, 2, 3, 4, 5, 6, 7}, g->width);
 }
 
 /* ---------------------------------------------------------------- what is left of them */
@@ -50,8 +53,9 @@ static void masked_vector(lower *g, const steps *of, LLVMValueRef low, LLVMValue
     qn__clear_masks(g);
 }
 
-/** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half the width: half a register
- *  seldom crosses a cache line, a whole one nearly always does, and on average no more vectors are needed. */
+/** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half
+ * the width: half a register seldom crosses a cache line, a whole one nearly always does, and on
+ * average no more vectors are needed. */
 static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 {
     loop l;
@@ -77,7 +81,8 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 static void masked_all(lower *g, const steps *of, span s)
 {
     loop l;
-    LLVMValueRef width = qn__const_i64(g, g->width), up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
+    LLVMValueRef width = qn__const_i64(g, g->width),
+                 up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
     if (qn__is_known_empty(&(span){s.low, end}))
         return;
@@ -87,7 +92,8 @@ static void masked_all(lower *g, const steps *of, span s)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that is made once for all rows. */
+/** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that
+ * is made once for all rows. */
 static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
 {
     place here;
@@ -99,7 +105,8 @@ static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -(int64_t)width), "");
     LLVMValueRef end = LLVMBuildAdd(g->b, s.low, whole, "");
     LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
-    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1), qn__splat(g, left, g->lanes_level), "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1),
+                                      qn__splat(g, left, g->lanes_level), "");
     qn__unseek(g, &here);
     qn__nest_some(g, of, (span){s.low, end}, width, true, step);
     set_mask(g, 0, mask);
@@ -113,18 +120,21 @@ static void known_vector(lower *g, const steps *of, int64_t low, int width, int6
     g->width = width;
     if (n < width)
         set_mask(g, 0, first_lanes(g, n));
-    qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width, false);
+    qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width,
+                  false);
     qn__clear_masks(g);
 }
 
-/** What is left when its number is known: whole vectors, then narrower ones. A wide vector under a mask would touch two
- *  cache lines at each access; without AVX-512 masked stores are slow, so there the rest is cut into powers of two. */
+/** What is left when its number is known: whole vectors, then narrower ones. A wide vector under a
+ * mask would touch two cache lines at each access; without AVX-512 masked stores are slow, so there
+ * the rest is cut into powers of two. */
 static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
 {
     int width = g->p->width;
     int64_t whole = (high - low) / width * width;
     if (whole)
-        qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width, true);
+        qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width,
+                      true);
     low += whole;
     while (low < high) {
         int64_t n = high - low, fits = 1;
@@ -137,8 +147,10 @@ static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
     }
 }
 
-/** The rest, whose number is known, in one step of fewer vectors, the last of which is under a mask. */
-static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high, int64_t rest)
+/** The rest, whose number is known, in one step of fewer vectors, the last of which is under a
+ * mask. */
+static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
+                      int64_t rest)
 {
     int64_t width = g->width, over = rest % width;
     g->unroll = (int)((rest + width - 1) / width);
@@ -181,7 +193,8 @@ static void lanes_copied(lower *g, const steps *of, span s)
     if (qn__is_known_empty(&s))
         return;
     qn__loop_open(g, &l, low, end, block, true, false, 0, NULL, NULL);
-    LLVMValueRef high = qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), ""));
+    LLVMValueRef high =
+        qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), ""));
     qn__pack_steps_open(g, l.index, high);
     qn__nest_over(g, of, (span){l.index, high}, step, false);
     qn__pack_close(g);
@@ -225,7 +238,8 @@ static bool loop_streams(lower *g, const steps *of)
     LLVMValueRef begin = g->p->streams ? qn__emit_stream_begin(g, s.low, s.high) : NULL;
     if (!begin)
         return false;
-    LLVMValueRef agree = qn__streams_agree(g), middle = qn__whole_steps(g, (span){begin, s.high}, step);
+    LLVMValueRef agree = qn__streams_agree(g),
+                 middle = qn__whole_steps(g, (span){begin, s.high}, step);
     qn__stream_edges(g, s.high);
     qn__lanes_rest(g, of, (span){s.low, begin}, 64);
     lanes_streamed(g, of, (span){begin, middle}, agree);
@@ -237,11 +251,12 @@ static bool loop_streams(lower *g, const steps *of)
 /** A body so large that compiling it twice costs more than masks do. */
 static bool is_emitted_once(const lower *g)
 {
-    return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 && !g->p->streams &&
-           !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
+    return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 &&
+           !g->p->streams && !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
-/** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test. */
+/** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test.
+ */
 static bool may_have_no_step(const lower *g, const steps *of, int64_t step)
 {
     if (of->may_be_empty)
@@ -265,7 +280,8 @@ void qn__nest_lanes(lower *g, const steps *of)
         return;
     }
     place here;
-    qn__seek(g, g->lanes_level, &here); /* where the bounds of the lanes are known: from the beginning, or in a tile */
+    qn__seek(g, g->lanes_level,
+             &here); /* where the bounds of the lanes are known: from the beginning, or in a tile */
     LLVMValueRef middle = has_rest ? qn__whole_steps(g, s, step) : s.high;
     qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);

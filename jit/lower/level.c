@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * level.c: types and constants, levels, and derived values that are shared at a level. See lower/lower.h for levels.
+ * level.c: types and constants, levels, and derived values that are shared at a level. See
+ * lower/lower.h for levels.
  */
 #include "jit/lower/lower.h"
 
@@ -8,15 +9,18 @@
 
 /* ---------------------------------------------------------------- the budget */
 
-/** Walking over the function takes time: that is done once for each quarter of the budget, as far as the estimate is right. */
+/** Walking over the function takes time: that is done once for each quarter of the budget, as far
+ * as the estimate is right. */
 bool qn__spend(lower *g, uint32_t i)
 {
     enum { WALKS = 4 };
     bool is_access = qn__is_access(&g->k->inst[i]), is_assertion = g->k->inst[i].op == QN_I_ASSERT;
     if (g->is_over || g->budget == INT64_MAX)
         return !g->is_over;
-    bool is_checked = is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) * (is_access || is_assertion ? g->unroll * g->jam : 1);
+    bool is_checked =
+        is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
+    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) *
+                (is_access || is_assertion ? g->unroll * g->jam : 1);
     if (g->spent <= g->budget / WALKS)
         return true;
     g->spent = 0;
@@ -90,7 +94,8 @@ LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const i
     LLVMValueRef lane[64];
     for (int l = 0; l < n; l++)
         lane[l] = LLVMConstInt(g->i32, (unsigned long long)index[l], false);
-    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)), LLVMConstVector(lane, (unsigned)n), "");
+    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)),
+                                  LLVMConstVector(lane, (unsigned)n), "");
 }
 
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes)
@@ -109,10 +114,12 @@ LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step)
     return LLVMConstVector(lane, (unsigned)g->width);
 }
 
-LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads, LLVMValueRef *args, int n)
+LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
+                      LLVMValueRef *args, int n)
 {
     unsigned id = LLVMLookupIntrinsicID(name, strlen(name));
-    LLVMValueRef function = LLVMGetIntrinsicDeclaration(g->module, id, overloads, (size_t)n_overloads);
+    LLVMValueRef function =
+        LLVMGetIntrinsicDeclaration(g->module, id, overloads, (size_t)n_overloads);
     LLVMTypeRef type = LLVMIntrinsicGetType(g->context, id, overloads, (size_t)n_overloads);
     return LLVMBuildCall2(g->b, type, function, args, (unsigned)n, "");
 }
@@ -170,7 +177,8 @@ void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_em
         g->failed = true;
         return;
     }
-    g->level[++g->depth] = (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty};
+    g->level[++g->depth] =
+        (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty};
 }
 
 static void forget_values(lower *g)
@@ -246,7 +254,8 @@ void qn__unseek(lower *g, const place *here)
 
 /* ---------------------------------------------------------------- shared values */
 
-LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
+LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
+                           int *at)
 {
     for (int32_t m = g->memo_head[memo_bucket(a, b, n)]; m >= 0; m = g->memo[m].next) {
         const memo *x = &g->memo[m];
@@ -259,7 +268,8 @@ LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRe
     return NULL;
 }
 
-void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at, LLVMValueRef result)
+void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at,
+                  LLVMValueRef result)
 {
     if (g->n_memos == g->memo_capacity) {
         int32_t capacity = g->memo_capacity ? 2 * g->memo_capacity : 256;
@@ -286,7 +296,8 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
     int at = qn__seek(g, wanted, &here);
     LLVMTypeRef t = qn__vector_of(g, LLVMTypeOf(scalar));
     LLVMValueRef zero = LLVMConstNull(t);
-    LLVMValueRef one = LLVMBuildInsertElement(g->b, zero, scalar, LLVMConstInt(g->i32, 0, false), "");
+    LLVMValueRef one =
+        LLVMBuildInsertElement(g->b, zero, scalar, LLVMConstInt(g->i32, 0, false), "");
     LLVMValueRef all = LLVMConstNull(LLVMVectorType(g->i32, (unsigned)g->width));
     found = LLVMBuildShuffleVector(g->b, one, zero, all, "");
     qn__unseek(g, &here);
@@ -312,5 +323,6 @@ LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
 
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact)
 {
-    return fact->kind == QN_FACT_EXACT ? qn__const_i64(g, fact->value) : qn__slot(g, fact->slot, g->i64);
+    return fact->kind == QN_FACT_EXACT ? qn__const_i64(g, fact->value)
+                                       : qn__slot(g, fact->slot, g->i64);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c: the most trips of a `while` on a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32).
- * They are counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop. Nothing is counted where the condition
- * ends the loop in time.
+ * limit.c: the most trips of a `while` on a target that computes in 32 bits twice as fast as in 64
+ * (target->counts_in_32). They are counted down in 32 bits: in rounds of 2^30, a new one of which
+ * begins beside the loop. Nothing is counted where the condition ends the loop in time.
  */
 #include "jit/lower/yields.h"
 
@@ -17,7 +17,8 @@ static uint32_t before_casts(const qn_kernel *k, uint32_t value)
         const qn_inst *x = &k->inst[value];
         uint32_t from = x->op == QN_I_CAST ? qn__args(k, value)[0] : 0;
         int type = k->inst[from].type;
-        if (!from || !qn__is_integer(type) || !qn__is_integer(x->type) || qn__dtype_width(x->type) <= qn__dtype_width(type) ||
+        if (!from || !qn__is_integer(type) || !qn__is_integer(x->type) ||
+            qn__dtype_width(x->type) <= qn__dtype_width(type) ||
             (qn__dtype_class(type) == QN_CLASS_S && qn__dtype_class(x->type) != QN_CLASS_S))
             return value;
         value = from;
@@ -28,7 +29,8 @@ static bool is_known(const qn_kernel *k, uint32_t value, int64_t *n)
 {
     const qn_inst *x = &k->inst[value];
     *n = (int64_t)x->imm;
-    return x->op == QN_I_CONST && qn__is_integer(x->type) && (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S);
+    return x->op == QN_I_CONST && qn__is_integer(x->type) &&
+           (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S);
 }
 
 /** Whether a value of loop i is carried and one more in each trip; *first is where it begins. */
@@ -36,7 +38,8 @@ static bool counts_trips(const qn_kernel *k, uint32_t i, uint32_t value, int64_t
 {
     const qn_inst *x = &k->inst[i], *c = &k->inst[value];
     int64_t step;
-    if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type) || !is_known(k, qn__args(k, i)[1 + c->imm], first))
+    if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type) ||
+        !is_known(k, qn__args(k, i)[1 + c->imm], first))
         return false;
     uint32_t next = qn__args(k, x->region[2] - 1)[c->imm];
     const uint32_t *arg = qn__args(k, next);
@@ -46,7 +49,8 @@ static bool counts_trips(const qn_kernel *k, uint32_t i, uint32_t value, int64_t
     return other && is_known(k, other, &step) && step == 1;
 }
 
-/** Whether `test`, which holds while loop i goes on, holds in no more trips than the limit allows. */
+/** Whether `test`, which holds while loop i goes on, holds in no more trips than the limit allows.
+ */
 static bool ends_in_time(const qn_kernel *k, uint32_t i, uint32_t test, int depth)
 {
     const qn_inst *x = &k->inst[test];
@@ -63,7 +67,8 @@ static bool ends_in_time(const qn_kernel *k, uint32_t i, uint32_t test, int dept
         return false;
     if (first >= 0 && before_casts(k, bound) == before_casts(k, limit))
         return true;
-    return is_known(k, bound, &end) && is_known(k, limit, &most) && !__builtin_sub_overflow(end, first, &trips) && trips <= most;
+    return is_known(k, bound, &end) && is_known(k, limit, &most) &&
+           !__builtin_sub_overflow(end, first, &trips) && trips <= most;
 }
 
 /* ---------------------------------------------------------------- counting down */
@@ -73,7 +78,8 @@ void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
     enum { MOST_DEPTH_OF_TEST = 8 };
     const qn_inst *x = &g->k->inst[i];
     *c = (countdown){.is_here = g->f->target->counts_in_32};
-    if (!c->is_here || ends_in_time(g->k, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST))
+    if (!c->is_here ||
+        ends_in_time(g->k, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST))
         return;
     LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
     int64_t known;
@@ -81,7 +87,8 @@ void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
         c->first = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
         return;
     }
-    LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2), round = qn__umin(g, all, qn__const_i64(g, ROUND));
+    LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2),
+                 round = qn__umin(g, all, qn__const_i64(g, ROUND));
     c->first = LLVMBuildTrunc(g->b, round, g->i32, "");
     c->later = LLVMBuildSub(g->b, all, round, "");
 }
@@ -111,8 +118,10 @@ void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBl
     qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, from[1]));
     LLVMPositionBuilderAtEnd(g->b, from[1]);
     LLVMValueRef round = qn__umin(g, c->rest, qn__const_i64(g, ROUND));
-    LLVMValueRef left[2] = {c->left, LLVMBuildTrunc(g->b, round, g->i32, "")}, rest[2] = {c->rest, LLVMBuildSub(g->b, c->rest, round, "")};
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on, limit);
+    LLVMValueRef left[2] = {c->left, LLVMBuildTrunc(g->b, round, g->i32, "")},
+                 rest[2] = {c->rest, LLVMBuildSub(g->b, c->rest, round, "")};
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on,
+                    limit);
     LLVMPositionBuilderAtEnd(g->b, go_on);
     c->left = LLVMBuildPhi(g->b, g->i32, "");
     LLVMAddIncoming(c->left, left, from, 2);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loops.c: `for` and `while`. A loop whose trips differ between lanes runs under masks until no lane is active. A `for`
- * whose index is that of accesses which were not proved is emitted twice (lower/version.c): without checks where the whole
- * range is in the views, and with them.
+ * loops.c: `for` and `while`. A loop whose trips differ between lanes runs under masks until no
+ * lane is active. A `for` whose index is that of accesses which were not proved is emitted twice
+ * (lower/version.c): without checks where the whole range is in the views, and with them.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/yields.h"
@@ -20,7 +20,8 @@ typedef struct carried {
 static bool carried_new(lower *g, carried *c, uint32_t i, uint32_t first, int n)
 {
     memset(c, 0, sizeof *c);
-    if (!qn__yields_new(g, &c->init, n) || !qn__yields_new(g, &c->phi, n) || !qn__yields_new(g, &c->next, n))
+    if (!qn__yields_new(g, &c->init, n) || !qn__yields_new(g, &c->phi, n) ||
+        !qn__yields_new(g, &c->next, n))
         return false;
     for (uint32_t r = first; g->k->inst[r].op == QN_I_CARRIED; r++)
         if (g->k->inst[r].imm < (uint64_t)c->init.n)
@@ -54,7 +55,8 @@ static void carried_phis(lower *g, carried *c)
         }
 }
 
-/** Closes the phis with the next values from block `latch`; lanes that are not in `active` keep theirs. */
+/** Closes the phis with the next values from block `latch`; lanes that are not in `active` keep
+ * theirs. */
 static void carried_close(lower *g, carried *c, LLVMValueRef *active)
 {
     for (int n = 0; n < c->init.n; n++)
@@ -84,7 +86,8 @@ static void carried_results(lower *g, const carried *c, uint32_t i)
 
 /* ---------------------------------------------------------------- for and while */
 
-/** A loop with its test at the head, under masks or a `while`. Blocks: before -> head -> body -> head, head -> after. */
+/** A loop with its test at the head, under masks or a `while`. Blocks: before -> head -> body ->
+ * head, head -> after. */
 typedef struct headed {
     carried c;
     LLVMBasicBlockRef head, body, after, latch;
@@ -139,14 +142,17 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
 }
 
 /** Trips of a `for`: begin < end ? (end - begin - 1) / step + 1 : 0, for scalars or vectors. */
-static LLVMValueRef trips_of(lower *g, LLVMValueRef begin, LLVMValueRef end, int64_t step, bool vector)
+static LLVMValueRef trips_of(lower *g, LLVMValueRef begin, LLVMValueRef end, int64_t step,
+                             bool vector)
 {
-    LLVMValueRef one = qn__const_i64(g, 1), by = qn__const_i64(g, step), zero = LLVMConstNull(LLVMTypeOf(begin));
+    LLVMValueRef one = qn__const_i64(g, 1), by = qn__const_i64(g, step),
+                 zero = LLVMConstNull(LLVMTypeOf(begin));
     if (vector) {
         one = qn__const_splat(g, one);
         by = qn__const_splat(g, by);
     }
-    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, ""), n = LLVMBuildSub(g->b, end, begin, "");
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, ""),
+                 n = LLVMBuildSub(g->b, end, begin, "");
     if (step != 1) {
         n = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, n, one, ""), by, "");
         n = LLVMBuildAdd(g->b, n, one, "");
@@ -198,13 +204,15 @@ static void set_index(lower *g, uint32_t index, LLVMValueRef *v, bool is_vector)
         if (qn__canonical_part(g, index, p) != p)
             continue;
         LLVMValueRef one = v[p];
-        if (qn__wants_vector(g, index) && !is_vector) /* would differ between jammed iterations, of which there is one now */
+        if (qn__wants_vector(g, index) &&
+            !is_vector) /* would differ between jammed iterations, of which there is one now */
             one = qn__splat(g, one, g->depth);
         qn__set(g, index, p, one, g->depth);
     }
 }
 
-/** The only version of a loop; that of rows in range, which do not end before they begin; that of rows which fail. */
+/** The only version of a loop; that of rows in range, which do not end before they begin; that of
+ * rows which fail. */
 enum { ONLY, WITHIN, BEYOND };
 
 /** A loop with the same trips for the whole block. */
@@ -224,7 +232,9 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
     LLVMValueRef index[MOST_PARTS];
     set_flat(g, &t->c, NULL, t->phi);
     FOR_PARTS(g, p)
-        index[p] = p ? index[0] : x->imm == 1 ? at : index_of_trip(g, t->begin, at, (int64_t)x->imm);
+        index[p] = p             ? index[0]
+                   : x->imm == 1 ? at
+                                 : index_of_trip(g, t->begin, at, (int64_t)x->imm);
     set_index(g, x->region[0], index, false);
     bool outer = g->loads_are_late;
     LLVMValueRef in_range = t->is_ahead ? t->phi[t->n_flat - 1] : NULL;
@@ -239,13 +249,15 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
         t->next[n] = in_range;
 }
 
-/** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at most. From
- *  t->flat to t->flat. */
-static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together, int64_t most)
+/** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at
+ * most. From t->flat to t->flat. */
+static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together,
+                        int64_t most)
 {
     int64_t from, to;
     size_t bytes = (size_t)t->n_flat * sizeof *t->flat;
-    LLVMValueRef *out = t->next + (t->c.init.n + 1) * MOST_PARTS, *phi = out + (t->c.init.n + 1) * MOST_PARTS;
+    LLVMValueRef *out = t->next + (t->c.init.n + 1) * MOST_PARTS,
+                 *phi = out + (t->c.init.n + 1) * MOST_PARTS;
     loop l, once;
     if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
         return;
@@ -255,8 +267,10 @@ static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef hig
     memcpy(t->phi, phi, bytes);
     if (together == 1)
         lower_trip(g, t, l.index);
-    for (int n = 0; n < together && together > 1; n++) { /* a level for each: what one trip computes is not the next one's */
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, true, 0, NULL, NULL);
+    for (int n = 0; n < together && together > 1;
+         n++) { /* a level for each: what one trip computes is not the next one's */
+        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, true, 0, NULL,
+                      NULL);
         lower_trip(g, t, n ? LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n), "") : l.index);
         qn__loop_close(g, &once, NULL, NULL);
         memcpy(t->phi, t->next, bytes);
@@ -265,8 +279,8 @@ static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef hig
     memcpy(t->flat, out, bytes);
 }
 
-/** How many trips are emitted at once: several of a small body, so that those of the next row are in sight of the processor
- *  while sums wait for one another. */
+/** How many trips are emitted at once: several of a small body, so that those of the next row are
+ * in sight of the processor while sums wait for one another. */
 static int trips_together(const lower *g, uint32_t i)
 {
     enum { TOGETHER = 4, SMALL_BODY = 16 };
@@ -284,7 +298,8 @@ static void lower_counted(lower *g, counted *t)
 {
     const qn_inst *x = &g->k->inst[t->inst];
     int64_t step = (int64_t)x->imm, from, to;
-    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0), end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
+    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0),
+                 end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
     LLVMValueRef low = begin, high, pair[2] = {begin, end};
     int together = t->version == BEYOND ? 1 : trips_together(g, t->inst);
     int64_t most = t->version == WITHIN ? g->covered_trips : INT64_MAX;
@@ -306,7 +321,8 @@ static void lower_counted(lower *g, counted *t)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
     if (together > 1) {
         LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
-        LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
+        LLVMValueRef middle =
+            LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
         lower_trips(g, t, low, middle, together, most);
         low = middle;
     }
@@ -331,7 +347,8 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     FOR_PARTS(g, p)
     {
         LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
-        g->mask[p] = qn__mask_and(g, h->outer[p], LLVMBuildICmp(g->b, LLVMIntULT, trip, trips[p], ""));
+        g->mask[p] =
+            qn__mask_and(g, h->outer[p], LLVMBuildICmp(g->b, LLVMIntULT, trip, trips[p], ""));
     }
     LLVMBuildCondBr(g->b, qn__any_part(g), h->body, h->after);
     LLVMPositionBuilderAtEnd(g->b, h->body);
@@ -343,7 +360,8 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     head_close(g, h, i, x->region[0], x->region[2]);
 }
 
-/** in_range: NULL, or the loop runs ahead of its checks, and this becomes whether they would have held, as i1. */
+/** in_range: NULL, or the loop runs ahead of its checks, and this becomes whether they would have
+ * held, as i1. */
 static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -356,7 +374,10 @@ static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
         carried_free(&h.c);
         return;
     }
-    counted t = {.inst = i, .version = version, .is_ahead = in_range != NULL, .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
+    counted t = {.inst = i,
+                 .version = version,
+                 .is_ahead = in_range != NULL,
+                 .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
     if (!t.flat)
         g->failed = true;
     if (t.flat && carried_new(g, &t.c, i, x->region[0] + 1, n)) {
@@ -381,7 +402,8 @@ static void lower_version(lower *g, uint32_t i, int version, LLVMValueRef *in_ra
 }
 
 /** The first version where all accesses at the index are in range, else the second. */
-static void lower_either(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+static void lower_either(lower *g, uint32_t i, LLVMValueRef condition, yields *within,
+                         yields *beyond)
 {
     branch x = qn__begin_choice(g, condition, "within", "beyond");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
@@ -393,9 +415,10 @@ static void lower_either(lower *g, uint32_t i, LLVMValueRef condition, yields *w
     qn__join_yields(g, within, beyond, &x);
 }
 
-/** The first version where all accesses at the index are in range, ahead of the other checks; the second where that was not so, or
- *  where a check would have failed. */
-static void lower_ahead(lower *g, uint32_t i, LLVMValueRef condition, yields *within, yields *beyond)
+/** The first version where all accesses at the index are in range, ahead of the other checks; the
+ * second where that was not so, or where a check would have failed. */
+static void lower_ahead(lower *g, uint32_t i, LLVMValueRef condition, yields *within,
+                        yields *beyond)
 {
     LLVMValueRef in_range = LLVMConstInt(g->i1, 1, false);
     branch x = qn__begin_branch(g, condition);
@@ -450,7 +473,8 @@ static void check_limit(lower *g, uint32_t i, headed *h)
         if (h->left.is_here)
             qn__limit_test(g, &h->left, go_on, limit);
         else
-            LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on, limit);
+            LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on,
+                            limit);
     } else {
         LLVMBasicBlockRef test = LLVMGetInsertBlock(g->b);
         qn__pace_test(g, &h->pace, h->trip, limit);
@@ -460,7 +484,8 @@ static void check_limit(lower *g, uint32_t i, headed *h)
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, limit);
     FOR_PARTS(g, p)
-        qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false), QN_ERR_LIMIT);
+        qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false),
+                       QN_ERR_LIMIT);
     LLVMBuildBr(g->b, h->after);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, go_on);
@@ -472,7 +497,8 @@ static void open_alive(lower *g, const headed *h, LLVMValueRef *alive)
     LLVMBasicBlockRef before = h->c.before;
     FOR_PARTS(g, p)
     {
-        LLVMValueRef first = h->outer[p] ? h->outer[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+        LLVMValueRef first =
+            h->outer[p] ? h->outer[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
         alive[p] = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");
         LLVMAddIncoming(alive[p], &first, &before, 1);
         g->mask[p] = alive[p];

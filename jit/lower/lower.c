@@ -23,12 +23,14 @@
 LLVMValueRef qn__range_word(lower *g, int n)
 {
     LLVMValueRef at = qn__const_i64(g, g->first_range + n);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
+    LLVMValueRef v =
+        LLVMBuildLoad2(g->b, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), "");
     LLVMSetAlignment(v, 8);
     return v;
 }
 
-/** The end of a dimension, not below its begin. A launch where a dimension outside reduces is empty runs nothing. */
+/** The end of a dimension, not below its begin. A launch where a dimension outside reduces is empty
+ * runs nothing. */
 static LLVMValueRef end_of(lower *g, int d, LLVMValueRef end)
 {
     int64_t first, last;
@@ -40,8 +42,8 @@ static LLVMValueRef end_of(lower *g, int d, LLVMValueRef end)
     return LLVMBuildSelect(g->b, is_reversed, g->begin[d], end, "");
 }
 
-/** A bound that the facts leave open. It may be a constant where a piece is given a part of the range
- *  (schedule/piece.h): nothing may follow from the length of the whole range then. */
+/** A bound that the facts leave open. It may be a constant where a piece is given a part of the
+ * range (schedule/piece.h): nothing may follow from the length of the whole range then. */
 static LLVMValueRef open_bound(lower *g, uint32_t value)
 {
     int64_t n;
@@ -56,7 +58,8 @@ static void compute_bounds(lower *g)
         const uint32_t *arg = qn__args(g->k, g->k->dim[d]);
         const qn_fact *b = &g->f->begin[d], *e = &g->f->end[d];
         g->begin[d] = b->kind == QN_FACT_EXACT ? qn__const_i64(g, b->value) : open_bound(g, arg[0]);
-        g->end[d] = end_of(g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : open_bound(g, arg[1]));
+        g->end[d] = end_of(
+            g, d, e->kind == QN_FACT_EXACT ? qn__const_i64(g, e->value) : open_bound(g, arg[1]));
     }
     for (int d = 0; d < g->k->n_dims; d++) /* such a dimension is no loop in reduces */
         if (qn__is_reduction(g->k, d) && qn__trips(g->f, d) == 1)
@@ -123,7 +126,8 @@ static bool make_arrays(lower *g)
         qn__free(parts);
         return false;
     }
-    for (uint32_t i = 0; i < n && g->p->skew; i++) /* rows of a thread stand at different places of the lanes */
+    for (uint32_t i = 0; i < n && g->p->skew;
+         i++) /* rows of a thread stand at different places of the lanes */
         g->a.value[i].depends_jam |= g->a.value[i].shape != QN_UNIFORM;
     for (uint32_t i = 0; i < n; i++)
         g->value[i].part = parts + (size_t)i * MOST_PARTS;
@@ -163,8 +167,9 @@ typedef struct function_how {
     int step;     /* of a grid */
 } function_how;
 
-/** Emits the function under one plan, of a grid the kernel of one step; and counts it. A function that is beyond the budget is not
- *  complete. *block_bytes becomes the most shared memory that a function asks for. */
+/** Emits the function under one plan, of a grid the kernel of one step; and counts it. A function
+ * that is beyond the budget is not complete. *block_bytes becomes the most shared memory that a
+ * function asks for. */
 static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const function_how *how,
                              const char *symbol, int32_t *block_bytes)
 {
@@ -192,9 +197,11 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
         qn__find_alignment(&g);
         if (p->pack || p->pack_steps || p->strip || p->carry)
             g.scratch_memory = LLVMBuildIntToPtr(
-                g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)), g.ptr, "");
+                g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)),
+                g.ptr, "");
         if (p->atomics == QN_ATOMICS_OF_THREADS)
-            g.alone = LLVMBuildICmp(g.b, LLVMIntNE, qn__range_word(&g, QN_ALONE_WORD), qn__const_i64(&g, 0), "");
+            g.alone = LLVMBuildICmp(g.b, LLVMIntNE, qn__range_word(&g, QN_ALONE_WORD),
+                                    qn__const_i64(&g, 0), "");
         bool is_empty = false;
         for (int at = 0; at < p->n_loops; at++) {
             spans[at] = span_of(&g, p->order[at], &n_sequential);
@@ -218,7 +225,8 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
-static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, const char *symbol, int32_t *block_bytes)
+static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, const char *symbol,
+                               int32_t *block_bytes)
 {
     qn_lowered own = *from, *x = &own;
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
@@ -228,10 +236,14 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, co
         qn_emitted n = {.units = x->f->target->is_text ? 0 : qn__estimate(x->k, x->f, x->plan)};
         bool is_emitted = n.units / HOPELESS <= budget;
         if (is_emitted)
-            n = lower_once(to, x, &(function_how){.budget = budget, .is_fast = d->rung == QN_RUNG_FAST}, symbol, block_bytes);
-        bool is_over = n.units > budget, is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
+            n = lower_once(to, x,
+                           &(function_how){.budget = budget, .is_fast = d->rung == QN_RUNG_FAST},
+                           symbol, block_bytes);
+        bool is_over = n.units > budget,
+             is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
         if (n.instructions < 0 || !(is_over || is_long) || x->is_request ||
-            !qn__step_down(x->k, x->f, x->plan, d, n.units, is_over, n.lanes > (n.instructions + n.lanes) / 2))
+            !qn__step_down(x->k, x->f, x->plan, d, n.units, is_over,
+                           n.lanes > (n.instructions + n.lanes) / 2))
             return n;
         x->schedule = NULL; /* it is of the plan before */
         if (is_emitted)
@@ -239,7 +251,8 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, co
     }
 }
 
-qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol, qn_error *err)
+qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol,
+                         qn_error *err)
 {
     int32_t block_bytes = 0;
     const qn_kernel *k = x->k;
@@ -251,12 +264,17 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char 
     *n = lower_within(to, x, symbol, &block_bytes);
     d->units = n->units;
     if (n->instructions >= 0 && (p->team == QN_TEAM_GRID || p->is_split))
-        *n = lower_once(to, x, &(function_how){.budget = INT64_MAX, .step = 1}, QN_GPU_ENTRY "_2", &block_bytes);
+        *n = lower_once(to, x, &(function_how){.budget = INT64_MAX, .step = 1}, QN_GPU_ENTRY "_2",
+                        &block_bytes);
     if (n->instructions < 0)
-        return qn__fail(err, QN_ERR_CODEGEN, "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
+        return qn__fail(err, QN_ERR_CODEGEN,
+                        "qn__llvm_lower: kernel could not be lowered (out of memory or too deep)");
     if (n->units > qn__budget_units(to->most, d->rung, f->target))
-        return qn__fail(err, QN_ERR_LIMIT, "compiling would take too long: %" PRId64 " units of work or more, of %" PRId64 ", as %s",
-                        n->units, qn__budget_units(to->most, d->rung, f->target), qn__rung_name(d->rung));
+        return qn__fail(err, QN_ERR_LIMIT,
+                        "compiling would take too long: %" PRId64
+                        " units of work or more, of %" PRId64 ", as %s",
+                        n->units, qn__budget_units(to->most, d->rung, f->target),
+                        qn__rung_name(d->rung));
     if (to->hooks->describe)
         to->hooks->describe(k, f, p, block_bytes, info);
     info->split_dim = p->split_dim;
@@ -277,7 +295,8 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char 
 /** What the functions of two parts need together. */
 static void join_info(const qn_blob_info *part, qn_blob_info *info)
 {
-    int64_t scratch = info->scratch_bytes > part->scratch_bytes ? info->scratch_bytes : part->scratch_bytes;
+    int64_t scratch =
+        info->scratch_bytes > part->scratch_bytes ? info->scratch_bytes : part->scratch_bytes;
     *info = *part;
     info->scratch_bytes = scratch;
 }
@@ -287,8 +306,10 @@ static void join_emitted(const qn_emitted *part, qn_emitted *n)
     n->units += part->units;
     n->instructions += part->instructions;
     n->lanes += part->lanes;
-    n->largest_block = part->largest_block > n->largest_block ? part->largest_block : n->largest_block;
-    n->most_in_block = part->most_in_block > n->most_in_block ? part->most_in_block : n->most_in_block;
+    n->largest_block =
+        part->largest_block > n->largest_block ? part->largest_block : n->largest_block;
+    n->most_in_block =
+        part->most_in_block > n->most_in_block ? part->most_in_block : n->most_in_block;
 }
 
 static void join_descent(const qn_descent *part, qn_descent *d)
@@ -300,13 +321,29 @@ static void join_descent(const qn_descent *part, qn_descent *d)
 }
 
 /** The function of a piece with parts, whose functions are there. */
-static qn_emitted lower_calls(const qn_lowering *to, const qn_piece *piece, const LLVMValueRef *function, int scratch_word,
-                              const char *symbol)
+static qn_emitted lower_calls(const qn_lowering *to, const qn_piece *piece,
+                              const LLVMValueRef *function, int scratch_word, const char *symbol)
 {
-    qn_plan plan = {.lane_dim = -1, .jam_dim = -1, .cross_dim = -1, .width = 1, .unroll = 1, .jam = 1, .cross = 1,
-                    .split_dim = -1, .second_dim = -1, .tile_at = -1, .granule = 1};
-    lower g = {.module = to->module, .context = LLVMGetModuleContext(to->module), .k = piece->kernel, .f = &piece->facts,
-               .p = &plan, .hooks = to->hooks, .width = 1, .unroll = 1, .budget = INT64_MAX,
+    qn_plan plan = {.lane_dim = -1,
+                    .jam_dim = -1,
+                    .cross_dim = -1,
+                    .width = 1,
+                    .unroll = 1,
+                    .jam = 1,
+                    .cross = 1,
+                    .split_dim = -1,
+                    .second_dim = -1,
+                    .tile_at = -1,
+                    .granule = 1};
+    lower g = {.module = to->module,
+               .context = LLVMGetModuleContext(to->module),
+               .k = piece->kernel,
+               .f = &piece->facts,
+               .p = &plan,
+               .hooks = to->hooks,
+               .width = 1,
+               .unroll = 1,
+               .budget = INT64_MAX,
                .debug = to->debug};
     qn_emitted n = {.instructions = -1};
     qn__block_of_plan(&g);
@@ -327,7 +364,8 @@ static qn_emitted lower_calls(const qn_lowering *to, const qn_piece *piece, cons
 }
 
 /** A part of a piece as a function of the module. */
-static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *symbol, qn_error *err)
+static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *symbol,
+                            qn_error *err)
 {
     qn_descent own = {0};
     qn_emitted counted = {0};
@@ -337,9 +375,12 @@ static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *
     of_part.descent = &own;
     of_part.emitted = &counted;
     qn_status status =
-        piece->part[0] ? qn__llvm_lower_piece(&of_part, piece, symbol, err)
-                       : qn__llvm_lower(&of_part, &(qn_lowered){.k = piece->kernel, .f = &piece->facts, .plan = &piece->plan},
-                                        symbol, err);
+        piece->part[0]
+            ? qn__llvm_lower_piece(&of_part, piece, symbol, err)
+            : qn__llvm_lower(
+                  &of_part,
+                  &(qn_lowered){.k = piece->kernel, .f = &piece->facts, .plan = &piece->plan},
+                  symbol, err);
     if (status == QN_OK && own.rung == QN_RUNG_FAST)
         status = qn__fail(err, QN_ERR_LIMIT, "%s: too large for two functions", symbol);
     if (status != QN_OK)
@@ -351,7 +392,8 @@ static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *
     return QN_OK;
 }
 
-qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *symbol, qn_error *err)
+qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *symbol,
+                               qn_error *err)
 {
     enum { SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
     LLVMValueRef function[2];
@@ -365,7 +407,8 @@ qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *s
             return status;
         function[i] = LLVMGetNamedFunction(to->module, name);
     }
-    bool is_whole = p->is_free && p->distribution.block_dim < 0; /* the rest is divided as if it were all */
+    bool is_whole =
+        p->is_free && p->distribution.block_dim < 0; /* the rest is divided as if it were all */
     if (!is_whole) {
         info->split_dim = p->split_dim;
         info->granule = 1;

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lower.h: private to the lowering, which is in the files named below. The body of a kernel is emitted for a block of iterations at once: `width` lanes of one vector, times
- * `unroll` vectors of the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
+ * lower.h: private to the lowering, which is in the files named below. The body of a kernel is
+ * emitted for a block of iterations at once: `width` lanes of one vector, times `unroll` vectors of
+ * the lane dimension, times `jam` iterations of a second dimension. One such vector is a part.
  *
  * Parts. p = u * jam_max + j names vector u of jammed iteration j, one point of the product of all
  * unrolled loops but that over the vectors (lower/block.c). A value that does not differ between
  * some parts is kept once, at its canonical part.
  *
- * Levels. Level 0 is the function's entry; every loop, and every real branch, opens one more. A value is placed at the
- * lowest level at which its operands exist (that is: hoisted out of loops), but never out of a branch. When a level is
- * closed, everything placed in it is forgotten, so a value is emitted again where it is needed again.
+ * Levels. Level 0 is the function's entry; every loop, and every real branch, opens one more. A
+ * value is placed at the lowest level at which its operands exist (that is: hoisted out of loops),
+ * but never out of a branch. When a level is closed, everything placed in it is forgotten, so a
+ * value is emitted again where it is needed again.
  *
- * Pure instructions are emitted on demand; loads, stores, atomics and regions in program order. (Loads of a plain reduce
- * are emitted on demand too: fewer of them wait in registers.)
+ * Pure instructions are emitted on demand; loads, stores, atomics and regions in program order.
+ * (Loads of a plain reduce are emitted on demand too: fewer of them wait in registers.)
  */
 #ifndef QN_JIT_LLVM_LOWER_H
 #define QN_JIT_LLVM_LOWER_H
@@ -24,8 +26,8 @@
 
 #include <llvm-c/Core.h>
 
-/** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends, along the lanes and along the
- *  jammed dimension. */
+/** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends, along
+ * the lanes and along the jammed dimension. */
 enum { N_EDGES = 4 };
 enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160, MOST_STAGES = 4 };
 
@@ -39,10 +41,11 @@ typedef struct emitted {
 } emitted;
 
 typedef struct level {
-    LLVMBasicBlockRef anchor; /* the block from which the level was entered; values of the level below go to its end */
+    LLVMBasicBlockRef anchor; /* the block from which the level was entered; values of the level
+                                 below go to its end */
     bool is_branch;           /* nothing is hoisted out */
     bool is_sequential;       /* loads are not hoisted out */
-    bool may_be_empty;        /* the guard of a loop that may run no trip: loads are not hoisted out */
+    bool may_be_empty; /* the guard of a loop that may run no trip: loads are not hoisted out */
 } level;
 
 /** The part of a dimension that is run, or a piece of it. */
@@ -63,8 +66,22 @@ typedef struct memo {
     int64_t n;
     int32_t next;
 } memo;
-enum { MEMO_SPLAT = 1, MEMO_LINEAR, MEMO_SCALE, MEMO_PRODUCT, MEMO_SUM, MEMO_ADDRESS, MEMO_SLOT, MEMO_QUOTIENT, MEMO_REMAINDER,
-       MEMO_RESIZE, MEMO_NARROW, MEMO_AHEAD, MEMO_TABLE, MEMO_GROUP };
+enum {
+    MEMO_SPLAT = 1,
+    MEMO_LINEAR,
+    MEMO_SCALE,
+    MEMO_PRODUCT,
+    MEMO_SUM,
+    MEMO_ADDRESS,
+    MEMO_SLOT,
+    MEMO_QUOTIENT,
+    MEMO_REMAINDER,
+    MEMO_RESIZE,
+    MEMO_NARROW,
+    MEMO_AHEAD,
+    MEMO_TABLE,
+    MEMO_GROUP
+};
 enum { MEMO_HEADS = 1024 };
 
 typedef struct lower {
@@ -85,21 +102,27 @@ typedef struct lower {
     int width, unroll, jam; /* of the block being emitted; jam: bits of jam_active */
     int one_part;           /* 1 + the only part that is emitted now; 0: all are */
     int jam_max;            /* part encoding */
-    bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the begin of the dimension on */
+    bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the
+                               begin of the dimension on */
     uint64_t jam_active;    /* bit j: jammed iteration j is emitted */
     uint32_t jam_dims;      /* bit d: the index of dimension d differs between jammed iterations */
     int64_t jam_ahead[QN_MAX_RANK][MOST_PARTS]; /* how far it is from that of iteration 0 */
     uint64_t jam_same[QN_MAX_RANK][MOST_PARTS]; /* bit i: it is that of iteration i */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
-    LLVMValueRef tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
-    uint8_t edges[MOST_PARTS];          /* of a GPU: the edges that a part's mask comes from, as bits */
-    LLVMValueRef side[2][MOST_PARTS];   /* the masks of each vector of lanes, and of each jammed iteration; NULL: none */
-    uint32_t stored_end;                /* stores before this instruction were done with an earlier one (lower/wide.c) */
-    LLVMValueRef edge[N_EDGES];         /* and the conditions under which all parts at one are inside; NULL: always */
+    LLVMValueRef
+        tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
+    uint8_t edges[MOST_PARTS]; /* of a GPU: the edges that a part's mask comes from, as bits */
+    LLVMValueRef side[2][MOST_PARTS]; /* the masks of each vector of lanes, and of each jammed
+                                         iteration; NULL: none */
+    uint32_t stored_end;        /* stores before this instruction were done with an earlier one
+                                   (lower/wide.c) */
+    LLVMValueRef edge[N_EDGES]; /* and the conditions under which all parts at one are inside; NULL:
+                                   always */
 
     LLVMValueRef iv[QN_MAX_RANK]; /* index of each open dimension: of lane 0, vector 0, jam 0 */
     int iv_level[QN_MAX_RANK];
-    int64_t ahead[QN_MAX_RANK]; /* constant part of the index, added where iv is used; it goes into displacements */
+    int64_t ahead[QN_MAX_RANK]; /* constant part of the index, added where iv is used; it goes into
+                                   displacements */
     int ahead_level[QN_MAX_RANK]; /* of what depends on it, at least iv_level; 0 if there is none */
     LLVMValueRef begin[QN_MAX_RANK], end[QN_MAX_RANK];
 
@@ -110,33 +133,40 @@ typedef struct lower {
     memo *memo;
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
-    bool *covered;  /* [n_accesses] tested before the `for` around it (lower/version.c) or the body (lower/inside.c) */
+    bool *covered;  /* [n_accesses] tested before the `for` around it (lower/version.c) or the body
+                       (lower/inside.c) */
     int64_t covered_trips; /* which has no more trips then */
-    LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs ahead of its checks; NULL: none does */
+    LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs
+                               ahead of its checks; NULL: none does */
     uint64_t written_too; /* see qn__written_too */
-    LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that are not nested */
+    LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that
+                                           are not nested */
     int n_scratch, scratch_used;
-    LLVMValueRef stage[MOST_STAGES]; /* buffers of staged loads (lower/transpose.c), made when first needed */
-    LLVMValueRef stage_from;         /* the jammed index from which on they are filled; NULL: they are not */
+    LLVMValueRef stage[MOST_STAGES]; /* buffers of staged loads (lower/transpose.c), made when first
+                                        needed */
+    LLVMValueRef
+        stage_from;    /* the jammed index from which on they are filled; NULL: they are not */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     struct {
         LLVMValueRef low, high;             /* the iterations */
         LLVMValueRef result[MOST_STRIPPED]; /* arrays of the reduces at the top that are done */
-        uint32_t done;                      /* those before this instruction; 0: no strip is being emitted */
+        uint32_t done; /* those before this instruction; 0: no strip is being emitted */
     } strip; /* see lower/strip.c */
     struct {
         LLVMValueRef memory; /* where row 0 would have its line */
         LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
     } carry; /* see lower/carry.c */
-    LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of plan->carry, or copies of plan->pack and
-                                    pack_steps */
-    bool is_packed;    /* it holds what plan->pack loads in this step of the lanes, or what these steps load */
+    LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of
+                                    plan->carry, or copies of plan->pack and pack_steps */
+    bool is_packed; /* it holds what plan->pack loads in this step of the lanes, or what these steps
+                       load */
     LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
     int copy_level;
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
-    bool loads_are_late;  /* those without checks of views that nothing writes: next to their use, as its operand */
+    bool loads_are_late; /* those without checks of views that nothing writes: next to their use, as
+                            its operand */
     bool loads_on_demand; /* in a region without branches whose loads need no checks */
     LLVMValueRef alone;   /* i1, of atomics of threads: this launch has one; else NULL */
     LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
@@ -148,20 +178,26 @@ typedef struct lower {
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
     /* of a grid, see target/nvptx/team.h */
     bool is_team;         /* all lanes of the warp run the code alike */
-    uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted; else 0 */
+    uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted;
+                             else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
     LLVMValueRef kept;    /* the memory of the warp for plan->kept; NULL: it has none */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
-    const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see target/nvptx/stage.h; NULL: none is */
-    int64_t work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
+    const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see
+                                           target/nvptx/stage.h; NULL: none is */
+    int64_t
+        work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */
-    LLVMValueRef cancel; /* the address of the word that says so, read at the begin; NULL: no loop looks after every trip */
-    bool failed; /* out of memory, too deep or beyond the budget: emission goes on, the result is dropped */
+    LLVMValueRef cancel; /* the address of the word that says so, read at the begin; NULL: no loop
+                            looks after every trip */
+    bool failed;  /* out of memory, too deep or beyond the budget: emission goes on, the result is
+                     dropped */
     bool is_over; /* beyond the budget: no more values and statements are emitted */
     bool is_fast; /* instructions are selected fast: scalar code */
     int64_t budget, spent; /* units; since the function was last counted, by estimate */
 } lower;
-/** Notes that one part of an instruction is emitted next; false if nothing is any more (lower/level.c). */
+/** Notes that one part of an instruction is emitted next; false if nothing is any more
+ * (lower/level.c). */
 bool qn__spend(lower *g, uint32_t i);
 
 /** Level of what depends on the index of dimension d. */
@@ -177,7 +213,8 @@ static inline void qn__set_index(lower *g, int d, LLVMValueRef index)
     g->iv_level[d] = g->depth;
 }
 
-/** Sets the constant part of an index for what is emitted from level `at` on, or takes it away (0, 0). */
+/** Sets the constant part of an index for what is emitted from level `at` on, or takes it away (0,
+ * 0). */
 static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 {
     g->ahead[d] = n;
@@ -205,19 +242,21 @@ void qn__block_of_plan(lower *g);
 void qn__block_of_schedule(lower *g);
 /** Sets g->lanes_are_aligned. */
 void qn__find_alignment(lower *g);
-/** Whether an index of a dimension of several digits has one value of all but the fastest digit in the
- * lanes: its first lane is a multiple of the width, and the width divides the fastest digit. */
+/** Whether an index of a dimension of several digits has one value of all but the fastest digit in
+ * the lanes: its first lane is a multiple of the width, and the width divides the fastest digit. */
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim);
 /** Emits the first n jammed iterations, or those of a mask, until the next call. */
 void qn__set_jam(lower *g, int n);
 void qn__set_active(lower *g, uint64_t active);
 /** Jammed iterations whose index of dimension d is less than n ahead. */
 uint64_t qn__jammed_below(const lower *g, int d, int64_t n);
-/** Sets how far the index of a jammed dimension is ahead in each iteration: ahead[j], g->jam_max of them. */
+/** Sets how far the index of a jammed dimension is ahead in each iteration: ahead[j], g->jam_max of
+ * them. */
 void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead);
 
 /* ---- lower/level.c: types, constants, levels, shared values */
-LLVMTypeRef qn__lane_type(const lower *g, int dtype);  /* register type: vector, or scalar when width is 1 */
+LLVMTypeRef qn__lane_type(const lower *g,
+                          int dtype); /* register type: vector, or scalar when width is 1 */
 LLVMTypeRef qn__scalar_type(const lower *g, int dtype); /* bool is i1 */
 LLVMTypeRef qn__memory_type(const lower *g, int dtype); /* bool is i8 */
 LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t); /* t itself when width is 1 */
@@ -226,12 +265,14 @@ LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar
 LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
-/** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; those beyond a are zero then. */
+/** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; those
+ * beyond a are zero then. */
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n);
 /** The pointer so many bytes further. */
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes);
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
-LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads, LLVMValueRef *args, int n);
+LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
+                      LLVMValueRef *args, int n);
 /** Smaller of two scalars of type i64: unsigned, signed. */
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b);
@@ -244,19 +285,22 @@ bool qn__is_const(LLVMValueRef v, int64_t *n);
 /** Opens a level entered from the current block, closes it (forgets what it holds). */
 void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_empty);
 void qn__level_close(lower *g);
-/** Moves the builder to where a value of `level` belongs; returns the level it really gets. qn__unseek goes back. */
+/** Moves the builder to where a value of `level` belongs; returns the level it really gets.
+ * qn__unseek goes back. */
 int qn__seek(lower *g, int wanted, place *here);
 void qn__unseek(lower *g, const place *here);
 
-LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at);
-void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at, LLVMValueRef result);
+LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
+                           int *at);
+void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at,
+                  LLVMValueRef result);
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
 
 /* ---- lower/poll.c: leaving loops of a cancelled launch */
-/** Ends the account of a loop: trips of one strip, 1: look after every trip, 0: it need not look. `outer_work` is g->work from
- *  before the loop, which was 0 at its begin. */
+/** Ends the account of a loop: trips of one strip, 1: look after every trip, 0: it need not look.
+ * `outer_work` is g->work from before the loop, which was 0 at its begin. */
 int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work);
 /** A block that looks, and goes on to another one. */
 LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on);
@@ -266,11 +310,14 @@ void qn__look(lower *g);
 void qn__poll_end(lower *g);
 /** Closes a loop in strips of so many trips; the block from which l->after is entered. */
 struct loop;
-LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, LLVMValueRef *next, int64_t trips);
+LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, LLVMValueRef *next,
+                                  int64_t trips);
 
-/** A loop that counts its trips only to end after the most that are allowed. The trip is compared with the end of a strip. */
+/** A loop that counts its trips only to end after the most that are allowed. The trip is compared
+ * with the end of a strip. */
 typedef struct pace {
-    LLVMValueRef most, end, next; /* end of the strip: at the head, and after the test; NULL: there are no strips */
+    LLVMValueRef most, end,
+        next; /* end of the strip: at the head, and after the test; NULL: there are no strips */
     LLVMBasicBlockRef from, edge, below, limit;
     int64_t most_trips, outer_work;
 } pace;
@@ -278,14 +325,16 @@ typedef struct pace {
 void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips);
 /** Goes to `limit` if `most` trips were run, else on, where the builder stands then. */
 void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit);
-void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head, LLVMBasicBlockRef latch);
+void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
+                    LLVMBasicBlockRef latch);
 /** Lanes of a gather or scatter. */
 int qn__lane_accesses(LLVMValueRef instruction);
 
 /* ---- lower/value.c: values of instructions */
 /** Canonical part of value i for part p. */
 int qn__canonical_part(const lower *g, uint32_t i, int p);
-/** Builds a pure instruction of these operands, of lanes or of one value, where the builder stands. */
+/** Builds a pure instruction of these operands, of lanes or of one value, where the builder stands.
+ */
 LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v);
 /** The scalar of a uniform value, lane 0 of a linear one; any value when width is 1. */
 LLVMValueRef qn__scalar(lower *g, uint32_t i, int p);
@@ -300,12 +349,14 @@ bool qn__is_uniform(const lower *g, uint32_t i);
 void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at);
 
 /* ---- lower/ops.c: table ops on LLVM values of either shape */
-LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c);
+LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b,
+                          LLVMValueRef c);
 /** neg or abs of a float of which only numbers are made: the bits of a NaN may change. */
 LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v);
 LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v);
 LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v);
-LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next);
+LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated,
+                               LLVMValueRef next);
 
 /* ---- lower/address.c */
 enum { ADDRESS_UNIFORM, ADDRESS_UNIT, ADDRESS_REVERSED, ADDRESS_LANES };
@@ -322,7 +373,8 @@ typedef struct address {
     int kind, level;
     LLVMValueRef pointer; /* of lane 0 */
     LLVMValueRef lanes;   /* <width x i64> byte offsets from pointer; ADDRESS_LANES only */
-    LLVMValueRef scaled;  /* the same, or the first part of the offsets, as elements of scale bytes */
+    LLVMValueRef
+        scaled; /* the same, or the first part of the offsets, as elements of scale bytes */
     int64_t scale;
     int64_t stride;       /* elements from lane to lane, 0 if not a known constant */
     /* while building */
@@ -331,17 +383,20 @@ typedef struct address {
     int64_t constant, lane_bytes;
 } address;
 
-/** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there instead of the index
- *  operands. */
+/** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there
+ * instead of the index operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
-/** base + index x bytes, shared; `at` is the level of the index, or of the base if that is higher. */
-LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at, int64_t bytes);
+/** base + index x bytes, shared; `at` is the level of the index, or of the base if that is higher.
+ */
+LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,
+                                 int64_t bytes);
 /** Adds the displacement, where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x);
 /** Pointers of all lanes (the pointer itself when width is 1), after qn__displace. */
 LLVMValueRef qn__lane_pointers(lower *g, const address *x);
 /** index - lower bound, as a scalar or a vector. */
-LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound, bool vector);
+LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound,
+                                bool vector);
 
 /* ---- lower/branch.c */
 /** All lanes of all parts are active. */
@@ -362,9 +417,10 @@ branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, cons
 void qn__begin_other(lower *g, branch *x);
 /** Ends it; the result is `value` if it was taken, else zero. `value` may be NULL. */
 LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value);
-/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which stood before, or which the second
- *  piece made. */
-void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n);
+/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which
+ * stood before, or which the second piece made. */
+void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others,
+                       int n);
 /** What a branch that has ended makes of two values. */
 LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other);
 
@@ -384,7 +440,8 @@ check qn__make_check(lower *g, uint32_t i, int p);
 void qn__report(lower *g, uint32_t i, int p, const check *c);
 /** Lanes for which a vector access is performed: NULL for all. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
-/** Whether a load may be performed in lanes that are not active: it is proved, and its indices are right there too. */
+/** Whether a load may be performed in lanes that are not active: it is proved, and its indices are
+ * right there too. */
 bool qn__ignores_masks(const lower *g, uint32_t i);
 /** Whether all lanes access one element: indices of projected dimensions do not matter. */
 bool qn__indices_are_uniform(const lower *g, uint32_t i);
@@ -392,7 +449,8 @@ bool qn__indices_are_uniform(const lower *g, uint32_t i);
 bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c);
 /** Opens that branch, in which the access is performed. */
 branch qn__begin_checked(lower *g, const check *c);
-/** Ends it; the result is `value` if the access was in range, else zero, and the failure is recorded. value may be NULL. */
+/** Ends it; the result is `value` if the access was in range, else zero, and the failure is
+ * recorded. value may be NULL. */
 LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value);
 
 /* ---- lower/inside.c */
@@ -400,7 +458,8 @@ LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRe
 void qn__lower_body(lower *g);
 
 /* ---- lower/memory.c */
-/** Marks a load of what the launch does not write: it may go another way (target->has_read_only). */
+/** Marks a load of what the launch does not write: it may go another way (target->has_read_only).
+ */
 void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
@@ -423,9 +482,11 @@ bool qn__has_known_stride(const address *x, LLVMValueRef mask);
 /** Whether they lie so far apart that a load gathers them under this plan. */
 bool qn__is_gathered(const lower *g, const address *x);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
-LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align);
+LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
+                              unsigned align);
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);
-/** Whether load i takes small elements that lie a small stride apart in a view that has no gaps between them. */
+/** Whether load i takes small elements that lie a small stride apart in a view that has no gaps
+ * between them. */
 bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask);
 /** Its lanes; x is displaced. */
 LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype);
@@ -439,32 +500,38 @@ LLVMValueRef qn__pack_vectors(lower *g, uint32_t i, int p, uint32_t value, int n
 /* ---- lower/table.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
-/** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by permutation; NULL if registers do
- *  not hold it. */
+/** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by
+ * permutation; NULL if registers do not hold it. */
 LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index);
 
 /* ---- lower/lookup.c */
-/** What the elements of a constant array are in memory, and element i there: of 32 bits at least. */
+/** What the elements of a constant array are in memory, and element i there: of 32 bits at least.
+ */
 LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a);
 LLVMValueRef qn__array_element(const lower *g, const qn_elements *a, int64_t i);
 /** Lookup i at an index, a scalar or a vector. */
 LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index);
-/** The index of part p of lookup i as qn__lower_lookup takes it: in lanes 32 bits where no clamp is needed, else 64. */
+/** The index of part p of lookup i as qn__lower_lookup takes it: in lanes 32 bits where no clamp is
+ * needed, else 64. */
 LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p);
 
 /* ---- lower/transpose.c */
-/** All parts of a load or store that runs along the jammed dimension; false if it is to be done as usual. */
+/** All parts of a load or store that runs along the jammed dimension; false if it is to be done as
+ * usual. */
 bool qn__lower_transposed_load(lower *g, uint32_t i);
 bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value);
-/** Fills the buffers of staged loads for p->transpose jammed iterations; the jammed index is set to `from`, the first. */
+/** Fills the buffers of staged loads for p->transpose jammed iterations; the jammed index is set to
+ * `from`, the first. */
 void qn__stage_fill(lower *g, LLVMValueRef from);
 void qn__stage_end(lower *g);
 
 /* ---- lower/stream.c: with the index of the lanes set to where they begin */
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
-/** The first index in [low, high] whose element of the first stream is at a cache line; NULL without streams. */
+/** The first index in [low, high] whose element of the first stream is at a cache line; NULL
+ * without streams. */
 LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
-/** Asks for the lines where the row ends and the next one probably begins: others write them too, so they are stored as usual. */
+/** Asks for the lines where the row ends and the next one probably begins: others write them too,
+ * so they are stored as usual. */
 void qn__stream_edges(lower *g, LLVMValueRef high);
 /** Whether all streams are at cache lines together, as i1; NULL if there is only one. */
 LLVMValueRef qn__streams_agree(lower *g);
@@ -478,8 +545,8 @@ void qn__stream_fence(lower *g);
 /* ---- lower/carry.c */
 /** Whether there are carried streams (qn__is_carried). */
 bool qn__has_carry(const lower *g);
-/** Until qn__carry_close, stores of carried streams write the lines of rows from `first_row` on, at most
- *  plan->carry of them, which begin with the lanes at first_lane. */
+/** Until qn__carry_close, stores of carried streams write the lines of rows from `first_row` on, at
+ * most plan->carry of them, which begin with the lanes at first_lane. */
 void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane);
 /** Part p of store i, if it is one: v goes to `pointer` and behind. */
 bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer);
@@ -487,7 +554,8 @@ bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef p
 void qn__carry_close(lower *g, span rows, LLVMValueRef end);
 
 /* ---- lower/pack.c */
-/** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from there. */
+/** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from
+ * there. */
 void qn__pack_open(lower *g);
 void qn__pack_close(lower *g);
 /** The same for what the steps of the lanes [low, high) load in reduces, with plan->pack_steps. */
@@ -499,29 +567,33 @@ LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p);
 /* ---- lower/strip.c */
 /** Iterations [low, high) of the lanes, whole steps, in strips. */
 void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high);
-/** Sets the value of a reduce at the top for the iterations that stand in g->iv if a strip has it in memory; else false. */
+/** Sets the value of a reduce at the top for the iterations that stand in g->iv if a strip has it
+ * in memory; else false. */
 bool qn__strip_value(lower *g, uint32_t i);
 
 /* ---- lower/prefetch.c */
-/** Asks for the memory so many bytes behind what part p of an access meets: of a load into the second-level cache, of a store
- *  into the first, for writing. */
+/** Asks for the memory so many bytes behind what part p of an access meets: of a load into the
+ * second-level cache, of a store into the first, for writing. */
 void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes);
 /** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */
 void qn__prefetch_point(lower *g, uint32_t reduce, int d);
-/** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes later. */
+/** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes
+ * later. */
 void qn__prefetch_step(lower *g, uint32_t reduce);
 /** Asks for what load i will meet plan->lead_bytes later, if it is one that leads. */
 void qn__prefetch_lead(lower *g, uint32_t i);
-/** Asks for what load i will meet two cache lines later, if it runs along the lanes while stores are carried: it meets so many rows
- *  that the hardware follows none. */
+/** Asks for what load i will meet two cache lines later, if it runs along the lanes while stores
+ * are carried: it meets so many rows that the hardware follows none. */
 void qn__prefetch_row(lower *g, uint32_t i);
 
 /* ---- lower/atomic.c */
-/** Lowers the atomic at i, and maybe those after it in the region that ends before `end`; returns the last one. */
+/** Lowers the atomic at i, and maybe those after it in the region that ends before `end`; returns
+ * the last one. */
 uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end);
 
 /* ---- lower/fault.c */
-/** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1 for a scalar access). */
+/** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1
+ * for a scalar access). */
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
 /** An assertion: a test, and a cold block that records the first failure. */
 void qn__lower_assert(lower *g, uint32_t i);
@@ -529,11 +601,13 @@ void qn__lower_assert(lower *g, uint32_t i);
 void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 
 /* ---- lower/control.c */
-/** An integer of 32 or 64 bits behind an empty piece of assembly, which costs no instruction: LLVM knows nothing of it. */
+/** An integer of 32 or 64 bits behind an empty piece of assembly, which costs no instruction: LLVM
+ * knows nothing of it. */
 LLVMValueRef qn__opaque(lower *g, LLVMValueRef v);
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
 
-/** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with carried values. */
+/** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with
+ * carried values. */
 typedef struct loop {
     LLVMBasicBlockRef guard, before, head, after;
     LLVMValueRef index, end, step;
@@ -545,14 +619,17 @@ typedef struct loop {
     int64_t most_trips; /* INT64_MAX: not known; the caller may know better */
     int64_t outer_work; /* see lower/poll.c */
 } loop;
-/** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller that live until
- *  close; phi receives the carried values. A loop known to be empty must not be opened. */
-void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step, bool guarded,
-                   bool is_sequential, int n_carried, LLVMValueRef *init, LLVMValueRef *phi);
-/** The same for what runs once, at a level of its own, or where the condition does not hold not at all; NULL: it always runs. It
- *  carries nothing. */
+/** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller
+ * that live until close; phi receives the carried values. A loop known to be empty must not be
+ * opened. */
+void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step,
+                   bool guarded, bool is_sequential, int n_carried, LLVMValueRef *init,
+                   LLVMValueRef *phi);
+/** The same for what runs once, at a level of its own, or where the condition does not hold not at
+ * all; NULL: it always runs. It carries nothing. */
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
-/** Says that an open loop over (a part of) dimension d, or of so many indices, has no more trips than these take. */
+/** Says that an open loop over (a part of) dimension d, or of so many indices, has no more trips
+ * than these take. */
 void qn__loop_bound(const lower *g, loop *l, int d);
 void qn__loop_most(loop *l, int64_t n_indices);
 /** Closes it with the next carried values; out receives the final ones. */
@@ -567,7 +644,8 @@ LLVMValueRef qn__range_word(lower *g, int n);
 void qn__lower_points(lower *g);
 
 /* ---- lower/reduce.c, lower/reduce_lanes.c, lower/stripes.c */
-/* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14 points. */
+/* The order rules: blocks of points, partials of a block; MOST_DEPTH levels of blocks cover 2.8e14
+ * points. */
 enum { BLOCK = QN_BLOCK_POINTS, PARTIALS = QN_PARTIALS, MOST_DEPTH = 4 };
 /* Reduces in one loop. */
 enum { MOST_JOINED = 8 };
@@ -575,7 +653,8 @@ enum { MOST_JOINED = 8 };
 /** One reduce while it is lowered. */
 typedef struct reduction {
     uint32_t inst, yield;
-    uint32_t product; /* points are products that are added by fma, see qn__contracted_product; or 0 */
+    uint32_t
+        product; /* points are products that are added by fma, see qn__contracted_product; or 0 */
     int type, combine, n_dims;
     int dim[QN_MAX_RANK];
     LLVMValueRef identity; /* scalar */
@@ -584,7 +663,8 @@ typedef struct reduction {
     int part[MOST_PARTS];  /* their parts */
     int n_levels;          /* of block results above the points */
     LLVMValueRef low, high; /* of its only dimension, if not the whole range of that; else NULL */
-    LLVMValueRef results;  /* points are numbers in memory, 8 bytes apart, see lower/points.c; NULL: the region's */
+    LLVMValueRef results; /* points are numbers in memory, 8 bytes apart, see lower/points.c; NULL:
+                             the region's */
 } reduction;
 
 /** Arrays of 64 partials, one for each level and accumulator: array[level][n]. */
@@ -597,15 +677,18 @@ typedef struct stripes {
 typedef struct addend {
     LLVMValueRef value[MOST_PARTS], factor[MOST_PARTS];
 } addend;
-LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n);
-/** Emits the region once, for the indices that stand in g->iv, and adds the point to each accumulator. */
+LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a,
+                           int n);
+/** Emits the region once, for the indices that stand in g->iv, and adds the point to each
+ * accumulator. */
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
-/** Whether loads of a reduce may be emitted where they are first used: nothing branches, and no load is checked. */
+/** Whether loads of a reduce may be emitted where they are first used: nothing branches, and no
+ * load is checked. */
 bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce);
 /** The same, without adding: what the point adds to each accumulator. */
 void qn__evaluate_point(lower *g, const reduction *r, addend *a);
-/** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096, ... With `count` points
- *  in them a level that is full goes into the one above. */
+/** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096,
+ * ... With `count` points in them a level that is full goes into the one above. */
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count);
 /** The value of an accumulator whose levels are sums[0], sums[apart], ...: later ones are below. */
 LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart);
@@ -622,17 +705,20 @@ LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d);
 bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d);
 /** What part p of the point adds to accumulator n. */
 void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n);
-/** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of floats in the striped order,
- *  over one dimension. */
+/** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
+ * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** How many of n reduces over the lanes, which need nothing of one another, are done in one loop: from 1 on. */
+/** How many of n reduces over the lanes, which need nothing of one another, are done in one loop:
+ * from 1 on. */
 int qn__lanes_together(const lower *g, const reduction *r, int n);
 /** Points [low, high) of dimension d, in order, added to acc. */
-void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc);
-/** Reduces from the identity on, in the order rule of the instruction: the first of n reduces that need nothing of one another,
- *  or several of them. Returns how many. */
+void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
+                  bool guarded, LLVMValueRef *acc);
+/** Reduces from the identity on, in the order rule of the instruction: the first of n reduces that
+ * need nothing of one another, or several of them. Returns how many. */
 int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** The result for v, the fold from the identity on: that of an empty range is specified to be another for some. */
+/** The result for v, the fold from the identity on: that of an empty range is specified to be
+ * another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
 /** Makes the arrays of levels `first` to the highest and fills them with the identity. */
@@ -640,9 +726,10 @@ void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMT
 /** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                       const addend *a);
-/** Ends: from level `depth`, which has had `count` entries, to the final value of each accumulator. */
-void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
-                       LLVMValueRef *acc);
+/** Ends: from level `depth`, which has had `count` entries, to the final value of each accumulator.
+ */
+void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth,
+                       LLVMValueRef count, LLVMValueRef *acc);
 /** Lowers the reduce at i, and maybe those after it; returns the last one. */
 uint32_t qn__lower_reduce(lower *g, uint32_t i);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memory.c: loads and stores. lower/check.c says for which lanes they are performed, lower/address.c where.
+ * memory.c: loads and stores. lower/check.c says for which lanes they are performed,
+ * lower/address.c where.
  */
 #include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
@@ -21,7 +22,8 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype != QN_BOOL)
         return v;
-    LLVMTypeRef t = LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? qn__vector_of(g, g->i8) : g->i8;
+    LLVMTypeRef t =
+        LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? qn__vector_of(g, g->i8) : g->i8;
     return LLVMBuildZExt(g->b, v, t, "");
 }
 
@@ -48,7 +50,8 @@ void qn__mark_invariant(lower *g, LLVMValueRef load)
                     LLVMMetadataAsValue(g->context, none));
 }
 
-/** What the addresses of an access are known to be a multiple of: at most the size of what it moves. */
+/** What the addresses of an access are known to be a multiple of: at most the size of what it
+ * moves. */
 static unsigned align_of(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -80,7 +83,8 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
     return v;
 }
 
-/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes its elements. */
+/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes
+ * its elements. */
 static int load_level(const lower *g, uint32_t i, int wanted)
 {
     int at = g->depth;
@@ -88,12 +92,14 @@ static int load_level(const lower *g, uint32_t i, int wanted)
         return at;
     if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i) || g->f->is_ordered)
         return at;
-    while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential && !g->level[at].may_be_empty)
+    while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential &&
+           !g->level[at].may_be_empty)
         at--;
     return at;
 }
 
-/** A value that depends on a dimension lives no longer than its loop, even where the index is a constant there. */
+/** A value that depends on a dimension lives no longer than its loop, even where the index is a
+ * constant there. */
 static int dims_level(const lower *g, uint32_t i, int at)
 {
     for (int d = 0; d < g->k->n_dims; d++)
@@ -157,7 +163,9 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
-        return qn__splat(g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)), g->depth);
+        return qn__splat(
+            g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)),
+            g->depth);
     LLVMTypeRef element = qn__memory_type(g, dtype);
     bool is_strided = qn__has_known_stride(&x, mask);
     if (is_strided && (v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
@@ -174,8 +182,8 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
         v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
     } else {
         LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
-        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false), mask ? mask : all_lanes(g),
-                                LLVMConstNull(t)};
+        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false),
+                                mask ? mask : all_lanes(g), LLVMConstNull(t)};
         v = qn__call(g, "llvm.masked.gather", types, 2, args, 4);
     }
     if (x.kind == ADDRESS_REVERSED)
@@ -183,7 +191,8 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     return qn__to_register(g, dtype, v);
 }
 
-/** Lanes active in any of the parts that share part p of a load: its value is loaded once for all of them. */
+/** Lanes active in any of the parts that share part p of a load: its value is loaded once for all
+ * of them. */
 static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks)
 {
     LLVMValueRef any = masks[p];
@@ -206,7 +215,8 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
     branch then = qn__begin_checked(g, c);
     qn__make_address(g, i, p, NULL, &x);
     qn__displace(g, &x);
-    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer));
+    LLVMValueRef v =
+        qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer));
     v = qn__end_checked(g, &then, i, p, v);
     qn__set(g, i, p, v, g->depth);
 }
@@ -247,7 +257,8 @@ bool qn__is_late(const lower *g, uint32_t i)
 {
     const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
     bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics || is_atomic_view(g, i) || g->f->is_ordered;
+    bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics ||
+                   is_atomic_view(g, i) || g->f->is_ordered;
     return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
 }
 
@@ -295,7 +306,8 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
 {
     int dtype = qn__access_dtype(g->k, i);
     LLVMValueRef align = LLVMConstInt(g->i32, align_of(g, i), false);
-    LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)), mask = qn__access_mask(g, i, p, c);
+    LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)),
+                 mask = qn__access_mask(g, i, p, c);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     qn__displace(g, &x);
@@ -341,7 +353,8 @@ static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
 /** Whether all lanes of a part store one value to one address. */
 static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 {
-    return g->width == 1 || (qn__indices_are_uniform(g, i) && g->a.value[value].shape == QN_UNIFORM);
+    return g->width == 1 ||
+           (qn__indices_are_uniform(g, i) && g->a.value[value].shape == QN_UNIFORM);
 }
 
 void qn__lower_store(lower *g, uint32_t i)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * narrow_store.c: integers that are stored narrower than they were computed, several vectors at once. Where no instruction
- * cuts lanes (target->truncates), each vector would be cut into halves and packed alone; together two or four fill a register.
+ * narrow_store.c: integers that are stored narrower than they were computed, several vectors at
+ * once. Where no instruction cuts lanes (target->truncates), each vector would be cut into halves
+ * and packed alone; together two or four fill a register.
  */
 #include "jit/lower/hooks.h"
 
@@ -15,16 +16,20 @@ static int register_bits(const lower *g)
 /** Whether v calls the intrinsic with constant n in all lanes as its second argument. */
 static bool is_limit(LLVMValueRef v, const char *name, int64_t n)
 {
-    if (!LLVMIsAIntrinsicInst(v) || LLVMGetIntrinsicID(LLVMGetCalledValue(v)) != LLVMLookupIntrinsicID(name, strlen(name)))
+    if (!LLVMIsAIntrinsicInst(v) ||
+        LLVMGetIntrinsicID(LLVMGetCalledValue(v)) != LLVMLookupIntrinsicID(name, strlen(name)))
         return false;
     LLVMTypeRef t = LLVMGetElementType(LLVMTypeOf(v));
-    return LLVMGetOperand(v, 1) == qn__constant_like(LLVMTypeOf(v), LLVMConstInt(t, (unsigned long long)n, true));
+    return LLVMGetOperand(v, 1) ==
+           qn__constant_like(LLVMTypeOf(v), LLVMConstInt(t, (unsigned long long)n, true));
 }
 
-/** What was limited to integers of so many bits before it was cut, or NULL: packing limits to the same. */
+/** What was limited to integers of so many bits before it was cut, or NULL: packing limits to the
+ * same. */
 static LLVMValueRef limited(LLVMValueRef v, int bits, bool is_signed)
 {
-    int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0, high = (INT64_C(1) << (bits - is_signed)) - 1;
+    int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
+            high = (INT64_C(1) << (bits - is_signed)) - 1;
     LLVMValueRef above = is_limit(v, "llvm.smin", high) ? LLVMGetOperand(v, 0) : NULL;
     return above && is_limit(above, "llvm.smax", low) ? LLVMGetOperand(above, 0) : NULL;
 }
@@ -35,7 +40,9 @@ static LLVMValueRef wide_of(const lower *g, LLVMValueRef v)
     LLVMValueRef wide = LLVMIsATruncInst(v) ? LLVMGetOperand(v, 0) : NULL;
     bool is_vector = wide && LLVMGetTypeKind(LLVMTypeOf(wide)) == LLVMVectorTypeKind;
     unsigned bits = is_vector ? LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(wide))) : 0;
-    return (bits == 16 || bits == 32) && bits * (unsigned)g->width == (unsigned)register_bits(g) ? wide : NULL;
+    return (bits == 16 || bits == 32) && bits * (unsigned)g->width == (unsigned)register_bits(g)
+               ? wide
+               : NULL;
 }
 
 /** Whether store i is of narrow integers, for all lanes of all parts, to elements side by side. */
@@ -43,9 +50,9 @@ static bool may_join(lower *g, uint32_t i)
 {
     int dtype = qn__access_dtype(g->k, i), bits = qn__dtype_width(dtype);
     bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    if (g->f->target->truncates || !g->hooks->pack || !qn__is_integer(dtype) || bits > 16 || is_checked ||
-        (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) || bits * g->width >= register_bits(g) ||
-        g->unroll % (register_bits(g) / (bits * g->width)))
+    if (g->f->target->truncates || !g->hooks->pack || !qn__is_integer(dtype) || bits > 16 ||
+        is_checked || (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) ||
+        bits * g->width >= register_bits(g) || g->unroll % (register_bits(g) / (bits * g->width)))
         return false;
     FOR_PARTS(g, p)
         if (g->mask[p] || g->tail_mask[p])
@@ -65,7 +72,8 @@ int qn__stored_together(lower *g, uint32_t i, uint32_t value)
     return register_bits(g) / (qn__dtype_width(qn__access_dtype(g->k, i)) * g->width);
 }
 
-/** The parts of `n` vectors from part p on, as wide integers that packing makes the stored ones; whether as signed ones. */
+/** The parts of `n` vectors from part p on, as wide integers that packing makes the stored ones;
+ * whether as signed ones. */
 static bool unpacked(lower *g, uint32_t value, int p, int n, int dtype, LLVMValueRef *v)
 {
     int bits = qn__dtype_width(dtype);
@@ -77,7 +85,8 @@ static bool unpacked(lower *g, uint32_t value, int p, int n, int dtype, LLVMValu
     for (int u = 0; u < n; u++) {
         LLVMTypeRef t = LLVMGetElementType(LLVMTypeOf(v[u]));
         LLVMValueRef low = LLVMConstInt(t, (UINT64_C(1) << bits) - 1, false);
-        v[u] = are_limited ? limited(v[u], bits, is_signed) : LLVMBuildAnd(g->b, v[u], qn__const_splat(g, low), "");
+        v[u] = are_limited ? limited(v[u], bits, is_signed)
+                           : LLVMBuildAnd(g->b, v[u], qn__const_splat(g, low), "");
     }
     return are_limited && is_signed;
 }

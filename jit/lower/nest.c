@@ -38,13 +38,15 @@ LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
     return LLVMBuildSub(g->b, s.high, left, "");
 }
 
-void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high, LLVMValueRef first)
+void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
+                   LLVMValueRef first)
 {
     int64_t from, to;
     loop l;
     if (qn__is_const(middle, &from) && qn__is_const(high, &to)) {
         if (from != to)
-            qn__nest_over(g, of, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")}, 1, false);
+            qn__nest_over(g, of, (span){first, LLVMBuildAdd(g->b, first, qn__const_i64(g, 1), "")},
+                          1, false);
         return;
     }
     qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
@@ -53,7 +55,8 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it
+ * ends at high. */
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
@@ -83,7 +86,8 @@ static void blocks_staged(lower *g, const steps *of, span s)
     qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
     qn__set_index(g, g->p->jam_dim, l.index);
     qn__stage_fill(g, l.index);
-    qn__nest_over(g, of, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")}, g->jam, false);
+    qn__nest_over(g, of, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")},
+                  g->jam, false);
     qn__stage_end(g);
     qn__loop_close(g, &l, NULL, NULL);
 }
@@ -180,8 +184,8 @@ static nest_steps steps_of_nest(const lower *g, const span *spans, int at)
                         .at = at};
 }
 
-/** The loop over the lanes where lines of many rows are written as the lanes go on (lower/carry.c): for
- *  so many rows at a time. */
+/** The loop over the lanes where lines of many rows are written as the lanes go on (lower/carry.c):
+ * for so many rows at a time. */
 static bool loop_carried(lower *g, const span *spans, int at)
 {
     if (!qn__has_carry(g))
@@ -200,7 +204,9 @@ static bool loop_carried(lower *g, const span *spans, int at)
         return true;
     qn__loop_open(g, &l, rows.low, end, together, true, false, 0, NULL, NULL);
     nest_steps x = steps_of_nest(g, inner, at);
-    inner[at + 1] = (span){l.index, qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
+    inner[at + 1] =
+        (span){l.index,
+               qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
     qn__carry_open(g, l.index, s.low);
     qn__lanes_whole(g, &x.steps, (span){s.low, middle}, true, STREAM_NONE);
     qn__carry_close(g, inner[at + 1], middle);
@@ -212,7 +218,8 @@ static bool loop_carried(lower *g, const span *spans, int at)
 
 static void emit_loop(lower *g, const span *spans, int at);
 
-/** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from `at` on, which sweep each tile. */
+/** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from
+ * `at` on, which sweep each tile. */
 static void loop_tiles(lower *g, const span *spans, int at, int tiled)
 {
     while (tiled < g->p->n_loops && !g->p->tile[g->p->order[tiled]])
@@ -231,7 +238,8 @@ static void loop_tiles(lower *g, const span *spans, int at, int tiled)
     if (qn__is_known_empty(&(span){s.low, end}))
         return;
     qn__loop_open(g, &l, s.low, end, tile, true, false, 0, NULL, NULL);
-    inner[tiled] = (span){l.index, qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), ""))};
+    inner[tiled] = (span){
+        l.index, qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, tile), ""))};
     g->lanes_level = g->p->order[tiled] == g->p->lane_dim ? g->depth : lanes_level;
     loop_tiles(g, inner, at, tiled + 1);
     g->lanes_level = lanes_level;

@@ -36,10 +36,11 @@ void qn__nest_some(lower *g, const steps *of, span s, int64_t step, bool guarded
 /** One step at `first`, if middle != high; no branch where that is known. */
 void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
                    LLVMValueRef first);
-/** Steps that cover [low, high), which is longer than one; the last one begins so early that it ends at high. */
+/** Steps that cover [low, high), which is longer than one; the last one begins so early that it
+ * ends at high. */
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step);
-/** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not at all, by the
- *  jammed iterations that are emitted now. */
+/** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not
+ * at all, by the jammed iterations that are emitted now. */
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step);
 /** The loop over the lanes (lower/lanes.c). */
 void qn__nest_lanes(lower *g, const steps *of);
@@ -49,8 +50,8 @@ void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int stream
 void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step);
 /** high - (high - low) mod step */
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
-/** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a split dimension has as many
- *  or none. */
+/** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a
+ * split dimension has as many or none. */
 int64_t qn__known_rest_of(const lower *g, int d, int64_t step);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ops.c: the table's ops as LLVM instructions, on scalars and on vectors alike. Everything is total: no poison, no
- * flags, no fast-math; what the instruction set leaves undefined is selected away first.
+ * ops.c: the table's ops as LLVM instructions, on scalars and on vectors alike. Everything is
+ * total: no poison, no flags, no fast-math; what the instruction set leaves undefined is selected
+ * away first.
  */
 #include "jit/lower/hooks.h"
 
@@ -46,15 +47,18 @@ static uint64_t lowest(int type)
     return qn__canonical(type, UINT64_C(1) << (qn__dtype_width(type) - 1));
 }
 
-/** A divisor that cannot trap: 1 where y is 0, or x / y is MIN / -1. *by_zero tells where y is 0. */
-static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRef y, LLVMValueRef *by_zero)
+/** A divisor that cannot trap: 1 where y is 0, or x / y is MIN / -1. *by_zero tells where y is 0.
+ */
+static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRef y,
+                                 LLVMValueRef *by_zero)
 {
     *by_zero = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, 0), "");
     LLVMValueRef bad = *by_zero;
     if (class_of(type) == QN_CLASS_S) {
         LLVMValueRef minus = LLVMBuildICmp(g->b, LLVMIntEQ, y, like(g, y, type, UINT64_MAX), "");
         if (!is_false(minus)) {
-            LLVMValueRef low = LLVMBuildICmp(g->b, LLVMIntEQ, x, like(g, x, type, lowest(type)), "");
+            LLVMValueRef low =
+                LLVMBuildICmp(g->b, LLVMIntEQ, x, like(g, x, type, lowest(type)), "");
             bad = either(g, bad, LLVMBuildAnd(g->b, minus, low, ""));
         }
     }
@@ -67,7 +71,8 @@ static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b
     if (class_of(type) == QN_CLASS_F)
         return LLVMBuildFDiv(g->b, a, b, "");
     LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
-    LLVMValueRef q = class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "") : LLVMBuildUDiv(g->b, a, d, "");
+    LLVMValueRef q = class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "")
+                                                  : LLVMBuildUDiv(g->b, a, d, "");
     return choose(g, by_zero, like(g, a, type, 0), q);
 }
 
@@ -75,14 +80,15 @@ static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b
 {
     (void)c;
     LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
-    LLVMValueRef r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "") : LLVMBuildURem(g->b, a, d, "");
+    LLVMValueRef r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "")
+                                                  : LLVMBuildURem(g->b, a, d, "");
     return choose(g, by_zero, a, r);
 }
 
 static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
 
-/** neg, abs and copysign of some targets need not keep the bits of a NaN: they are integer instructions, behind which LLVM does not find
- *  the operation on floats again. */
+/** neg, abs and copysign of some targets need not keep the bits of a NaN: they are integer
+ * instructions, behind which LLVM does not find the operation on floats again. */
 static LLVMValueRef change_sign(lower *g, int type, LLVMValueRef a, bool is_abs)
 {
     int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
@@ -102,13 +108,15 @@ LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;
-    bool is_fused = g->f->target->fuses_signs && LLVMGetTypeKind(LLVMTypeOf(a)) != LLVMVectorTypeKind;
+    bool is_fused =
+        g->f->target->fuses_signs && LLVMGetTypeKind(LLVMTypeOf(a)) != LLVMVectorTypeKind;
     if (class_of(type) == QN_CLASS_F && (is_fused || !g->f->target->keeps_signs))
         return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
 }
 
-static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
+                                   LLVMValueRef c)
 {
     (void)c;
     LLVMValueRef v[2] = {a, b};
@@ -131,7 +139,8 @@ static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b
         return a;
     if (class_of(type) == QN_CLASS_F && !g->f->target->keeps_signs)
         return change_sign(g, type, a, true);
-    return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1) : intrinsic(g, "llvm.abs", v, 2);
+    return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1)
+                                        : intrinsic(g, "llvm.abs", v, 2);
 }
 
 /** Whether v is a constant, no NaN, and not 0 where that is asked for, in all lanes. */
@@ -149,7 +158,8 @@ static bool is_number(LLVMValueRef v, bool may_be_zero)
     return true;
 }
 
-/** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the second select. */
+/** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the
+ * second select. */
 static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
 {
     LLVMValueRef v[2] = {a, b};
@@ -157,10 +167,14 @@ static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
         return intrinsic(g, is_max ? "llvm.smax" : "llvm.smin", v, 2);
     if (class_of(type) == QN_CLASS_U)
         return intrinsic(g, is_max ? "llvm.umax" : "llvm.umin", v, 2);
-    if (is_number(b, false)) /* the machine's own with the operands exchanged: a where it is NaN or both are equal */
-        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, b, a, ""), b, a, "");
-    if (is_number(b, true)) /* one comparison: a where it is NaN or before b; where both are equal, b */
-        return LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
+    if (is_number(b, false)) /* the machine's own with the operands exchanged: a where it is NaN or
+                                both are equal */
+        return LLVMBuildSelect(
+            g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, b, a, ""), b, a, "");
+    if (is_number(
+            b, true)) /* one comparison: a where it is NaN or before b; where both are equal, b */
+        return LLVMBuildSelect(
+            g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
     LLVMValueRef before = LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
     LLVMValueRef ordered = LLVMBuildSelect(g->b, before, a, b, "");
     LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
@@ -200,7 +214,8 @@ static LLVMValueRef lower_shr(lower *g, int type, LLVMValueRef a, LLVMValueRef b
 {
     (void)c;
     LLVMValueRef n = shift_count(g, type, b);
-    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, a, n, "") : LLVMBuildLShr(g->b, a, n, "");
+    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, a, n, "")
+                                        : LLVMBuildLShr(g->b, a, n, "");
 }
 
 static LLVMValueRef zeros(lower *g, const char *name, LLVMValueRef a)
@@ -229,8 +244,8 @@ static LLVMValueRef lower_select(lower *g, int type, LLVMValueRef a, LLVMValueRe
 
 /* ---------------------------------------------------------------- the table */
 
-/** An operation of two scalar bools in bytes: for chains of them in single bits, LLVM 19 takes time and memory without bound when
- *  it selects code for x86 (7,826 of them: 27 GB). */
+/** An operation of two scalar bools in bytes: for chains of them in single bits, LLVM 19 takes time
+ * and memory without bound when it selects code for x86 (7,826 of them: 27 GB). */
 static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b)
 {
     a = LLVMBuildZExt(g->b, a, g->i8, "");
@@ -238,8 +253,8 @@ static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueR
     return LLVMBuildTrunc(g->b, LLVMBuildBinOp(g->b, op, a, b, ""), g->i1, "");
 }
 
-static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f, LLVMValueRef a,
-                           LLVMValueRef b)
+static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f,
+                           LLVMValueRef a, LLVMValueRef b)
 {
     if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && g->f->target->has_slow_bools)
         return in_bytes(g, u, a, b);
@@ -247,8 +262,8 @@ static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMO
     return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? f : class == QN_CLASS_S ? s : u, a, b, "");
 }
 
-static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredicate u, LLVMRealPredicate f,
-                            LLVMValueRef a, LLVMValueRef b)
+static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredicate u,
+                            LLVMRealPredicate f, LLVMValueRef a, LLVMValueRef b)
 {
     int class = class_of(type);
     if (class == QN_CLASS_F)
@@ -256,13 +271,15 @@ static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredi
     return LLVMBuildICmp(g->b, class == QN_CLASS_S ? s : u, a, b, "");
 }
 
-static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b,
+                         LLVMValueRef c)
 {
     LLVMValueRef v[3] = {a, b, c};
     return intrinsic(g, name, v, n);
 }
 
-LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b,
+                          LLVMValueRef c)
 {
     switch (op) {
 #define BIN(s, u, f) binary(g, type, LLVM##s, LLVM##u, LLVM##f, a, b)
@@ -287,7 +304,8 @@ LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueR
     }
 }
 
-LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated, LLVMValueRef next)
+LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated,
+                               LLVMValueRef next)
 {
     return qn__lower_op(g, qn__combine_op(combine), type, accumulated, next, NULL);
 }
@@ -298,44 +316,55 @@ LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef acc
 static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
 {
     LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
-    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old)) : t;
+    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old))
+                                                      : t;
 }
 
-/** An integer of 32 bits that is in the range of a narrower type, said in a way that the code generator knows: then it packs
- *  vectors, and the limits cost nothing. */
+/** An integer of 32 bits that is in the range of a narrower type, said in a way that the code
+ * generator knows: then it packs vectors, and the limits cost nothing. */
 static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
 {
     bool is_signed = class_of(to) == QN_CLASS_S;
     int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
     int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
     LLVMTypeRef t = LLVMTypeOf(v);
-    LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)}, both[2] = {NULL, like(g, v, QN_I32, (uint64_t)high)};
+    LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)},
+                 both[2] = {NULL, like(g, v, QN_I32, (uint64_t)high)};
     both[0] = qn__call(g, "llvm.smax", &t, 1, above, 2);
     return qn__call(g, "llvm.smin", &t, 1, both, 2);
 }
 
-/** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the intrinsics lane by lane.)
- *  What is converted is clamped to numbers that the integer holds; where the highest of these is no float, the largest
- *  float below 2^n stands for it, and what was 2^n or more is set afterwards. */
+/** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the
+ * intrinsics lane by lane.) What is converted is clamped to numbers that the integer holds; where
+ * the highest of these is no float, the largest float below 2^n stands for it, and what was 2^n or
+ * more is set afterwards. */
 static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
 {
     bool is_signed = class_of(to) == QN_CLASS_S;
-    int bits = qn__dtype_width(to), n = is_signed ? bits - 1 : bits, digits = from == QN_F64 ? 53 : 24;
-    uint64_t power = from == QN_F64 ? (uint64_t)(1023 + n) << 52 : (uint64_t)(127 + n) << 23; /* the bits of 2^n */
-    uint64_t minus = UINT64_C(1) << (qn__dtype_width(from) - 1), step = n <= digits ? UINT64_C(1) << (digits - n) : 1;
-    LLVMValueRef above = like(g, v, from, power), low = like(g, v, from, is_signed ? power | minus : 0);
+    int bits = qn__dtype_width(to), n = is_signed ? bits - 1 : bits,
+        digits = from == QN_F64 ? 53 : 24;
+    uint64_t power = from == QN_F64 ? (uint64_t)(1023 + n) << 52
+                                    : (uint64_t)(127 + n) << 23; /* the bits of 2^n */
+    uint64_t minus = UINT64_C(1) << (qn__dtype_width(from) - 1),
+             step = n <= digits ? UINT64_C(1) << (digits - n) : 1;
+    LLVMValueRef above = like(g, v, from, power),
+                 low = like(g, v, from, is_signed ? power | minus : 0);
     LLVMValueRef most = like(g, v, from, power - step);
-    LLVMValueRef x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, v, low, ""), v, low, "");
+    LLVMValueRef x =
+        LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOGT, v, low, ""), v, low, "");
     x = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealOLT, x, most, ""), x, most, "");
     bool is_wide = bits > 32 || (bits == 32 && !is_signed);
     LLVMTypeRef t = type_like(g, to, v), through = is_wide ? t : type_like(g, QN_I32, v);
-    LLVMValueRef r = is_wide && !is_signed ? LLVMBuildFPToUI(g->b, x, through, "") : LLVMBuildFPToSI(g->b, x, through, "");
+    LLVMValueRef r = is_wide && !is_signed ? LLVMBuildFPToUI(g->b, x, through, "")
+                                           : LLVMBuildFPToSI(g->b, x, through, "");
     if (n > digits) {
         LLVMValueRef is_above = LLVMBuildFCmp(g->b, LLVMRealOGE, v, above, "");
-        r = LLVMBuildSelect(g->b, is_above, like(g, r, to, is_signed ? lowest(to) - 1 : UINT64_MAX), r, "");
+        r = LLVMBuildSelect(g->b, is_above, like(g, r, to, is_signed ? lowest(to) - 1 : UINT64_MAX),
+                            r, "");
     }
     if (is_signed)
-        r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""), LLVMConstNull(through), r, "");
+        r = LLVMBuildSelect(g->b, LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, ""),
+                            LLVMConstNull(through), r, "");
     if (through == t)
         return r;
     return LLVMBuildTrunc(g->b, g->f->target->truncates ? r : limit_to(g, to, r), t, "");
@@ -346,10 +375,12 @@ static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
     LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
     if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
         return saturate_vector(g, to, from, v);
-    return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2, &v, 1);
+    return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2,
+                    &v, 1);
 }
 
-/** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only here. */
+/** f16 and bf16 are held as i16. f16: the processor's conversions, which need the type half only
+ * here. */
 static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef old = LLVMTypeOf(v), half = LLVMHalfTypeInContext(g->context);
@@ -358,7 +389,8 @@ static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
     if (from == QN_F16)
         return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
     if (to == QN_F16) {
-        LLVMValueRef bits = LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
+        LLVMValueRef bits =
+            LLVMBuildBitCast(g->b, LLVMBuildFPTrunc(g->b, v, half, ""), type_like(g, to, v), "");
         return g->hooks->half_bits ? g->hooks->half_bits(g, bits) : bits;
     }
     if (from == QN_BF16) {
@@ -410,11 +442,15 @@ LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
     if (from_float)
         return saturate(g, to, from, v);
     bool is_signed = class_of(from) == QN_CLASS_S;
-    /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of this select. */
+    /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of
+     * this select. */
     if (to_float && from == QN_BOOL && LLVMGetTypeKind(t) == LLVMVectorTypeKind)
-        return LLVMBuildSelect(g->b, v, LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""), LLVMConstNull(t), "");
+        return LLVMBuildSelect(g->b, v,
+                               LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""),
+                               LLVMConstNull(t), "");
     bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-    if (to_float && is_vector && g->f->target->rounds_twice && to == QN_F32 && qn__dtype_width(from) == 64)
+    if (to_float && is_vector && g->f->target->rounds_twice && to == QN_F32 &&
+        qn__dtype_width(from) == 64)
         return lanes_to_float(g, t, is_signed, v);
     if (to_float)
         return int_to_float(g, t, is_signed, v);

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack.c: a copy of what one load of a reduce reads for all points and the lanes of one step, made before the tiles of
- * the jammed dimension that all use it. In the copy the vectors of one point follow one another: no gather, no page and
- * no set of a cache is met by one line of each row. Only elements that the load would read are read.
+ * pack.c: a copy of what one load of a reduce reads for all points and the lanes of one step, made
+ * before the tiles of the jammed dimension that all use it. In the copy the vectors of one point
+ * follow one another: no gather, no page and no set of a cache is met by one line of each row. Only
+ * elements that the load would read are read.
  *
- * The copy lies in memory of the launch (range, behind the sequential dimensions): points x unroll x width elements.
- * Where the points have unit stride, width of them are loaded at once from the rows of all lanes and transposed.
+ * The copy lies in memory of the launch (range, behind the sequential dimensions): points x unroll
+ * x width elements. Where the points have unit stride, width of them are loaded at once from the
+ * rows of all lanes and transposed.
  *
- * Where the lanes are a batch (plan->pack_steps), what several steps load is copied together: a long piece of each element's
- * lanes, some elements side by side.
+ * Where the lanes are a batch (plan->pack_steps), what several steps load is copied together: a
+ * long piece of each element's lanes, some elements side by side.
  */
 #include "jit/lower/lower.h"
 #include "jit/schedule/plan.h"
@@ -52,12 +54,14 @@ static LLVMValueRef copy_pointer(lower *g, int d, int ahead, int u)
 
 static void store_copy(lower *g, LLVMValueRef v, int d, int ahead, int u)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, copy_pointer(g, d, ahead, u)), alignment(g, g->p->pack));
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, copy_pointer(g, d, ahead, u)),
+                     alignment(g, g->p->pack));
 }
 
 /* ---------------------------------------------------------------- transposed */
 
-/** Lanes of the left and right half blocks of two rows: the lower ones if which is 0, else the upper ones. */
+/** Lanes of the left and right half blocks of two rows: the lower ones if which is 0, else the
+ * upper ones. */
 static LLVMValueRef exchange(lower *g, LLVMValueRef a, LLVMValueRef b, int half, int which)
 {
     int lane[MOST_TRANSPOSED];
@@ -78,7 +82,8 @@ static void transpose(lower *g, LLVMValueRef *row)
             }
 }
 
-/** What a transposing copy of one vector needs: lanes `across` elements apart, n <= width points at a time. */
+/** What a transposing copy of one vector needs: lanes `across` elements apart, n <= width points at
+ * a time. */
 typedef struct rows {
     int64_t across;
     int n;
@@ -107,8 +112,8 @@ static LLVMValueRef load_row(lower *g, const rows *r, LLVMValueRef pointer)
     }
     for (int l = 0; l < g->width; l++)
         active[l] = LLVMConstInt(g->i1, l < r->n, false);
-    LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, bytes, false), LLVMConstVector(active, (unsigned)g->width),
-                            LLVMConstNull(t)};
+    LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, bytes, false),
+                            LLVMConstVector(active, (unsigned)g->width), LLVMConstNull(t)};
     return qn__call(g, "llvm.masked.load", types, 2, args, 4);
 }
 
@@ -125,22 +130,27 @@ static void copy_block(lower *g, int d, const rows *r)
     transpose(g, row);
     for (int m = 0; m < r->n; m++) {
         LLVMValueRef to = copy_pointer(g, d, m, 0);
-        LLVMSetAlignment(LLVMBuildStore(g->b, row[m], LLVMBuildGEP2(g->b, g->i8, to, &ahead, 1, "")), alignment(g, g->p->pack));
+        LLVMSetAlignment(
+            LLVMBuildStore(g->b, row[m], LLVMBuildGEP2(g->b, g->i8, to, &ahead, 1, "")),
+            alignment(g, g->p->pack));
     }
 }
 
-/** All points for one vector. The last block begins so early that it ends with them: copying twice does no harm. */
+/** All points for one vector. The last block begins so early that it ends with them: copying twice
+ * does no harm. */
 static void copy_column(lower *g, int d, const rows *r, int64_t begin, int64_t end)
 {
     int64_t up = begin + (end - begin + r->n - 1) / r->n * r->n;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, up), r->n, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, up), r->n, false, false, 0, NULL,
+                  NULL);
     qn__set_index(g, d, up == end ? l.index : qn__smin(g, l.index, qn__const_i64(g, end - r->n)));
     copy_block(g, d, r);
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-/** If the lanes of the load are rows of points, width rows of width points are transposed; else false. */
+/** If the lanes of the load are rows of points, width rows of width points are transposed; else
+ * false. */
 static bool copy_transposed(lower *g, int d)
 {
     int64_t along, begin = 0, end = 0;
@@ -156,7 +166,8 @@ static bool copy_transposed(lower *g, int d)
     LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
     r.n = end - begin < g->width ? (int)(end - begin) : g->width;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->unroll), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->unroll), 1, false, false, 0, NULL,
+                  NULL);
     r.ahead = l.index;
     LLVMValueRef ahead = LLVMBuildMul(g->b, l.index, width, "");
     if (g->rest_lanes) {
@@ -187,10 +198,12 @@ static void copy_points(lower *g, int d)
 
 /* ---------------------------------------------------------------- several steps */
 
-/** The copy of load i: of each step of the lanes, of each point, the vectors of the step. The last dimension moves least. */
+/** The copy of load i: of each step of the lanes, of each point, the vectors of the step. The last
+ * dimension moves least. */
 typedef struct layout {
     int dim[QN_MAX_RANK], n_dims;
-    int64_t stride[QN_MAX_RANK], of_lane; /* bytes, of one iteration of each dimension and of the lanes */
+    int64_t stride[QN_MAX_RANK],
+        of_lane; /* bytes, of one iteration of each dimension and of the lanes */
 } layout;
 
 static int64_t distance(const lower *g, uint32_t i, int d)
@@ -233,7 +246,8 @@ static LLVMValueRef step_pointer(lower *g, uint32_t i, int p)
     pointer = qn__element_pointer(g, pointer, g->iv[lanes], g->iv_level[lanes], x.of_lane);
     for (int wanted = g->iv_level[lanes]; left > 0; wanted++)
         for (int n = 0; n < x.n_dims; n++) {
-            int d = x.dim[n], at = g->iv_level[d] > g->iv_level[lanes] ? g->iv_level[d] : g->iv_level[lanes];
+            int d = x.dim[n],
+                at = g->iv_level[d] > g->iv_level[lanes] ? g->iv_level[d] : g->iv_level[lanes];
             if (at != wanted)
                 continue;
             left--;
@@ -267,7 +281,8 @@ static void copy_together(lower *g, uint32_t i, int d, int n)
         for (int u = 0; u < g->unroll; u++) {
             v[m][u] = g->value[i].part[u * g->jam_max];
             if (stride && u * g->width * bytes % LINE_BYTES == 0) /* once a line */
-                qn__prefetch(g, i, u * g->jam_max, qn__wrap_mul(stride, n * bytes)); /* the points after these */
+                qn__prefetch(g, i, u * g->jam_max,
+                             qn__wrap_mul(stride, n * bytes)); /* the points after these */
         }
     }
     for (int m = 0; m < n; m++) {
@@ -281,24 +296,33 @@ static void copy_together(lower *g, uint32_t i, int d, int n)
         qn__set_ahead(g, d, 0, 0);
 }
 
-/** The steps of the lanes [low, high) for dimensions x->dim[at], ... The last runs several iterations at once: the processor
- *  follows that many streams well. Its last step begins so early that it ends with the dimension. */
-static void copy_steps(lower *g, uint32_t i, const layout *x, int at, LLVMValueRef low, LLVMValueRef high)
+/** The steps of the lanes [low, high) for dimensions x->dim[at], ... The last runs several
+ * iterations at once: the processor follows that many streams well. Its last step begins so early
+ * that it ends with the dimension. */
+static void copy_steps(lower *g, uint32_t i, const layout *x, int at, LLVMValueRef low,
+                       LLVMValueRef high)
 {
     int d = at < x->n_dims ? x->dim[at] : -1, lanes = g->p->lane_dim, together = 1;
     loop l;
     if (d >= 0) {
-        int64_t n = qn__trips(g->f, d), groups = at + 1 < x->n_dims ? n : (n + MOST_TOGETHER - 1) / MOST_TOGETHER, begin = 0;
+        int64_t n = qn__trips(g->f, d),
+                groups = at + 1 < x->n_dims ? n : (n + MOST_TOGETHER - 1) / MOST_TOGETHER,
+                begin = 0;
         together = (int)((n + groups - 1) / groups);
         (void)qn__is_const(g->begin[d], &begin);
-        qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, begin + groups * together), together, false, false, 0, NULL, NULL);
-        qn__set_index(g, d, groups * together == n ? l.index : qn__smin(g, l.index, qn__const_i64(g, begin + n - together)));
+        qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, begin + groups * together),
+                      together, false, false, 0, NULL, NULL);
+        qn__set_index(g, d,
+                      groups * together == n
+                          ? l.index
+                          : qn__smin(g, l.index, qn__const_i64(g, begin + n - together)));
     }
     if (at + 1 < x->n_dims) {
         copy_steps(g, i, x, at + 1, low, high);
     } else {
         loop steps;
-        qn__loop_open(g, &steps, low, high, (int64_t)g->width * g->unroll, false, false, 0, NULL, NULL);
+        qn__loop_open(g, &steps, low, high, (int64_t)g->width * g->unroll, false, false, 0, NULL,
+                      NULL);
         qn__set_index(g, lanes, steps.index);
         copy_together(g, i, d, together);
         qn__loop_close(g, &steps, NULL, NULL);
@@ -327,7 +351,8 @@ void qn__pack_steps_open(lower *g, LLVMValueRef low, LLVMValueRef high)
         copy_steps(g, i, &x, 0, low, high);
     }
     for (uint32_t n = 0; n < g->k->n_accesses; n++) /* now that loads for the copies are done */
-        g->value[g->k->access[n].inst].is_copied = qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, g->k->access[n].inst);
+        g->value[g->k->access[n].inst].is_copied =
+            qn__is_packed_in_steps(g->k, g->f, &g->a, g->p, g->k->access[n].inst);
     memcpy(g->iv, iv, sizeof iv);
     memcpy(g->iv_level, iv_level, sizeof iv_level);
     g->is_packed = true;
@@ -357,7 +382,9 @@ LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p)
 {
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[i].type));
     bool in_steps = g->p->pack_steps;
-    LLVMValueRef pointer = in_steps ? step_pointer(g, i, p) : copy_pointer(g, dim_of(g), (int)g->ahead[dim_of(g)], p / g->jam_max);
+    LLVMValueRef pointer =
+        in_steps ? step_pointer(g, i, p)
+                 : copy_pointer(g, dim_of(g), (int)g->ahead[dim_of(g)], p / g->jam_max);
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(v, alignment(g, i));
     return v;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parts.h: what the files of the provider that know LLVM show one another. Everything of one compile belongs to one
- * thread and to one LLVMContext made for it; what is shared between threads is the target initialisation and the one
- * LLJIT of the orc loader, each behind its own lock.
+ * parts.h: what the files of the provider that know LLVM show one another. Everything of one
+ * compile belongs to one thread and to one LLVMContext made for it; what is shared between threads
+ * is the target initialisation and the one LLJIT of the orc loader, each behind its own lock.
  */
 #ifndef QN_JIT_LLVM_PARTS_H
 #define QN_JIT_LLVM_PARTS_H
@@ -15,7 +15,8 @@
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
 
-/* ---------------------------------------------------------------- what was emitted (lower/count.c) */
+/* ---------------------------------------------------------------- what was emitted (lower/count.c)
+ */
 
 typedef struct qn_emitted {
     int64_t units, largest_block; /* of cost.h, in all blocks and in one */
@@ -23,9 +24,10 @@ typedef struct qn_emitted {
     int64_t lanes; /* of gathers and scatters: counted as instructions, too */
 } qn_emitted;
 qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool is_fast);
-/** What fast selection does badly becomes what it does well. Scalar selects of bytes, bools and floats become those of wider
- *  integers, for which there is an instruction: for others LLVM splits the block. Conversions go through signed integers of 32 or
- *  64 bits: others are selected slowly, with all that stands before them. */
+/** What fast selection does badly becomes what it does well. Scalar selects of bytes, bools and
+ * floats become those of wider integers, for which there is an instruction: for others LLVM splits
+ * the block. Conversions go through signed integers of 32 or 64 bits: others are selected slowly,
+ * with all that stands before them. */
 void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b);
 /** Whether code is so large that passes are left out whose work grows faster than it. */
 bool qn__is_large(const qn_emitted *n);
@@ -54,15 +56,15 @@ typedef struct qn_lowered {
     const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
 } qn_lowered;
 
-/** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is beyond
- * the budget is emitted under a plan of less code, which stands in *x->plan then; that of a schedule
- * is not. Beyond all budgets it is QN_ERR_LIMIT. */
+/** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is
+ * beyond the budget is emitted under a plan of less code, which stands in *x->plan then; that of a
+ * schedule is not. Beyond all budgets it is QN_ERR_LIMIT. */
 qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol,
                          qn_error *err);
 
 struct qn_piece;
-/** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which calls them. QN_ERR_LIMIT also
- *  where a part would need fast instruction selection. */
+/** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which
+ * calls them. QN_ERR_LIMIT also where a part would need fast instruction selection. */
 qn_status qn__llvm_lower_piece(const qn_lowering *to, struct qn_piece *p, const char *symbol,
                                qn_error *err);
 
@@ -83,9 +85,10 @@ typedef struct qn_generator {
     const char *tune;         /* the processor that code is tuned for */
 } qn_generator;
 
-/** The generator for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end frees. `is_fast`: one that
- *  selects instructions fast. */
-qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fast, qn_generator **out, qn_error *err);
+/** The generator for the facts' instruction set, kept in *thread_state, which qn__llvm_thread_end
+ * frees. `is_fast`: one that selects instructions fast. */
+qn_status qn__llvm_generator(void **thread_state, const qn_facts *f, bool is_fast,
+                             qn_generator **out, qn_error *err);
 void qn__llvm_thread_end(void **thread_state);
 
 /** First error that LLVM reported through the context; emission succeeds all the same, so ask. */
@@ -102,18 +105,21 @@ LLVMModuleRef qn__llvm_module(LLVMContextRef context, const qn_generator *m);
 void qn__llvm_finish_functions(LLVMModuleRef module, const qn_generator *m);
 /** Verifies the module; a failure is QN_ERR_CODEGEN with LLVM's first words. */
 qn_status qn__llvm_verify(LLVMModuleRef module, qn_error *err);
-/** Object bytes, or PTX, of a module, which is used up; they are good until the machine makes the next ones. */
-qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d, const char **bytes,
-                        size_t *n, qn_error *err);
+/** Object bytes, or PTX, of a module, which is used up; they are good until the machine makes the
+ * next ones. */
+qn_status qn__llvm_code(qn_generator *m, LLVMModuleRef module, bool is_large,
+                        const qn_diagnostics *d, const char **bytes, size_t *n, qn_error *err);
 /** Assembly text of a module, which is used up. The caller disposes *out. */
-qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large, const qn_diagnostics *d,
-                            LLVMMemoryBufferRef *out, qn_error *err);
+qn_status qn__llvm_assembly(const qn_generator *m, LLVMModuleRef module, bool is_large,
+                            const qn_diagnostics *d, LLVMMemoryBufferRef *out, qn_error *err);
 
-/** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return. */
+/** Between these calls a fatal error of LLVM on this thread calls r->fatal, which does not return.
+ */
 void qn__llvm_guard_begin(const qn_request *r);
 void qn__llvm_guard_end(void);
 
-/* ---------------------------------------------------------------- the end of the process (emit/exit.c) */
+/* ---------------------------------------------------------------- the end of the process
+ * (emit/exit.c) */
 
 /** A request begins, which exit() waits for; false if it must not, as the process ends. */
 bool qn__exit_enter(void);
@@ -127,8 +133,8 @@ void qn__exit_begin(void);
 /** A name for the entry of one object; objects in one LLJIT need different ones. */
 void qn__orc_symbol(char *buffer, size_t buffer_bytes);
 /** Loads an object (copied) and looks its entry up. *handle is for qn__orc_free. Any thread. */
-qn_status qn__orc_load(const void *object, size_t n, const char *symbol, qn_entry *entry, void **handle,
-                       qn_error *err);
+qn_status qn__orc_load(const void *object, size_t n, const char *symbol, qn_entry *entry,
+                       void **handle, qn_error *err);
 /** Drops the code. NULL is ignored. */
 void qn__orc_free(void *handle);
 

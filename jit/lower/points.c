@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points.c: reduces whose points are divided between threads: those of a kernel without parallel dimensions. A call
- * does one or both of two phases (qn_entry):
+ * points.c: reduces whose points are divided between threads: those of a kernel without parallel
+ * dimensions. A call does one or both of two phases (qn_entry):
  *
- *   QN_PHASE_POINTS  the results of the blocks of 4096 points in [range[0], range[1]), into memory of the launch: one array
- *                    for each reduce
- *   QN_PHASE_REST    the values of the reduces from all those results, by the same order rule, then the body
+ *   QN_PHASE_POINTS  the results of the blocks of 4096 points in [range[0], range[1]), into memory
+ * of the launch: one array for each reduce QN_PHASE_REST    the values of the reduces from all
+ * those results, by the same order rule, then the body
  *
- * The order rule makes results of blocks the same whoever computes them, so the bits do not depend on threads.
+ * The order rule makes results of blocks the same whoever computes them, so the bits do not depend
+ * on threads.
  */
 #include "jit/lower/lower.h"
 #include "jit/schedule/plan.h"
@@ -29,7 +30,8 @@ static LLVMValueRef results_of(lower *g, const points *x, int n)
     return LLVMBuildGEP2(g->b, g->i64, x->memory, &at, 1, "");
 }
 
-/** Loads at the top that a later reduce may need. The plan has seen to it that they need no reduce themselves. */
+/** Loads at the top that a later reduce may need. The plan has seen to it that they need no reduce
+ * themselves. */
 static void load_before_reduces(lower *g)
 {
     int left = g->p->n_shared_reduces;
@@ -45,7 +47,8 @@ static void reduce_blocks(lower *g, const points *x)
     LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1);
     loop l;
     load_before_reduces(g);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks_of(g, low, high), 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks_of(g, low, high), 1, true, false, 0, NULL,
+                  NULL);
     span s = qn__block_at(g, low, high, l.index, BLOCK);
     LLVMValueRef number = blocks_of(g, g->begin[x->d], s.low);
     reduction r[MOST_SHARED_REDUCES];
@@ -63,7 +66,8 @@ static void reduce_blocks(lower *g, const points *x)
         done = qn__reduce_in_order(g, &r[m], g->p->n_shared_reduces - m, acc);
         for (int q = 0; q < done; q++) {
             LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m + q), &number, 1, "");
-            LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[m + q].type, acc[q][0]), to), 8);
+            LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[m + q].type, acc[q][0]), to),
+                             8);
         }
     }
     qn__loop_close(g, &l, NULL, NULL);

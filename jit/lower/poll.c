@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * poll.c: loops that may run for long look now and then whether the launch was cancelled, at the word that the fault
- * record names, and leave the function if so. Work is counted in emitted instructions. A loop that does less than
- * INNER_WORK x OUTER_FACTOR at most does not look, so short loops are as they would be without. Else the loop is strip-mined:
- * the inner loop is the one that would have been emitted, with the end of its strip as its end, and between strips the word is
- * read. A loop of one strip, as most rows are, pays one test and one branch that is never taken at its end; a loop that may be
- * empty is tested once in any case. A strip of a loop without loops inside is INNER_WORK at most, of other loops OUTER_FACTOR
- * times that: outer strips are some trips of inner ones that never fill a strip, as short rows do. A loop of which a strip would
- * be few trips looks after every trip: the end of a strip is a branch that processors do not foresee. The address of the word is
- * in a register then, and the look is a comparison with memory and a branch that is never taken.
+ * poll.c: loops that may run for long look now and then whether the launch was cancelled, at the
+ * word that the fault record names, and leave the function if so. Work is counted in emitted
+ * instructions. A loop that does less than INNER_WORK x OUTER_FACTOR at most does not look, so
+ * short loops are as they would be without. Else the loop is strip-mined: the inner loop is the one
+ * that would have been emitted, with the end of its strip as its end, and between strips the word
+ * is read. A loop of one strip, as most rows are, pays one test and one branch that is never taken
+ * at its end; a loop that may be empty is tested once in any case. A strip of a loop without loops
+ * inside is INNER_WORK at most, of other loops OUTER_FACTOR times that: outer strips are some trips
+ * of inner ones that never fill a strip, as short rows do. A loop of which a strip would be few
+ * trips looks after every trip: the end of a strip is a branch that processors do not foresee. The
+ * address of the word is in a register then, and the look is a comparison with memory and a branch
+ * that is never taken.
  */
 #include "jit/lower/lower.h"
 
@@ -28,7 +31,8 @@ static int64_t work_since(LLVMBasicBlockRef head)
 
 int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work)
 {
-    int64_t inner = g->f->plan.poll ? g->f->plan.poll : INNER_WORK, outer = inner * OUTER_FACTOR, total;
+    int64_t inner = g->f->plan.poll ? g->f->plan.poll : INNER_WORK, outer = inner * OUTER_FACTOR,
+            total;
     if (!g->f->target->looks || inner < 0)
         return 0;
     int64_t trip = work_since(head) + g->work, strip = g->work ? outer : inner;
@@ -43,7 +47,8 @@ int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, in
 /** Where the address of the word is read, when the builder stands there. */
 static LLVMValueRef load_address(lower *g)
 {
-    LLVMValueRef at = LLVMBuildLoad2(g->b, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), "");
+    LLVMValueRef at =
+        LLVMBuildLoad2(g->b, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), "");
     LLVMSetAlignment(at, 8);
     return at;
 }
@@ -72,7 +77,8 @@ void qn__look(lower *g)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b), go_on = qn__new_block(g, "looked");
     if (!g->cancel) {
-        LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->function)));
+        LLVMPositionBuilderBefore(g->b,
+                                  LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->function)));
         g->cancel = load_address(g);
         LLVMPositionBuilderAtEnd(g->b, here);
     }
@@ -95,42 +101,50 @@ void qn__poll_end(lower *g)
 static LLVMValueRef strip_end(lower *g, LLVMValueRef from, LLVMValueRef end, int64_t most)
 {
     LLVMValueRef left = LLVMBuildSub(g->b, end, from, ""), n = qn__const_i64(g, most);
-    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, left, n, ""), end, LLVMBuildAdd(g->b, from, n, ""), "");
+    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, left, n, ""), end,
+                           LLVMBuildAdd(g->b, from, n, ""), "");
 }
 
 /* ---------------------------------------------------------------- loops that count */
 
-/** Replaces the last instruction of block `from` by a branch to `common` if the loop is one strip, else to `rare`; there
- *  `rare` is where the builder stands, *n is the number of indices. */
-static void branch_on_length(lower *g, const loop *l, LLVMBasicBlockRef from, bool may_be_empty, int64_t most,
-                             LLVMBasicBlockRef common, LLVMBasicBlockRef rare, LLVMValueRef *n)
+/** Replaces the last instruction of block `from` by a branch to `common` if the loop is one strip,
+ * else to `rare`; there `rare` is where the builder stands, *n is the number of indices. */
+static void branch_on_length(lower *g, const loop *l, LLVMBasicBlockRef from, bool may_be_empty,
+                             int64_t most, LLVMBasicBlockRef common, LLVMBasicBlockRef rare,
+                             LLVMValueRef *n)
 {
     LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(from));
     LLVMPositionBuilderAtEnd(g->b, from);
     *n = LLVMBuildSub(g->b, l->end, l->start, "");
-    LLVMValueRef beyond = may_be_empty ? LLVMBuildSub(g->b, *n, qn__const_i64(g, 1), "") : *n; /* none: more than all */
+    LLVMValueRef beyond = may_be_empty ? LLVMBuildSub(g->b, *n, qn__const_i64(g, 1), "")
+                                       : *n; /* none: more than all */
     LLVMValueRef is_one = LLVMBuildICmp(g->b, LLVMIntULT, beyond, qn__const_i64(g, most), "");
     qn__mark_likely(g, LLVMBuildCondBr(g->b, is_one, common, rare));
     LLVMPositionBuilderAtEnd(g->b, rare);
 }
 
-/** Where the first strip ends, at the block behind which the loop is entered, *entry. Short loops must not pay for strips:
- *  whether the loop is longer than one is the same test as whether it has any trip. The first strip of a longer loop takes what
- *  does not fill one, so that the ends of the others need no register of the inner loop. */
+/** Where the first strip ends, at the block behind which the loop is entered, *entry. Short loops
+ * must not pay for strips: whether the loop is longer than one is the same test as whether it has
+ * any trip. The first strip of a longer loop takes what does not fill one, so that the ends of the
+ * others need no register of the inner loop. */
 static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef *entry)
 {
-    LLVMBasicBlockRef rare = qn__new_block(g, "rare"), from = l->is_guarded ? l->guard : l->before, longer = rare;
+    LLVMBasicBlockRef rare = qn__new_block(g, "rare"), from = l->is_guarded ? l->guard : l->before,
+                      longer = rare;
     LLVMValueRef n;
     *entry = l->is_guarded ? l->before : qn__new_block(g, "inside");
     branch_on_length(g, l, from, l->is_guarded, most, *entry, rare, &n);
     if (l->is_guarded) {
         longer = qn__new_block(g, "longer");
-        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, qn__const_i64(g, 0), ""), l->after, longer);
+        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, qn__const_i64(g, 0), ""), l->after,
+                        longer);
         l->guard = rare; /* from where l->after is entered without a trip */
         LLVMPositionBuilderAtEnd(g->b, longer);
     }
-    LLVMValueRef rest = LLVMBuildURem(g->b, LLVMBuildSub(g->b, n, l->step, ""), qn__const_i64(g, most), "");
-    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, l->start, rest, ""), l->step, ""), values[2] = {l->end, first};
+    LLVMValueRef rest =
+        LLVMBuildURem(g->b, LLVMBuildSub(g->b, n, l->step, ""), qn__const_i64(g, most), "");
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, l->start, rest, ""), l->step, ""),
+                 values[2] = {l->end, first};
     LLVMBasicBlockRef blocks[2] = {from, longer};
     LLVMBuildBr(g->b, *entry);
     if (!l->is_guarded) {
@@ -144,7 +158,8 @@ static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef
 }
 
 /** A phi of two values. */
-static LLVMValueRef phi_of(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef next, LLVMBasicBlockRef back)
+static LLVMValueRef phi_of(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef next,
+                           LLVMBasicBlockRef back)
 {
     LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(first), ""), values[2] = {first, next};
     LLVMBasicBlockRef blocks[2] = {from, back};
@@ -152,9 +167,11 @@ static LLVMValueRef phi_of(lower *g, LLVMValueRef first, LLVMBasicBlockRef from,
     return phi;
 }
 
-LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next, int64_t trips)
+LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next,
+                                  int64_t trips)
 {
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), strip = qn__new_block(g, "strip"), done = qn__new_block(g, "done"), entry;
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), strip = qn__new_block(g, "strip"),
+                      done = qn__new_block(g, "done"), entry;
     int64_t step = LLVMConstIntGetSExtValue(l->step), most;
     if (__builtin_mul_overflow(trips, step, &most))
         most = step;
@@ -165,7 +182,8 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMVal
     LLVMValueRef first = first_end(g, l, most, &entry);
     LLVMSetSuccessor(LLVMGetBasicBlockTerminator(entry), 0, strip);
     LLVMPositionBuilderAtEnd(g->b, strip);
-    LLVMValueRef from = phi_of(g, l->start, entry, index, next_strip), end = phi_of(g, first, entry, further, next_strip);
+    LLVMValueRef from = phi_of(g, l->start, entry, index, next_strip),
+                 end = phi_of(g, first, entry, further, next_strip);
     LLVMAddIncoming(l->index, &from, &strip, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
@@ -177,11 +195,13 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMVal
     LLVMPositionBuilderAtEnd(g->b, latch);
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, index, end, ""), l->head, done);
     LLVMPositionBuilderAtEnd(g->b, done);
-    qn__mark_likely(g, LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, index, l->end, ""), l->after, poll));
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, index, l->end, ""),
+                                       l->after, poll));
     return done;
 }
 
-/* ---------------------------------------------------------------- loops that end when they find out */
+/* ---------------------------------------------------------------- loops that end when they find
+ * out */
 
 void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips)
 {
@@ -203,7 +223,8 @@ void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit
     LLVMAddIncoming(x->next, &x->end, &x->from, 1);
 }
 
-void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head, LLVMBasicBlockRef latch)
+void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
+                    LLVMBasicBlockRef latch)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     int64_t trips = qn__strip_trips(g, head, x->most_trips, x->outer_work);

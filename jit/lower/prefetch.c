@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch.c: what a register tile reads far apart is asked for ahead of time (jit/schedule/prefetch.c says when). A prefetch
- * is no access: it cannot fail, and what it asks for beyond the end of a view is not read.
+ * prefetch.c: what a register tile reads far apart is asked for ahead of time
+ * (jit/schedule/prefetch.c says when). A prefetch is no access: it cannot fail, and what it asks
+ * for beyond the end of a view is not read.
  */
 #include "jit/lower/lower.h"
 #include "jit/schedule/plan.h"
@@ -14,8 +15,10 @@ void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
     qn__make_address(g, i, p, NULL, &x);
     x.constant += ahead_bytes;
     qn__displace(g, &x);
-    LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, is_store ? FOR_WRITING : 0, false),
-                            LLVMConstInt(g->i32, is_store ? TO_FIRST_LEVEL : TO_SECOND_LEVEL, false), LLVMConstInt(g->i32, DATA, false)};
+    LLVMValueRef args[4] = {
+        x.pointer, LLVMConstInt(g->i32, is_store ? FOR_WRITING : 0, false),
+        LLVMConstInt(g->i32, is_store ? TO_FIRST_LEVEL : TO_SECOND_LEVEL, false),
+        LLVMConstInt(g->i32, DATA, false)};
     qn__call(g, "llvm.prefetch", &g->ptr, 1, args, 4);
 }
 
@@ -39,7 +42,8 @@ void qn__prefetch_point(lower *g, uint32_t reduce, int d)
             prefetch_jammed(g, i, d);
 }
 
-/** Asks for vector `n` points from the index of dimension d, for all jammed iterations that differ. */
+/** Asks for vector `n` points from the index of dimension d, for all jammed iterations that differ.
+ */
 static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead_bytes)
 {
     loop once;
@@ -68,10 +72,12 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
     int d = qn__dim_of(g->k, reduce, 0), s;
     for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
         int64_t begin, end, first, last, bytes = qn_dtype_bytes(g->k->inst[i].type);
-        if ((s = qn__asked_by(g->k, g->f, &g->a, g->p, i)) < 0 || !qn__is_const(g->begin[d], &begin) ||
-            !qn__is_const(g->end[d], &end) || !qn__is_const(g->begin[s], &first) || !qn__is_const(g->end[s], &last))
+        if ((s = qn__asked_by(g->k, g->f, &g->a, g->p, i)) < 0 ||
+            !qn__is_const(g->begin[d], &begin) || !qn__is_const(g->end[d], &end) ||
+            !qn__is_const(g->begin[s], &first) || !qn__is_const(g->end[s], &last))
             continue;
-        int64_t each = (end - begin + last - first - 1) / (last - first); /* points for each iteration of s */
+        int64_t each =
+            (end - begin + last - first - 1) / (last - first); /* points for each iteration of s */
         LLVMValueRef at = LLVMBuildSub(g->b, g->iv[s], qn__const_i64(g, first), "");
         at = LLVMBuildMul(g->b, at, qn__const_i64(g, each), "");
         g->iv[d] = LLVMBuildAdd(g->b, at, g->begin[d], "");
@@ -86,7 +92,8 @@ void qn__prefetch_lead(lower *g, uint32_t i)
     if (!g->p->lead_bytes || g->streaming == STREAM_NONE || !g->a.value[i].leads)
         return;
     FOR_PARTS(g, p)
-        if (qn__canonical_part(g, i, p) == p && p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
+        if (qn__canonical_part(g, i, p) == p &&
+            p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
             qn__prefetch(g, i, p, g->p->lead_bytes);
 }
 
@@ -94,7 +101,8 @@ void qn__prefetch_row(lower *g, uint32_t i)
 {
     enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
     int64_t stride;
-    if (!g->carry.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) || stride != 1)
+    if (!g->carry.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) ||
+        stride != 1)
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)

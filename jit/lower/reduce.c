@@ -3,11 +3,11 @@
  * reduce.c: reductions in the kernel's order rule.
  *
  * Three forms:
- *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in registers, one accumulator
- *            for each part; also integers in any order
- *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
- *   lanes    the lanes run over the last reduction dimension (lower/reduce_lanes.c)
- * All start from the identity, so that combining with an unused partial changes no bit.
+ *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in
+ * registers, one accumulator for each part; also integers in any order stripes  64 partials in
+ * memory, when the lanes run over another dimension or there are none lanes    the lanes run over
+ * the last reduction dimension (lower/reduce_lanes.c) All start from the identity, so that
+ * combining with an unused partial changes no bit.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/wide.h"
@@ -19,7 +19,8 @@ LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValue
     return qn__lower_combine(g, r->combine, r->type, a, b);
 }
 
-LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a, int n)
+LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulated, const addend *a,
+                           int n)
 {
     if (a->factor[n])
         return qn__lower_op(g, QN_OP_fma, r->type, a->value[n], a->factor[n], accumulated);
@@ -66,8 +67,8 @@ static void load_result(lower *g, const reduction *r, addend *a)
     a->value[0] = qn__to_register(g, r->type, v);
 }
 
-/** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each accumulator at once, so
- *  that few values wait for their use; else it is kept in *a. */
+/** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each
+ * accumulator at once, so that few values wait for their use; else it is kept in *a. */
 static void emit_point(lower *g, const reduction *r, addend *a, LLVMValueRef *acc)
 {
     const qn_inst *x = &g->k->inst[r->inst];
@@ -113,12 +114,14 @@ LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d)
 bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
 {
     int64_t b, e;
-    return !(qn__is_const(qn__low_of(g, r, d), &b) && qn__is_const(qn__high_of(g, r, d), &e) && e > b);
+    return !(qn__is_const(qn__low_of(g, r, d), &b) && qn__is_const(qn__high_of(g, r, d), &e) &&
+             e > b);
 }
 
 /* ---------------------------------------------------------------- folds */
 
-/** Whether several points of a reduce may be emitted one after the other: a small region without others inside. */
+/** Whether several points of a reduce may be emitted one after the other: a small region without
+ * others inside. */
 static bool is_worth_unrolling(const lower *g, const reduction *r)
 {
     enum { SMALL_REGION = 24 };
@@ -144,10 +147,11 @@ static void add_point(lower *g, void *arg)
 }
 
 /** Points [low, high) of dimension d, `step` emitted at once; high - low is a multiple of step. */
-static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, int step, bool guarded,
-                       LLVMValueRef *acc)
+static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
+                       int step, bool guarded, LLVMValueRef *acc)
 {
-    const int together = qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
+    const int together =
+        qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     int64_t from, to;
     loop l;
@@ -158,7 +162,8 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
     qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     for (int n = 0; n < step && step > 1; n += together)
-        qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point, &(point_sum){r, inner});
+        qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point,
+                        &(point_sum){r, inner});
     if (step == 1) {
         qn__prefetch_point(g, r->inst, d);
         qn__fold_point(g, r, inner);
@@ -166,11 +171,13 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
     qn__loop_close(g, &l, inner, acc);
 }
 
-void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high, bool guarded, LLVMValueRef *acc)
+void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
+                  bool guarded, LLVMValueRef *acc)
 {
     enum { TOGETHER = 8 };
     int64_t from, to;
-    bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to), is_straight = is_worth_unrolling(g, r);
+    bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to),
+         is_straight = is_worth_unrolling(g, r);
     if (is_straight && is_known && to > from + 1 && to - from <= g->p->straight / r->n &&
         (!g->f->target->waits_for_loads || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
@@ -182,7 +189,8 @@ void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMVal
     }
     /* A thread that waits for its loads has those of several points under way. */
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
-    LLVMValueRef middle = LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
+    LLVMValueRef middle =
+        LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
     fold_steps(g, r, d, low, middle, TOGETHER, true, acc);
     fold_steps(g, r, d, middle, high, 1, true, acc);
 }
@@ -196,13 +204,15 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        qn__fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d), qn__reduce_may_be_empty(g, r, d), acc);
+        qn__fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d),
+                     qn__reduce_may_be_empty(g, r, d), acc);
         return;
     }
     loop l;
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
+                  qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
     qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     fold(g, r, at + 1, inner);
@@ -225,12 +235,14 @@ int64_t qn__block_size(int depth)
 
 LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size)
 {
-    return LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""), qn__const_i64(g, size), "");
+    return LLVMBuildUDiv(g->b, LLVMBuildAdd(g->b, n, qn__const_i64(g, size - 1), ""),
+                         qn__const_i64(g, size), "");
 }
 
 span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size)
 {
-    LLVMValueRef by = qn__const_i64(g, size), from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
+    LLVMValueRef by = qn__const_i64(g, size),
+                 from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
     LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
     return (span){from, LLVMBuildAdd(g->b, from, n, "")};
 }
@@ -244,7 +256,8 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 }
 
 /** One dimension, [low, high), blocks of 4096^depth: each block's result is folded in order. */
-static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low, LLVMValueRef high, LLVMValueRef *acc)
+static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low,
+                        LLVMValueRef high, LLVMValueRef *acc)
 {
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     loop l;
@@ -281,7 +294,8 @@ void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef
     }
 }
 
-/** Several dimensions in blocks: accumulators of all levels and a counter are carried through the nest. */
+/** Several dimensions in blocks: accumulators of all levels and a counter are carried through the
+ * nest. */
 static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *state)
 {
     int n_state = r->n * (r->n_levels + 1) + 1;
@@ -291,7 +305,8 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
         loop l;
         LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(init, state, (size_t)n_state * sizeof *state);
-        qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
+        qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
+                      qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
         qn__set_index(g, d, l.index);
         LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
         memcpy(inner, phi, (size_t)n_state * sizeof *inner);
@@ -322,7 +337,8 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
 
 /* ---------------------------------------------------------------- stripes */
 
-static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at, LLVMValueRef count)
+static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at,
+                                  LLVMValueRef count)
 {
     if (at == r->n_dims) {
         addend a;
@@ -334,7 +350,8 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
     int d = r->dim[at];
     loop l;
     LLVMValueRef init = count, phi, out;
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
+                  qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
     qn__set_index(g, d, l.index);
     LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
     qn__loop_close(g, &l, &next, &out);
@@ -367,23 +384,28 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
             r.dim[r.n_dims++] = d;
     }
     r.points = qn__points(g->k, g->f, i);
-    /* Vectors of one jammed iteration after another: in a register tile those of the lanes are fewer, and stay. */
+    /* Vectors of one jammed iteration after another: in a register tile those of the lanes are
+     * fewer, and stay. */
     for (int j = 0; j < g->jam_max; j++)
         for (int u = 0; u < g->unroll; u++)
-            if ((g->jam_active >> j & 1) && qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
+            if ((g->jam_active >> j & 1) &&
+                qn__canonical_part(g, i, u * g->jam_max + j) == u * g->jam_max + j)
                 r.part[r.n++] = u * g->jam_max + j;
-    for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1; r.n_levels++)
+    for (int64_t left = r.points; (left < 0 || left > BLOCK) && r.n_levels < MOST_DEPTH - 1;
+         r.n_levels++)
         left = left < 0 ? left : (left + BLOCK - 1) / BLOCK;
     return r;
 }
 
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
 {
-    LLVMValueRef empty = qn__const_bits(g, r->type, qn__reduce_empty(r->combine, r->type)), is_empty = NULL;
+    LLVMValueRef empty = qn__const_bits(g, r->type, qn__reduce_empty(r->combine, r->type)),
+                 is_empty = NULL;
     if (r->points > 0 || empty == r->identity)
         return v;
     for (int n = 0; n < r->n_dims; n++) {
-        LLVMValueRef none = LLVMBuildICmp(g->b, LLVMIntEQ, g->begin[r->dim[n]], g->end[r->dim[n]], "");
+        LLVMValueRef none =
+            LLVMBuildICmp(g->b, LLVMIntEQ, g->begin[r->dim[n]], g->end[r->dim[n]], "");
         is_empty = is_empty ? LLVMBuildOr(g->b, is_empty, none, "") : none;
     }
     return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
@@ -393,7 +415,8 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
 {
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
     int order = qn__order_rule(g->k, r->inst);
-    int scratch_used = g->scratch_used, together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
+    int scratch_used = g->scratch_used,
+        together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
     for (int m = 0; m < together; m++)
         set_identity(g, &r[m], acc[m]);
     if (r->points == 0)
@@ -410,12 +433,13 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     return together;
 }
 
-/** The reduce at i and those after it in its region, over the same dimensions, with nothing but arithmetic between, that
- *  need nothing of one another; their number. */
+/** The reduce at i and those after it in its region, over the same dimensions, with nothing but
+ * arithmetic between, that need nothing of one another; their number. */
 static int reduces_beside(const lower *g, uint32_t i, reduction *out)
 {
     const qn_kernel *k = g->k;
-    const uint32_t first = i, end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    const uint32_t first = i,
+                   end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
     int n = 0;
     uint8_t *marked = qn__zalloc(k->n_insts, 1);
     for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
@@ -424,7 +448,8 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
             marked[i] |= marked[qn__args(k, i)[m]];
         if (qn__is_pure(x))
             continue;
-        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args || qn__region_uses(k, i, marked) ||
+        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args ||
+            qn__region_uses(k, i, marked) ||
             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
             break;
         marked[i] = 1;
@@ -436,7 +461,8 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
 
 uint32_t qn__lower_reduce(lower *g, uint32_t i)
 {
-    if (g->value[i].is_set && (qn__is_grid(g->p) || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
+    if (g->value[i].is_set &&
+        (qn__is_grid(g->p) || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
         return i;
     if (qn__strip_value(g, i))
         return i;

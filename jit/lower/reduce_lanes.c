@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of the striped order
- * are the lanes of the vectors of one step. Integers are reduced so in any order; of products of 16 bits two that stand side by
- * side are added at once.
+ * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of
+ * the striped order are the lanes of the vectors of one step. Integers are reduced so in any order;
+ * of products of 16 bits two that stand side by side are added at once.
  */
 #include "jit/lower/hooks.h"
 
@@ -41,7 +41,8 @@ static void leave_lanes(lower *g, const outside *o)
     memcpy(g->tail_mask, o->tail_mask, sizeof o->tail_mask);
 }
 
-/** Whether points are products whose sum is taken of pairs: one instruction multiplies 16 bits and adds what is side by side. */
+/** Whether points are products whose sum is taken of pairs: one instruction multiplies 16 bits and
+ * adds what is side by side. */
 static bool adds_pairs(const lower *g, const reduction *r)
 {
     bool has_width = g->width >= 8 && 2 * g->width <= g->f->target->vector_bytes;
@@ -61,7 +62,8 @@ static LLVMValueRef pairs_of(lower *g, const reduction *r, int p)
 /** The type of accumulators. */
 static LLVMTypeRef sums_type(const lower *g, const reduction *r)
 {
-    return adds_pairs(g, r) ? LLVMVectorType(g->i32, (unsigned)g->width / 2) : qn__lane_type(g, r->type);
+    return adds_pairs(g, r) ? LLVMVectorType(g->i32, (unsigned)g->width / 2)
+                            : qn__lane_type(g, r->type);
 }
 
 /** Adds part p of the point of one reduce to its accumulator. */
@@ -78,7 +80,8 @@ static void add_part(lower *g, const reduction *r, int p, LLVMValueRef *acc)
     *acc = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, *acc, "") : sum;
 }
 
-/** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the lanes beyond are masked. */
+/** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the
+ * lanes beyond are masked. */
 static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
 {
     LLVMValueRef outer[MOST_PARTS];
@@ -88,8 +91,10 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
         FOR_PARTS(g, p)
         {
-            LLVMValueRef first = LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
-            LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
+            LLVMValueRef first =
+                LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
+            LLVMValueRef lane =
+                LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
             g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
             g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
         }
@@ -118,20 +123,24 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
     return n;
 }
 
-/** Whether what is left after whole steps is folded one by one: the processor has no masks for elements so small. */
+/** Whether what is left after whole steps is folded one by one: the processor has no masks for
+ * elements so small. */
 static bool has_scalar_rest(const lower *g, const reduction *r)
 {
     const qn_inst *x = &g->k->inst[r->inst];
     for (uint32_t n = 0; n < g->k->n_accesses; n++) {
         uint32_t i = g->k->access[n].inst;
-        if (i >= x->region[0] && i < x->region[2] && qn__access_bytes(g->k, i) < g->f->target->least_masked)
+        if (i >= x->region[0] && i < x->region[2] &&
+            qn__access_bytes(g->k, i) < g->f->target->least_masked)
             return true;
     }
     return false;
 }
 
-/** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they are all. */
-static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *acc)
+/** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they
+ * are all. */
+static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
+                       LLVMValueRef high, bool is_whole, sums *acc)
 {
     int d = g->p->lane_dim, n_acc;
     int64_t step = (int64_t)g->width * g->unroll, known;
@@ -155,7 +164,8 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef
         return;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
     n_acc = pack(g, n_reduces, acc, init, true);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false, n_acc, init, phi);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false,
+                  n_acc, init, phi);
     qn__set_index(g, d, whole);
     pack(g, n_reduces, acc, phi, false);
     lane_step(g, r, n_reduces, left, acc);
@@ -187,8 +197,10 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 
-/** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole: they are whole steps. */
-static void lane_block(lower *g, const reduction *r, int n_reduces, LLVMValueRef low, LLVMValueRef high, bool is_whole, sums *out)
+/** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole:
+ * they are whole steps. */
+static void lane_block(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
+                       LLVMValueRef high, bool is_whole, sums *out)
 {
     outside o = enter_lanes(g);
     sums acc[MOST_JOINED];
@@ -216,18 +228,21 @@ static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
     sums inner[MOST_JOINED];
     if (is_whole) {
         LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
-        end = LLVMBuildSub(g->b, high, LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
+        end = LLVMBuildSub(g->b, high,
+                           LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
     }
     lane_block(g, r, n_reduces, low, end, is_whole, inner);
     for (int m = 0; m < n_reduces; m++) {
         for (int n = 0; n < r[m].n; n++)
-            acc[m][n] = is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
+            acc[m][n] =
+                is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
         if (is_whole)
             qn__fold_run(g, &r[m], d, end, high, true, acc[m]);
     }
 }
 
-/** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one row, of a block. */
+/** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one
+ * row, of a block. */
 static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums *acc)
 {
     int d = r->dim[at], n = 0;
@@ -240,7 +255,8 @@ static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums 
     for (int m = 0; m < n_reduces; m++)
         for (int q = 0; q < r[m].n; q++)
             init[n++] = acc[m][q];
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
+                  qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
     qn__set_index(g, d, l.index);
     for (int m = 0, at_phi = 0; m < n_reduces; m++)
         for (int q = 0; q < r[m].n; q++)
@@ -272,7 +288,8 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
     for (int m = 0; m < n_reduces; m++) {
         addend result = {0};
         memcpy(result.value, results[m], sizeof result.value);
-        qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+        qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
+                         &result);
     }
     qn__loop_close(g, &l, NULL, NULL);
     for (int m = 0; m < n_reduces; m++)
@@ -296,12 +313,15 @@ static int registers_of(const lower *g, const reduction *r)
     return (bits + most - 1) / most * g->p->unroll * r->n;
 }
 
-/** Whether `next` can be done in the loop of `first`: the same points, in lanes, and nothing that fails, so that the order of
- *  their points among one another does not matter. Blocks of floats are no rows of integers. */
+/** Whether `next` can be done in the loop of `first`: the same points, in lanes, and nothing that
+ * fails, so that the order of their points among one another does not matter. Blocks of floats are
+ * no rows of integers. */
 static bool may_join(const lower *g, const reduction *first, const reduction *next)
 {
-    bool is_like = is_float(first) == is_float(next) || (first->n_dims == 1 && first->n_levels == 0);
-    return is_like && first->n_dims == next->n_dims && memcmp(first->dim, next->dim, (size_t)first->n_dims * sizeof *first->dim) == 0 &&
+    bool is_like =
+        is_float(first) == is_float(next) || (first->n_dims == 1 && first->n_levels == 0);
+    return is_like && first->n_dims == next->n_dims &&
+           memcmp(first->dim, next->dim, (size_t)first->n_dims * sizeof *first->dim) == 0 &&
            first->n == next->n && has_scalar_rest(g, first) == has_scalar_rest(g, next) &&
            qn__is_plain_reduce(g, &g->k->inst[next->inst]);
 }

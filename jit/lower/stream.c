@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c: non-temporal stores of the lanes' loop. They need aligned vectors, and pay only for whole cache lines: so
- * the first iterations of a row run apart until the first such store stands at a cache line (the anchor). Other streams
- * of elements of that size are tested against it once a row; where they stand elsewhere, they are stored as usual.
+ * stream.c: non-temporal stores of the lanes' loop. They need aligned vectors, and pay only for
+ * whole cache lines: so the first iterations of a row run apart until the first such store stands
+ * at a cache line (the anchor). Other streams of elements of that size are tested against it once a
+ * row; where they stand elsewhere, they are stored as usual.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
@@ -15,14 +16,16 @@
 static bool is_recorded(const lower *g, uint32_t site)
 {
     for (int n = 0; n < g->schedule->n_records; n++)
-        if (g->schedule->record[n].inst == g->k->access[site].inst && g->schedule->record[n].streams)
+        if (g->schedule->record[n].inst == g->k->access[site].inst &&
+            g->schedule->record[n].streams)
             return true;
     return false;
 }
 
 static bool is_stream(const lower *g, uint32_t site)
 {
-    return g->p->streams && (!g->schedule || is_recorded(g, site)) && qn__is_stream(g->k, g->f, &g->a, g->p, site);
+    return g->p->streams && (!g->schedule || is_recorded(g, site)) &&
+           qn__is_stream(g->k, g->f, &g->a, g->p, site);
 }
 
 static int64_t element_bytes(const lower *g, uint32_t site)
@@ -39,7 +42,8 @@ static int anchor_of(const lower *g)
     return -1;
 }
 
-/** Whether a store is streamed with the anchor: one of elements of another size leaves the place in a line they share. */
+/** Whether a store is streamed with the anchor: one of elements of another size leaves the place in
+ * a line they share. */
 static bool goes_with(const lower *g, uint32_t site, int anchor)
 {
     return is_stream(g, site) && element_bytes(g, site) == element_bytes(g, (uint32_t)anchor);
@@ -97,8 +101,10 @@ LLVMValueRef qn__streams_agree(lower *g)
 void qn__make_nontemporal(lower *g, LLVMValueRef store, int64_t align)
 {
     LLVMMetadataRef operand = LLVMValueAsMetadata(LLVMConstInt(g->i32, 1, false));
-    unsigned kind = LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
-    LLVMSetMetadata(store, kind, LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, &operand, 1)));
+    unsigned kind =
+        LLVMGetMDKindIDInContext(g->context, "nontemporal", (unsigned)strlen("nontemporal"));
+    LLVMSetMetadata(store, kind,
+                    LLVMMetadataAsValue(g->context, LLVMMDNodeInContext2(g->context, &operand, 1)));
     LLVMSetAlignment(store, (unsigned)align);
     g->has_streamed = true;
 }
@@ -110,7 +116,8 @@ void qn__mark_stream(lower *g, uint32_t i, LLVMValueRef store)
         (g->streaming == STREAM_ANCHOR && site != anchor))
         return;
     LLVMTypeRef t = LLVMTypeOf(LLVMGetOperand(store, 0));
-    int64_t lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1, bytes = qn__access_bytes(g->k, i) * lanes;
+    int64_t lanes = LLVMGetTypeKind(t) == LLVMVectorTypeKind ? LLVMGetVectorSize(t) : 1,
+            bytes = qn__access_bytes(g->k, i) * lanes;
     qn__make_nontemporal(g, store, bytes < LINE_BYTES ? bytes : LINE_BYTES);
 }
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they lie in |stride|
- * vectors: each is accessed under a constant mask, so that no byte between the elements is touched, and a permutation brings
- * the lanes together. Else, and where that takes longer (qn__is_one_by_one), each has an access of its own. Small elements of a
- * view without gaps there (a channel of pixels) are taken out of plain loads instead: what lies between them is the view's own.
+ * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they
+ * lie in |stride| vectors: each is accessed under a constant mask, so that no byte between the
+ * elements is touched, and a permutation brings the lanes together. Else, and where that takes
+ * longer (qn__is_one_by_one), each has an access of its own. Small elements of a view without gaps
+ * there (a channel of pixels) are taken out of plain loads instead: what lies between them is the
+ * view's own.
  */
 #include "jit/lower/lower.h"
 
@@ -26,11 +28,13 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int 
 }
 
 /** A gather would take longer, above all out of cache. */
-static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
+static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
+                                    unsigned align)
 {
     LLVMValueRef all = LLVMGetPoison(t);
     for (int l = 0; l < g->width; l++) {
-        LLVMValueRef one = LLVMBuildLoad2(g->b, LLVMGetElementType(t), lane_pointer(g, x, bytes, l), "");
+        LLVMValueRef one =
+            LLVMBuildLoad2(g->b, LLVMGetElementType(t), lane_pointer(g, x, bytes, l), "");
         LLVMSetAlignment(one, align);
         all = LLVMBuildInsertElement(g->b, all, one, LLVMConstInt(g->i32, (unsigned)l, false), "");
     }
@@ -61,7 +65,8 @@ static LLVMValueRef elements_of(const lower *g, const address *x, int k)
     return LLVMConstVector(lane, (unsigned)g->width);
 }
 
-LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes, unsigned align)
+LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
+                              unsigned align)
 {
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {t, g->ptr};
@@ -85,27 +90,32 @@ LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t
 
 /* ---------------------------------------------------------------- without gaps */
 
-/* All between the lanes' elements are elements of the view if one of its dimensions walks through them. */
+/* All between the lanes' elements are elements of the view if one of its dimensions walks through
+ * them. */
 bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
-    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE || qn_dtype_bytes(dtype) > 2 ||
-        !qn__is_plain_access(g->k, g->f, i))
+    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE ||
+        qn_dtype_bytes(dtype) > 2 || !qn__is_plain_access(g->k, g->f, i))
         return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
         const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
         bool is_single = dim->n_digits == 1 && stride->kind == QN_FACT_EXACT && stride->value == 1;
-        bool is_forward = g->a.value[arg[r]].shape != QN_VARYING && g->a.affine[arg[r]].coef[g->p->lane_dim] >= 0;
-        if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT && dim->extent.value >= x->stride)
+        bool is_forward =
+            g->a.value[arg[r]].shape != QN_VARYING && g->a.affine[arg[r]].coef[g->p->lane_dim] >= 0;
+        if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT &&
+            dim->extent.value >= x->stride)
             return true;
     }
     return false;
 }
 
-/** The elements of `lanes` lanes from lane `first` on, at most a register of 16 bytes, out of several loads (jit/schedule/stride.c). */
-static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+/** The elements of `lanes` lanes from lane `first` on, at most a register of 16 bytes, out of
+ * several loads (jit/schedule/stride.c). */
+static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, int64_t bytes,
+                               int first, int lanes)
 {
     int stride = (int)x->stride;
     LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
@@ -114,7 +124,8 @@ static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, 
         qn_piece piece;
         if (!qn__piece_of(lanes, stride, n, &piece))
             continue;
-        LLVMValueRef from = qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
+        LLVMValueRef from =
+            qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
         LLVMValueRef v = LLVMBuildLoad2(g->b, t, from, "");
         LLVMSetAlignment(v, (unsigned)bytes);
         v = qn__shuffle(g, v, NULL, piece.pick, lanes);
@@ -124,7 +135,8 @@ static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, 
 }
 
 /** Lanes [first, first + lanes). */
-static LLVMValueRef load_filled(lower *g, const address *x, LLVMTypeRef element, int64_t bytes, int first, int lanes)
+static LLVMValueRef load_filled(lower *g, const address *x, LLVMTypeRef element, int64_t bytes,
+                                int first, int lanes)
 {
     int pick[64];
     if (lanes * bytes <= PIECE_BYTES)
@@ -147,7 +159,8 @@ void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes
 {
     if (qn__is_one_by_one(g->f, g->p->apart, false, bytes, g->width, x->stride)) {
         for (int l = 0; l < g->width; l++) {
-            LLVMValueRef one = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
+            LLVMValueRef one =
+                LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
             LLVMSetAlignment(LLVMBuildStore(g->b, one, lane_pointer(g, x, bytes, l)), align);
         }
         return;
@@ -158,8 +171,9 @@ void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes
         int pick[64];
         for (int e = 0; e < g->width; e++)
             pick[e] = lane_of(g, x, k, e) < 0 ? 0 : lane_of(g, x, k, e);
-        LLVMValueRef args[4] = {qn__shuffle(g, v, NULL, pick, g->width), vector_pointer(g, x, bytes, k),
-                                LLVMConstInt(g->i32, align, false), elements_of(g, x, k)};
+        LLVMValueRef args[4] = {qn__shuffle(g, v, NULL, pick, g->width),
+                                vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
+                                elements_of(g, x, k)};
         qn__call(g, "llvm.masked.store", types, 2, args, 4);
     }
 }

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strip.c: reduces whose points lie far apart in memory and whose lanes lie together, with the points outside. For a
- * strip of the lanes (plan->strip iterations) what has been added so far is in memory that stays in the nearest cache; a few
- * points at a time (plan->jam of the reduction dimension plan->jam_dim) are added to all of the strip, whose rows are then
- * read as streams. When all reduces at the top are done, in program order, the body runs for the strip and finds their
+ * strip.c: reduces whose points lie far apart in memory and whose lanes lie together, with the
+ * points outside. For a strip of the lanes (plan->strip iterations) what has been added so far is
+ * in memory that stays in the nearest cache; a few points at a time (plan->jam of the reduction
+ * dimension plan->jam_dim) are added to all of the strip, whose rows are then read as streams. When
+ * all reduces at the top are done, in program order, the body runs for the strip and finds their
  * values there.
  *
- * The memory is that of the launch (range, behind the sequential dimensions): an array of plan->strip accumulators for the
- * result of each reduce, then arrays that all of them work in (qn__strip_offset and qn__strip_pitch). The order rule is kept for
- * every iteration:
+ * The memory is that of the launch (range, behind the sequential dimensions): an array of
+ * plan->strip accumulators for the result of each reduce, then arrays that all of them work in
+ * (qn__strip_offset and qn__strip_pitch). The order rule is kept for every iteration:
  *
- *   folds    array v holds blocks of level v: points, results of blocks of 4096, ...; the last one is the result
- *   stripes  each level has 64 arrays of partials and one for what is added to them. Points are taken in pairs of partials, l and
- *            l + 32, which the rule combines first, for l = 0, 1, ...: where a row of the lanes is one strip, each of the rows
- *            that are read at once then goes on where the last one ended. A pair is one array when it is done, and at the end a
- *            loop over the strip combines all arrays.
+ *   folds    array v holds blocks of level v: points, results of blocks of 4096, ...; the last one
+ * is the result stripes  each level has 64 arrays of partials and one for what is added to them.
+ * Points are taken in pairs of partials, l and l + 32, which the rule combines first, for l = 0, 1,
+ * ...: where a row of the lanes is one strip, each of the rows that are read at once then goes on
+ * where the last one ended. A pair is one array when it is done, and at the end a loop over the
+ * strip combines all arrays.
  *
  * Only whole steps of the lanes are done so; what is left runs as ever.
  */
@@ -30,7 +32,8 @@ enum { PAIR = 2 };
 /** The array at so many bytes, as the address that the element of iteration 0 would have. */
 static LLVMValueRef array_at(lower *g, const reduction *r, LLVMValueRef offset)
 {
-    LLVMValueRef before = LLVMBuildMul(g->b, g->strip.low, qn__const_i64(g, qn_dtype_bytes(r->type)), "");
+    LLVMValueRef before =
+        LLVMBuildMul(g->b, g->strip.low, qn__const_i64(g, qn_dtype_bytes(r->type)), "");
     LLVMValueRef at = LLVMBuildSub(g->b, offset, before, "");
     return LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &at, 1, "");
 }
@@ -43,24 +46,31 @@ static LLVMValueRef result_array(lower *g, const reduction *r)
 /** Array number `slot` of those that all reduces work in. */
 static LLVMValueRef work_array(lower *g, const reduction *r, LLVMValueRef slot)
 {
-    LLVMValueRef at = LLVMBuildMul(g->b, slot, qn__const_i64(g, qn__strip_pitch(r->type, g->p->strip)), "");
-    return array_at(g, r, LLVMBuildAdd(g->b, at, qn__const_i64(g, qn__strip_offset(g->k, g->k->n_insts, g->p->strip)), ""));
+    LLVMValueRef at =
+        LLVMBuildMul(g->b, slot, qn__const_i64(g, qn__strip_pitch(r->type, g->p->strip)), "");
+    return array_at(
+        g, r,
+        LLVMBuildAdd(g->b, at, qn__const_i64(g, qn__strip_offset(g->k, g->k->n_insts, g->p->strip)),
+                     ""));
 }
 
 /** What lies `ahead` bytes behind the elements of the step of the lanes that stands in g->iv. */
 static LLVMValueRef vector_at(lower *g, const reduction *r, LLVMValueRef array, int64_t ahead)
 {
     int d = g->p->lane_dim;
-    LLVMValueRef first = qn__element_pointer(g, array, g->iv[d], g->iv_level[d], qn_dtype_bytes(r->type));
+    LLVMValueRef first =
+        qn__element_pointer(g, array, g->iv[d], g->iv_level[d], qn_dtype_bytes(r->type));
     return qn__ahead(g, first, ahead);
 }
 
-static void load_sums(lower *g, const reduction *r, LLVMValueRef array, int64_t ahead, LLVMValueRef *acc)
+static void load_sums(lower *g, const reduction *r, LLVMValueRef array, int64_t ahead,
+                      LLVMValueRef *acc)
 {
     int64_t bytes = qn_dtype_bytes(r->type);
     for (int u = 0; u < g->unroll; u++) {
         LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, r->type));
-        LLVMValueRef v = LLVMBuildLoad2(g->b, t, vector_at(g, r, array, ahead + u * g->width * bytes), "");
+        LLVMValueRef v =
+            LLVMBuildLoad2(g->b, t, vector_at(g, r, array, ahead + u * g->width * bytes), "");
         LLVMSetAlignment(v, (unsigned)bytes);
         acc[u] = qn__to_register(g, r->type, v);
     }
@@ -86,7 +96,8 @@ static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 
 static void lanes_open(lower *g, loop *l)
 {
-    qn__loop_open(g, l, g->strip.low, g->strip.high, (int64_t)g->width * g->unroll, false, false, 0, NULL, NULL);
+    qn__loop_open(g, l, g->strip.low, g->strip.high, (int64_t)g->width * g->unroll, false, false, 0,
+                  NULL, NULL);
     qn__set_index(g, g->p->lane_dim, l->index);
 }
 
@@ -123,8 +134,10 @@ typedef struct run {
     int64_t apart;
 } run;
 
-/** What has been added so far: the array where `keep` holds, which is the same for all lanes, else the identity. */
-static void begin_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef keep, LLVMValueRef *acc)
+/** What has been added so far: the array where `keep` holds, which is the same for all lanes, else
+ * the identity. */
+static void begin_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef keep,
+                       LLVMValueRef *acc)
 {
     LLVMValueRef old[MOST_PARTS];
     bool is_known = LLVMIsConstant(keep), is_kept = is_known && !LLVMIsNull(keep);
@@ -146,8 +159,8 @@ static void set_points(lower *g, int64_t apart)
         qn__set_jam_ahead(g, g->p->jam_dim, ahead);
 }
 
-/** Adds g->jam points, from the one in g->iv on, in order. The last step of a pair leaves both combined in the first array. What
- *  the top computes before the reduce may be used in it. */
+/** Adds g->jam points, from the one in g->iv on, in order. The last step of a pair leaves both
+ * combined in the first array. What the top computes before the reduce may be used in it. */
 static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef keep, bool is_last)
 {
     const qn_inst *reduce = &g->k->inst[r->inst];
@@ -178,7 +191,8 @@ static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef 
 }
 
 /** Adds points number m, m + 1, ..., so many as `together`. */
-static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m, int together, LLVMValueRef keep, bool is_last)
+static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m, int together,
+                     LLVMValueRef keep, bool is_last)
 {
     LLVMValueRef ahead = LLVMBuildMul(g->b, m, qn__const_i64(g, x->apart), "");
     qn__set_index(g, r->dim[r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
@@ -190,7 +204,8 @@ static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m,
 }
 
 /** Points [from, to), `together` at a time; fresh: the first step begins with the identity. */
-static void add_steps(lower *g, const reduction *r, const run *x, LLVMValueRef from, LLVMValueRef to, int together, bool fresh)
+static void add_steps(lower *g, const reduction *r, const run *x, LLVMValueRef from,
+                      LLVMValueRef to, int together, bool fresh)
 {
     LLVMValueRef keep = LLVMConstInt(g->i1, 1, false);
     int64_t low, high;
@@ -207,7 +222,8 @@ static void add_steps(lower *g, const reduction *r, const run *x, LLVMValueRef f
 }
 
 /** Points [from, to) one by one. */
-static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef from, LLVMValueRef to)
+static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef from,
+                        LLVMValueRef to)
 {
     run one = *x;
     loop l;
@@ -224,7 +240,8 @@ static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef
 /** All points of a run, one by one what is left beyond whole steps. */
 static void add_run(lower *g, const reduction *r, const run *x, bool fresh)
 {
-    LLVMValueRef zero = qn__const_i64(g, 0), rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
+    LLVMValueRef zero = qn__const_i64(g, 0),
+                 rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
     LLVMValueRef whole = LLVMBuildSub(g->b, x->n, rest, "");
     for (int m = 0; m < x->n_arrays && fresh; m++)
         fill_identity(g, r, x->array[m]);
@@ -236,7 +253,8 @@ static void add_run(lower *g, const reduction *r, const run *x, bool fresh)
 }
 
 /** What is left of a known run beyond the first `whole` points, `rest` points: one smaller step. */
-static void add_rest(lower *g, const reduction *r, const run *x, int64_t whole, int rest, bool fresh)
+static void add_rest(lower *g, const reduction *r, const run *x, int64_t whole, int rest,
+                     bool fresh)
 {
     bool keep = whole || !fresh;
     if (rest)
@@ -248,7 +266,8 @@ static void add_rest(lower *g, const reduction *r, const run *x, int64_t whole, 
 }
 
 /** A run of n points, or of n + 1 where `is_longer` holds (NULL: never). */
-static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n, LLVMValueRef is_longer, bool fresh)
+static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
+                          LLVMValueRef is_longer, bool fresh)
 {
     int64_t whole = n / g->jam_max * g->jam_max, most = n + (is_longer ? 1 : 0);
     loop l;
@@ -260,7 +279,10 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
         int rest = (int)(n - whole) + more;
         if (!rest && x->n_arrays == 1 && !(fresh && !whole))
             continue;
-        qn__once_open(g, &l, !is_longer ? NULL : more ? is_longer : LLVMBuildNot(g->b, is_longer, ""));
+        qn__once_open(g, &l,
+                      !is_longer ? NULL
+                      : more     ? is_longer
+                                 : LLVMBuildNot(g->b, is_longer, ""));
         add_rest(g, r, x, whole, rest, fresh);
         qn__loop_close(g, &l, NULL, NULL);
     }
@@ -272,7 +294,8 @@ static LLVMValueRef length_of(lower *g, const reduction *r, int d)
 }
 
 /** n points from `first` on, in order. */
-static void fold_run(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef first, LLVMValueRef n, bool fresh)
+static void fold_run(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef first,
+                     LLVMValueRef n, bool fresh)
 {
     run x = {.array = {array}, .n_arrays = 1, .first = first, .n = n, .apart = 1};
     int64_t known;
@@ -291,7 +314,8 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
         return;
     }
     loop l;
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1, qn__reduce_may_be_empty(g, r, d), false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
+                  qn__reduce_may_be_empty(g, r, d), false, 0, NULL, NULL);
     qn__set_index(g, d, l.index);
     fold(g, r, at + 1, array);
     qn__loop_close(g, &l, NULL, NULL);
@@ -304,11 +328,12 @@ static LLVMValueRef block_points(lower *g, LLVMValueRef n, LLVMValueRef i, int64
     return qn__umin(g, LLVMBuildSub(g->b, n, before, ""), by);
 }
 
-/** n points from `first` on in blocks of 4096^depth, in index order; the result is in array `depth`, which is that of the reduce
- *  at the top. */
+/** n points from `first` on in blocks of 4096^depth, in index order; the result is in array
+ * `depth`, which is that of the reduce at the top. */
 static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef first, LLVMValueRef n)
 {
-    LLVMValueRef array = depth == r->n_levels ? result_array(g, r) : work_array(g, r, qn__const_i64(g, depth));
+    LLVMValueRef array =
+        depth == r->n_levels ? result_array(g, r) : work_array(g, r, qn__const_i64(g, depth));
     int64_t size = qn__block_size(depth);
     loop l;
     if (depth == 0) {
@@ -316,8 +341,10 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef fi
         return;
     }
     fill_identity(g, r, array);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__count_blocks(g, n, size), 1, true, false, 0, NULL, NULL);
-    LLVMValueRef from = LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__count_blocks(g, n, size), 1, true, false, 0, NULL,
+                  NULL);
+    LLVMValueRef from =
+        LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
     fold_blocks(g, r, depth - 1, from, block_points(g, n, l.index, size));
     combine(g, r, array, array, work_array(g, r, qn__const_i64(g, depth - 1)));
     qn__loop_close(g, &l, NULL, NULL);
@@ -329,11 +356,13 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef fi
 static LLVMValueRef level_array(lower *g, const reduction *r, int depth, LLVMValueRef slot)
 {
     int before = depth ? depth - 1 : r->n_levels;
-    return work_array(g, r, LLVMBuildAdd(g->b, slot, qn__const_i64(g, (int64_t)before * (PARTIALS + 1)), ""));
+    return work_array(
+        g, r, LLVMBuildAdd(g->b, slot, qn__const_i64(g, (int64_t)before * (PARTIALS + 1)), ""));
 }
 
 /** Partial l of n, as it is when those further than `apart` from one another have been combined. */
-static void join(lower *g, const reduction *r, LLVMValueRef first, int l, int apart, int n, LLVMValueRef *out)
+static void join(lower *g, const reduction *r, LLVMValueRef first, int l, int apart, int n,
+                 LLVMValueRef *out)
 {
     LLVMValueRef right[MOST_PARTS];
     if (apart == n) {
@@ -358,18 +387,21 @@ static void join_all(lower *g, const reduction *r, int depth, int n, LLVMValueRe
 }
 
 /** Up to 4096 points from `first` on. */
-static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVMValueRef n, LLVMValueRef to)
+static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVMValueRef n,
+                          LLVMValueRef to)
 {
     int n_arrays = g->jam_max % PAIR ? 1 : PAIR, slots = PARTIALS / n_arrays;
     int64_t known;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, slots), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, slots), 1, false, false, 0, NULL,
+                  NULL);
     run x = {.n_arrays = n_arrays, .apart = slots, .first = LLVMBuildAdd(g->b, first, l.index, "")};
     x.array[0] = level_array(g, r, 0, l.index);
     x.array[1] = level_array(g, r, 0, qn__const_i64(g, slots));
     if (qn__is_const(n, &known)) {
         LLVMValueRef rest = qn__const_i64(g, known % slots);
-        LLVMValueRef is_longer = known % slots ? LLVMBuildICmp(g->b, LLVMIntULT, l.index, rest, "") : NULL;
+        LLVMValueRef is_longer =
+            known % slots ? LLVMBuildICmp(g->b, LLVMIntULT, l.index, rest, "") : NULL;
         add_known_run(g, r, &x, known / slots, is_longer, true);
     } else {
         LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, slots - 1), "");
@@ -381,7 +413,8 @@ static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVM
 }
 
 /** n points from `first` on in the striped order. One entry of a level alone is its result. */
-static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef first, LLVMValueRef n, LLVMValueRef to)
+static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef first,
+                         LLVMValueRef n, LLVMValueRef to)
 {
     LLVMValueRef zero = qn__const_i64(g, 0), one = qn__const_i64(g, 1);
     int64_t size = qn__block_size(depth);
@@ -390,18 +423,24 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
         stripe_points(g, r, first, n, to);
         return;
     }
-    LLVMValueRef count = qn__count_blocks(g, n, size), entry = level_array(g, r, depth, qn__const_i64(g, PARTIALS));
+    LLVMValueRef count = qn__count_blocks(g, n, size),
+                 entry = level_array(g, r, depth, qn__const_i64(g, PARTIALS));
     LLVMValueRef is_single = LLVMBuildICmp(g->b, LLVMIntULE, count, one, "");
     LLVMValueRef is_many = LLVMBuildNot(g->b, is_single, "");
     count = LLVMBuildSelect(g->b, is_single, one, count, "");
-    qn__loop_open(g, &l, zero, LLVMBuildSelect(g->b, is_single, zero, qn__const_i64(g, PARTIALS), ""), 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, zero,
+                  LLVMBuildSelect(g->b, is_single, zero, qn__const_i64(g, PARTIALS), ""), 1, true,
+                  false, 0, NULL, NULL);
     fill_identity(g, r, level_array(g, r, depth, l.index));
     qn__loop_close(g, &l, NULL, NULL);
     qn__loop_open(g, &l, zero, count, 1, false, false, 0, NULL, NULL);
-    LLVMValueRef from = LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
-    fold_stripes(g, r, depth - 1, from, block_points(g, n, l.index, size), LLVMBuildSelect(g->b, is_single, to, entry, ""));
+    LLVMValueRef from =
+        LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
+    fold_stripes(g, r, depth - 1, from, block_points(g, n, l.index, size),
+                 LLVMBuildSelect(g->b, is_single, to, entry, ""));
     qn__once_open(g, &once, is_many);
-    LLVMValueRef partial = level_array(g, r, depth, LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), ""));
+    LLVMValueRef partial =
+        level_array(g, r, depth, LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), ""));
     combine(g, r, partial, partial, entry);
     qn__loop_close(g, &once, NULL, NULL);
     qn__loop_close(g, &l, NULL, NULL);
@@ -416,7 +455,8 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
 static void reduce_strip(lower *g, const reduction *r)
 {
     int order = qn__order_rule(g->k, r->inst);
-    LLVMValueRef to = result_array(g, r), first = qn__low_of(g, r, r->dim[0]), n = length_of(g, r, r->dim[0]);
+    LLVMValueRef to = result_array(g, r), first = qn__low_of(g, r, r->dim[0]),
+                 n = length_of(g, r, r->dim[0]);
     if (order == QN_STRIPED) {
         fold_stripes(g, r, r->n_levels, first, n, to);
     } else if (order == QN_INDEXED && r->n_levels > 0) {
@@ -455,7 +495,8 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
     g->width = g->p->width;
     g->unroll = g->p->unroll;
     LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->p->strip);
-    qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""), g->p->strip, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""),
+                  g->p->strip, true, false, 0, NULL, NULL);
     g->strip.low = l.index;
     g->strip.high = qn__smin(g, high, LLVMBuildAdd(g->b, l.index, by, ""));
     lower_strip(g);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stripes.c: the striped order rule in memory: arrays of 64 partials on the stack, one array for each level of
- * blocks and each accumulator. Level 0 takes points, level n + 1 the results of the blocks of level n.
+ * stripes.c: the striped order rule in memory: arrays of 64 partials on the stack, one array for
+ * each level of blocks and each accumulator. Level 0 takes points, level n + 1 the results of the
+ * blocks of level n.
  */
 #include "jit/lower/lower.h"
 
@@ -25,7 +26,8 @@ static unsigned widest_bytes(const qn_kernel *k)
 static LLVMValueRef new_scratch(lower *g)
 {
     bool over_reduction = qn__is_reduction(g->k, g->p->lane_dim);
-    uint64_t bytes = (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
+    uint64_t bytes =
+        (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
     return qn__new_buffer(g, bytes, 64);
 }
 
@@ -43,9 +45,11 @@ static LLVMValueRef take_scratch(lower *g)
 static void fill_identity(lower *g, const reduction *r, const stripes *s, int depth)
 {
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, PARTIALS), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, PARTIALS), 1, false, false, 0, NULL,
+                  NULL);
     for (int n = 0; n < r->n; n++)
-        LLVMBuildStore(g->b, qn__constant_like(s->t, r->identity), element(g, s, s->array[depth][n], l.index));
+        LLVMBuildStore(g->b, qn__constant_like(s->t, r->identity),
+                       element(g, s, s->array[depth][n], l.index));
     qn__loop_close(g, &l, NULL, NULL);
 }
 
@@ -60,8 +64,8 @@ void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMT
 }
 
 /** partial[count mod 64] = it combined with value. */
-static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
-                          const addend *a)
+static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int depth,
+                          LLVMValueRef count, const addend *a)
 {
     LLVMValueRef at = LLVMBuildAnd(g->b, count, qn__const_i64(g, PARTIALS - 1), "");
     for (int n = 0; n < r->n; n++) {
@@ -72,21 +76,26 @@ static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int de
 }
 
 /** Halves the 64 partials to one; the arrays hold the identity again. */
-static void close_stripe(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef *out)
+static void close_stripe(lower *g, const reduction *r, const stripes *s, int depth,
+                         LLVMValueRef *out)
 {
     for (int64_t half = PARTIALS / 2; half > 0; half /= 2) {
         loop l;
-        qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, half), 1, false, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, half), 1, false, false, 0, NULL,
+                      NULL);
         LLVMValueRef other = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, half), "");
         for (int n = 0; n < r->n; n++) {
-            LLVMValueRef a = element(g, s, s->array[depth][n], l.index), b = element(g, s, s->array[depth][n], other);
-            LLVMValueRef sum = qn__combine(g, r, LLVMBuildLoad2(g->b, s->t, a, ""), LLVMBuildLoad2(g->b, s->t, b, ""));
+            LLVMValueRef a = element(g, s, s->array[depth][n], l.index),
+                         b = element(g, s, s->array[depth][n], other);
+            LLVMValueRef sum = qn__combine(g, r, LLVMBuildLoad2(g->b, s->t, a, ""),
+                                           LLVMBuildLoad2(g->b, s->t, b, ""));
             LLVMBuildStore(g->b, sum, a);
         }
         qn__loop_close(g, &l, NULL, NULL);
     }
     for (int n = 0; n < r->n; n++)
-        out[n] = LLVMBuildLoad2(g->b, s->t, element(g, s, s->array[depth][n], qn__const_i64(g, 0)), "");
+        out[n] =
+            LLVMBuildLoad2(g->b, s->t, element(g, s, s->array[depth][n], qn__const_i64(g, 0)), "");
     fill_identity(g, r, s, depth);
 }
 
@@ -96,7 +105,8 @@ static LLVMValueRef is_multiple_of_block(lower *g, LLVMValueRef count)
     return LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
 }
 
-/** Adds result number count - 1 of level depth - 1; when its block is full, the block's result goes up. */
+/** Adds result number count - 1 of level depth - 1; when its block is full, the block's result goes
+ * up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                       const addend *a)
 {
@@ -106,12 +116,15 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
     branch full = qn__begin_branch(g, is_multiple_of_block(g, count));
     addend result = {0};
     close_stripe(g, r, s, depth, result.value);
-    qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""), &result);
+    qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""),
+                     &result);
     qn__end_branch(g, &full, NULL);
 }
 
-/** Sends the last, partly filled block of each level up, from level `depth` with `count` entries. */
-void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count, LLVMValueRef *acc)
+/** Sends the last, partly filled block of each level up, from level `depth` with `count` entries.
+ */
+void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth,
+                       LLVMValueRef count, LLVMValueRef *acc)
 {
     for (; depth < r->n_levels; depth++) {
         LLVMValueRef above = qn__count_blocks(g, count, BLOCK);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c: loads from small tables (jit/schedule/table.c) without memory: registers hold the whole view, which is loaded
- * before the loops, or a constant array, and a permutation takes an element for each lane. Any index is harmless here; that
- * of a failing load is reported like others, and gives zero.
+ * table.c: loads from small tables (jit/schedule/table.c) without memory: registers hold the whole
+ * view, which is loaded before the loops, or a constant array, and a permutation takes an element
+ * for each lane. Any index is harmless here; that of a failing load is reported like others, and
+ * gives zero.
  */
 #include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
@@ -33,7 +34,8 @@ static LLVMValueRef array_register(lower *g, const table *t, int n)
     LLVMValueRef element[64];
     for (int l = 0; l < t->lanes; l++) {
         int64_t at = (int64_t)n * t->lanes + l;
-        element[l] = at < t->extent ? qn__array_element(g, t->array, at) : LLVMConstNull(t->element);
+        element[l] =
+            at < t->extent ? qn__array_element(g, t->array, at) : LLVMConstNull(t->element);
     }
     return LLVMConstVector(element, (unsigned)t->lanes);
 }
@@ -43,8 +45,11 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
 {
     if (t->array)
         return array_register(g, t, n);
-    LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr), number = LLVMConstInt(g->i32, (unsigned)n, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_TABLE, base, number, t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), NULL);
+    LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr),
+                 number = LLVMConstInt(g->i32, (unsigned)n, false);
+    LLVMValueRef found =
+        qn__memo_find(g, MEMO_TABLE, base, number,
+                      t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), NULL);
     if (found)
         return found;
     place here;
@@ -58,12 +63,13 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
         LLVMSetAlignment(found, align);
     } else {
         LLVMTypeRef types[2] = {t->type, g->ptr};
-        LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false), LLVMConstVector(mask, (unsigned)t->lanes),
-                                LLVMConstNull(t->type)};
+        LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false),
+                                LLVMConstVector(mask, (unsigned)t->lanes), LLVMConstNull(t->type)};
         found = qn__call(g, "llvm.masked.load", types, 2, args, 4);
     }
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_TABLE, base, number, t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), at, found);
+    qn__memo_add(g, MEMO_TABLE, base, number,
+                 t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), at, found);
     return found;
 }
 
@@ -82,37 +88,50 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
     LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half);
     LLVMTypeRef word = LLVMIntTypeInContext(g->context, (unsigned)t->bits);
     LLVMValueRef number = LLVMConstInt(word, (unsigned long long)(half * t->lanes), false);
-    LLVMValueRef bit = LLVMBuildAnd(g->b, t->index, qn__constant_like(LLVMTypeOf(t->index), number), "");
+    LLVMValueRef bit =
+        LLVMBuildAnd(g->b, t->index, qn__constant_like(LLVMTypeOf(t->index), number), "");
     LLVMValueRef is_high = LLVMBuildICmp(g->b, LLVMIntNE, bit, LLVMConstNull(LLVMTypeOf(bit)), "");
     return LLVMBuildSelect(g->b, is_high, high, low, "");
 }
 
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
 {
-    int registers = qn__table_registers(g->k, g->f, &g->a, i), lanes = registers ? qn__table_lanes(g->k, g->f, i) : 0;
+    int registers = qn__table_registers(g->k, g->f, &g->a, i),
+        lanes = registers ? qn__table_lanes(g->k, g->f, i) : 0;
     uint32_t arg = qn__args(g->k, i)[0];
     if (g->width == 1 || g->width > lanes || g->a.value[arg].shape != QN_VARYING)
         return NULL;
     const qn_dim_fact *dim = &g->f->param[g->k->inst[i].imm].dim[0];
-    table t = {.inst = i, .lanes = lanes, .extent = dim->extent.value, .element = qn__scalar_type(g, g->k->inst[i].type)};
+    table t = {.inst = i,
+               .lanes = lanes,
+               .extent = dim->extent.value,
+               .element = qn__scalar_type(g, g->k->inst[i].type)};
     t.bits = qn__dtype_width(g->k->inst[i].type);
     t.type = LLVMVectorType(t.element, (unsigned)lanes);
     LLVMTypeRef word = LLVMIntTypeInContext(g->context, (unsigned)t.bits);
     if (c->is_clamped && c->position[0])
-        t.index = t.bits < 64 ? LLVMBuildTrunc(g->b, c->position[0], qn__vector_of(g, word), "") : c->position[0];
+        t.index = t.bits < 64 ? LLVMBuildTrunc(g->b, c->position[0], qn__vector_of(g, word), "")
+                              : c->position[0];
     else
         t.index = qn__vector_bits(g, arg, p, t.bits);
     if (dim->lower.value && !(c->is_clamped && c->position[0]))
-        t.index = LLVMBuildSub(g->b, t.index, qn__const_splat(g, LLVMConstInt(word, (unsigned long long)dim->lower.value, false)), "");
+        t.index = LLVMBuildSub(
+            g->b, t.index,
+            qn__const_splat(g, LLVMConstInt(word, (unsigned long long)dim->lower.value, false)),
+            "");
     t.index = with_lanes(g, t.index, lanes);
     LLVMValueRef v = with_lanes(g, look_up(g, &t, 0, registers), g->width);
-    return c->is_needed && c->is_vector ? LLVMBuildSelect(g->b, c->ok, v, LLVMConstNull(LLVMTypeOf(v)), "") : v;
+    return c->is_needed && c->is_vector
+               ? LLVMBuildSelect(g->b, c->ok, v, LLVMConstNull(LLVMTypeOf(v)), "")
+               : v;
 }
 
 LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index)
 {
-    int bytes = qn_dtype_bytes(a->dtype) == 8 ? 8 : 4, registers = qn__permuted_registers(g->f->target, bytes, a->n);
-    table t = {.lanes = g->f->target->vector_bytes / bytes, .bits = 8 * bytes, .extent = a->n, .array = a};
+    int bytes = qn_dtype_bytes(a->dtype) == 8 ? 8 : 4,
+        registers = qn__permuted_registers(g->f->target, bytes, a->n);
+    table t = {
+        .lanes = g->f->target->vector_bytes / bytes, .bits = 8 * bytes, .extent = a->n, .array = a};
     if (registers == 0 || g->width > t.lanes)
         return NULL;
     t.element = qn__array_element_type(g, a);

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transpose.c: loads and stores that run along the jammed dimension instead of the lanes (schedule/transpose.c). For each
- * lane, a piece of up to 16 bytes along the jammed dimension is loaded; pieces are joined to registers and transposed by
- * log2(piece) steps of interleaving, each within 16 bytes, which x86 has as single instructions (unpack). Registers and
- * pieces of `q` elements, lanes in groups of q:
+ * transpose.c: loads and stores that run along the jammed dimension instead of the lanes
+ * (schedule/transpose.c). For each lane, a piece of up to 16 bytes along the jammed dimension is
+ * loaded; pieces are joined to registers and transposed by log2(piece) steps of interleaving, each
+ * within 16 bytes, which x86 has as single instructions (unpack). Registers and pieces of `q`
+ * elements, lanes in groups of q:
  *
  *   register k = piece of lane k, of lane q + k, of lane 2q + k, ...      (k < q)
- *   a step:      register 2k = low halves of k and k + q/2 interleaved, register 2k + 1 = high halves, in each group
- *   after log2 q steps register k holds element k of all lanes, in order; the same steps lead back
+ *   a step:      register 2k = low halves of k and k + q/2 interleaved, register 2k + 1 = high
+ * halves, in each group after log2 q steps register k holds element k of all lanes, in order; the
+ * same steps lead back
  *
  * Lanes beyond the domain load the piece of lane 0, which exists.
  *
- * Staged loads (qn__is_staged) come from a buffer that holds a cache line of each lane: rows at distances of large powers
- * of two, of which the first-level cache keeps few, are then met once, not once for every piece of a line.
+ * Staged loads (qn__is_staged) come from a buffer that holds a cache line of each lane: rows at
+ * distances of large powers of two, of which the first-level cache keeps few, are then met once,
+ * not once for every piece of a line.
  */
 #include "jit/lower/lower.h"
 
@@ -79,7 +82,8 @@ static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
 
 static bool is_transposed(const lower *g, uint32_t i)
 {
-    return g->p->jam_dim >= 0 && g->width > 1 && g->jam > 1 && qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
+    return g->p->jam_dim >= 0 && g->width > 1 && g->jam > 1 &&
+           qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
 }
 
 /** Where the pieces of vector u from jammed iteration j on lie in memory. */
@@ -103,7 +107,8 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
 {
     LLVMValueRef offset = qn__const_i64(g, qn__wrap_mul(l, s->step));
     if (s->mask) {
-        LLVMValueRef is_inside = LLVMBuildExtractElement(g->b, s->mask, LLVMConstInt(g->i32, (unsigned)l, false), "");
+        LLVMValueRef is_inside =
+            LLVMBuildExtractElement(g->b, s->mask, LLVMConstInt(g->i32, (unsigned)l, false), "");
         offset = LLVMBuildSelect(g->b, is_inside, offset, qn__const_i64(g, 0), "");
     }
     return LLVMBuildGEP2(g->b, g->i8, s->base, &offset, 1, "");
@@ -111,7 +116,8 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
 
 static LLVMValueRef load_piece(lower *g, const pieces *s, int l)
 {
-    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(s->element, (unsigned)s->q), lane_pointer(g, s, l), "");
+    LLVMValueRef v =
+        LLVMBuildLoad2(g->b, LLVMVectorType(s->element, (unsigned)s->q), lane_pointer(g, s, l), "");
     LLVMSetAlignment(v, (unsigned)s->bytes);
     return v;
 }
@@ -131,7 +137,8 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         r[k] = elements(g, r[k], 0, s->lanes);
 }
 
-/** Elements of a piece from jammed iteration j on: a power of two, of one iteration of the third dimension of a tile. */
+/** Elements of a piece from jammed iteration j on: a power of two, of one iteration of the third
+ * dimension of a tile. */
 static int piece_of(const lower *g, int64_t bytes, int j)
 {
     int q = 1, end = (j / g->p->jam + 1) * g->p->jam;
@@ -162,12 +169,15 @@ void qn__stage_fill(lower *g, LLVMValueRef from)
         if (!is_staged(g, i))
             continue;
         if (!g->stage[n])
-            g->stage[n] = qn__new_buffer(g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
+            g->stage[n] = qn__new_buffer(
+                g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
         LLVMValueRef buffer = g->stage[n++];
         for (int u = 0; u < g->unroll; u++) {
             pieces s = pieces_at(g, i, u, 0, g->p->transpose);
             for (int l = 0; l < s.lanes; l++)
-                LLVMSetAlignment(LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)), PIECE_BYTES);
+                LLVMSetAlignment(
+                    LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)),
+                    PIECE_BYTES);
         }
     }
 }
@@ -205,7 +215,8 @@ bool qn__lower_transposed_load(lower *g, uint32_t i)
         for (int j = 0, q; j < g->jam; j += q) {
             LLVMValueRef r[PIECE_BYTES];
             q = piece_of(g, bytes, j);
-            pieces s = g->stage_from && is_staged(g, i) ? pieces_in_buffer(g, i, u, j, q) : pieces_at(g, i, u, j, q);
+            pieces s = g->stage_from && is_staged(g, i) ? pieces_in_buffer(g, i, u, j, q)
+                                                        : pieces_at(g, i, u, j, q);
             load_pieces(g, &s, r);
             for (int k = 0; k < q; k++)
                 qn__set(g, i, s.p + k, qn__to_register(g, dtype, r[k]), g->depth);
@@ -235,7 +246,8 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
 static bool has_known_lanes(const lower *g, LLVMValueRef mask)
 {
     for (int l = 0; l < g->width && mask; l++) {
-        LLVMValueRef lane = LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, (unsigned)l) : NULL;
+        LLVMValueRef lane =
+            LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, (unsigned)l) : NULL;
         if (!lane || !LLVMIsAConstantInt(lane))
             return false;
     }

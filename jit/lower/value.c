@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c: values of instructions, as scalars, as vectors and in fewer bits; pure ones are emitted on demand. See
- * lower/lower.h for parts and levels.
+ * value.c: values of instructions, as scalars, as vectors and in fewer bits; pure ones are emitted
+ * on demand. See lower/lower.h for parts and levels.
  */
 #include "jit/lower/lower.h"
 
@@ -69,12 +69,13 @@ static LLVMValueRef dim_value(lower *g, const qn_inst *x, int p)
     return ahead ? LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, ahead), "") : g->iv[d];
 }
 
-/** Whether value i is neg or abs of a float that the target may not do on the float, and only computed with: then the sign is a part of the instructions that use it. */
+/** Whether value i is neg or abs of a float that the target may not do on the float, and only
+ * computed with: then the sign is a part of the instructions that use it. */
 static bool is_sign_of_operand(const lower *g, uint32_t i)
 {
     int op = qn__pure(&g->k->inst[i]);
-    return !g->f->target->keeps_signs && (op == QN_OP_neg || op == QN_OP_abs) && !g->a.value[i].is_moved &&
-           qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
+    return !g->f->target->keeps_signs && (op == QN_OP_neg || op == QN_OP_abs) &&
+           !g->a.value[i].is_moved && qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
 }
 
 LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
@@ -106,7 +107,8 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
     }
 }
 
-/** Whether a constant of float type is at or beyond the end of an integer type's range to which `op` limits. */
+/** Whether a constant of float type is at or beyond the end of an integer type's range to which
+ * `op` limits. */
 static bool is_beyond(const lower *g, uint32_t constant, int op, int to)
 {
     const qn_inst *x = &g->k->inst[constant];
@@ -125,19 +127,21 @@ static bool is_beyond(const lower *g, uint32_t constant, int op, int to)
     return value >= (is_signed ? end - 1 : 2 * end - 1);
 }
 
-/** What a cast converts: where floats become integers, min and max that limit no further than the integer itself are left
- *  out. (A NaN passes through them.) */
+/** What a cast converts: where floats become integers, min and max that limit no further than the
+ * integer itself are left out. (A NaN passes through them.) */
 static uint32_t cast_operand(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     uint32_t v = qn__args(g->k, i)[0];
     int from = g->k->inst[v].type;
-    if (x->op != QN_I_CAST || (from != QN_F32 && from != QN_F64) || qn__dtype_class(x->type) == QN_CLASS_F || x->type == QN_BOOL)
+    if (x->op != QN_I_CAST || (from != QN_F32 && from != QN_F64) ||
+        qn__dtype_class(x->type) == QN_CLASS_F || x->type == QN_BOOL)
         return v;
     for (;;) {
         const qn_inst *y = &g->k->inst[v];
         int op = y->op >= QN_I_PURE ? qn__pure(y) : -1;
-        if ((op != QN_OP_min && op != QN_OP_max) || !is_beyond(g, qn__args(g->k, v)[1], op, x->type))
+        if ((op != QN_OP_min && op != QN_OP_max) ||
+            !is_beyond(g, qn__args(g->k, v)[1], op, x->type))
             return v;
         v = qn__args(g->k, v)[0];
     }
@@ -153,7 +157,8 @@ static bool is_narrow(const lower *g, uint32_t i)
 
 static int integer_of(int bits, bool is_signed)
 {
-    static const int types[2][4] = {{QN_U8, QN_U16, QN_U32, QN_U64}, {QN_I8, QN_I16, QN_I32, QN_I64}};
+    static const int types[2][4] = {{QN_U8, QN_U16, QN_U32, QN_U64},
+                                    {QN_I8, QN_I16, QN_I32, QN_I64}};
     return types[is_signed][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
 }
 
@@ -165,7 +170,8 @@ static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
     if (!qn__is_integer(g->k->inst[arg].type))
         return qn__vector(g, arg, p);
     if (x->op == QN_I_CAST)
-        return qn__vector_bits(g, arg, p, qn__is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
+        return qn__vector_bits(g, arg, p,
+                               qn__is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
     return qn__vector_bits(g, arg, p, g->a.value[i].at);
 }
 
@@ -174,11 +180,14 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     const qn_inst *x = &g->k->inst[i];
     const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
     if (x->op == QN_I_CAST)
-        return qn__is_integer(x->type) ? v[0] : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
+        return qn__is_integer(x->type)
+                   ? v[0]
+                   : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
     return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
 }
 
-/** Emits part p of a pure instruction: operands first, then the operation at the lowest level where they exist. */
+/** Emits part p of a pure instruction: operands first, then the operation at the lowest level where
+ * they exist. */
 static void emit_pure(lower *g, uint32_t i, int p)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -191,7 +200,10 @@ static void emit_pure(lower *g, uint32_t i, int p)
     } else {
         for (int n = 0; n < x->n_args && n < 3; n++) {
             uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
-            v[n] = x->op == QN_I_LOOKUP ? qn__lookup_index(g, i, p) : is_narrow(g, i) ? narrow_operand(g, i, n, p) : is_vector(g, i) ? qn__vector(g, from, p) : qn__scalar(g, from, p);
+            v[n] = x->op == QN_I_LOOKUP ? qn__lookup_index(g, i, p)
+                   : is_narrow(g, i)    ? narrow_operand(g, i, n, p)
+                   : is_vector(g, i)    ? qn__vector(g, from, p)
+                                        : qn__scalar(g, from, p);
             int at = qn__level_of(g, from, p);
             wanted = at > wanted ? at : wanted;
         }
@@ -214,8 +226,11 @@ static int held_bits(const lower *g, uint32_t i)
 static LLVMValueRef nothing(const lower *g, uint32_t i)
 {
     int type = g->k->inst[i].type;
-    LLVMTypeRef t = qn__is_integer(type) ? LLVMIntTypeInContext(g->context, (unsigned)held_bits(g, i)) : qn__scalar_type(g, type);
-    return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t) : t);
+    LLVMTypeRef t = qn__is_integer(type)
+                        ? LLVMIntTypeInContext(g->context, (unsigned)held_bits(g, i))
+                        : qn__scalar_type(g, type);
+    return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t)
+                                                                           : t);
 }
 
 static LLVMValueRef value_of(lower *g, uint32_t i, int p)
@@ -228,7 +243,8 @@ static LLVMValueRef value_of(lower *g, uint32_t i, int p)
         emit_pure(g, i, p);
     if (!part[canonical] && !g->is_over && x->op == QN_I_LOAD && qn__is_late(g, i))
         qn__lower_load_part(g, i, canonical);
-    if (!part[canonical]) { /* beyond the budget; or an effect that was not emitted: a defect of the lowering */
+    if (!part[canonical]) { /* beyond the budget; or an effect that was not emitted: a defect of the
+                               lowering */
         g->failed = true;
         return nothing(g, i);
     }
@@ -247,19 +263,23 @@ int qn__level_of(lower *g, uint32_t i, int p)
 }
 
 /** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
-static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed, int to)
+static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed,
+                           int to)
 {
     if (from == to)
         return v;
     LLVMTypeRef old = LLVMTypeOf(v), t = LLVMIntTypeInContext(g->context, (unsigned)to);
     if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
         t = LLVMVectorType(t, LLVMGetVectorSize(old));
-    LLVMValueRef key = LLVMConstInt(g->i1, is_signed, false), found = qn__memo_find(g, MEMO_RESIZE, v, key, to, NULL);
+    LLVMValueRef key = LLVMConstInt(g->i1, is_signed, false),
+                 found = qn__memo_find(g, MEMO_RESIZE, v, key, to, NULL);
     if (found)
         return found;
     place here;
     int at = qn__seek(g, level_of_v, &here);
-    found = to < from ? LLVMBuildTrunc(g->b, v, t, "") : is_signed ? LLVMBuildSExt(g->b, v, t, "") : LLVMBuildZExt(g->b, v, t, "");
+    found = to < from   ? LLVMBuildTrunc(g->b, v, t, "")
+            : is_signed ? LLVMBuildSExt(g->b, v, t, "")
+                        : LLVMBuildZExt(g->b, v, t, "");
     qn__unseek(g, &here);
     qn__memo_add(g, MEMO_RESIZE, v, key, to, at, found);
     return found;
@@ -269,7 +289,8 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
 {
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
-    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
+    LLVMValueRef first = value_of(g, i, p),
+                 width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
     LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, step, NULL);
     if (found)
         return found;
@@ -282,26 +303,30 @@ static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
     return found;
 }
 
-/** The first vector of a linear value in fewer bits: from its first lane, without the lanes in 64 bits. */
+/** The first vector of a linear value in fewer bits: from its first lane, without the lanes in 64
+ * bits. */
 static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
-    LLVMValueRef first = value_of(g, i, p), width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
+    LLVMValueRef first = value_of(g, i, p),
+                 width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
     LLVMValueRef found = qn__memo_find(g, MEMO_NARROW, first, width, step, NULL);
     if (found)
         return found;
     int level_of_first = g->value[i].level;
-    LLVMValueRef all = qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
+    LLVMValueRef all =
+        qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
     place here;
     int at = qn__seek(g, level_of_first, &here);
-    found = LLVMBuildAdd(g->b, all, qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
+    found = LLVMBuildAdd(g->b, all,
+                         qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
     qn__unseek(g, &here);
     qn__memo_add(g, MEMO_NARROW, first, width, step, at, found);
     return found;
 }
 
-/** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one, so much further: a vector
- *  that is made from a scalar takes longer than an addition. */
+/** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one,
+ * so much further: a vector that is made from a scalar takes longer than an addition. */
 static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->p->lane_dim];
@@ -309,7 +334,9 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
     if (ahead == 0)
         return bits < 64 ? first_narrow(g, i, p, bits) : first_linear(g, i, p);
     LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
-    LLVMValueRef by = qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits), (unsigned long long)ahead, true));
+    LLVMValueRef by =
+        qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits),
+                                        (unsigned long long)ahead, true));
     LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
     LLVMValueRef found = qn__memo_find(g, MEMO_AHEAD, first, width, ahead, NULL);
     if (found || LLVMIsConstant(first))

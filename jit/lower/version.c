@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * version.c: two versions of a `for` that walks through views: the row of a sparse matrix, a segment of a ragged array.
- * Its range is loaded, so that nothing is proved at the call; but one test before the loop tells whether all accesses at its
- * index are in range, and the first version needs no other. The second is for rows that fail. Where loads are waited for, the first version also runs
- * ahead of tests that one before the loop cannot replace, those of a gather: it notes whether one would have failed, and then the
- * second version runs instead, from the begin.
+ * version.c: two versions of a `for` that walks through views: the row of a sparse matrix, a
+ * segment of a ragged array. Its range is loaded, so that nothing is proved at the call; but one
+ * test before the loop tells whether all accesses at its index are in range, and the first version
+ * needs no other. The second is for rows that fail. Where loads are waited for, the first version
+ * also runs ahead of tests that one before the loop cannot replace, those of a gather: it notes
+ * whether one would have failed, and then the second version runs instead, from the begin.
  */
 #include "jit/lower/yields.h"
 
 /* Larger loops take longer than their checks, and code is emitted twice. */
 enum { LARGEST_BODY = 64, MOST_TESTED = 16 };
-/* Rows of more trips run in the second version, in strips: then the first one never looks whether it is cancelled. */
+/* Rows of more trips run in the second version, in strips: then the first one never looks whether
+ * it is cancelled. */
 #define MOST_TRIPS (INT64_C(1) << 15)
 
 /** Whether value is the index of loop i plus a constant. */
@@ -18,7 +20,8 @@ static bool is_index_of(const lower *g, uint32_t i, uint32_t value, int64_t *ahe
 {
     const qn_affine *f = &g->a.affine[value];
     *ahead = f->constant;
-    if (g->k->inst[value].type != QN_I64 || f->sym[0] != g->k->inst[i].region[0] || f->sym_coef[0] != 1 || f->sym[1])
+    if (g->k->inst[value].type != QN_I64 || f->sym[0] != g->k->inst[i].region[0] ||
+        f->sym_coef[0] != 1 || f->sym[1])
         return false;
     for (int d = 0; d < g->k->n_dims; d++)
         if (f->coef[d])
@@ -26,7 +29,8 @@ static bool is_index_of(const lower *g, uint32_t i, uint32_t value, int64_t *ahe
     return true;
 }
 
-/** Whether one test before loop i is enough for access n: each index is the loop's or is known before it. */
+/** Whether one test before loop i is enough for access n: each index is the loop's or is known
+ * before it. */
 static bool may_cover(const lower *g, uint32_t i, uint32_t n)
 {
     uint32_t access = g->k->access[n].inst;
@@ -60,33 +64,37 @@ static void require(lower *g, cover *c, LLVMIntPredicate is, LLVMValueRef a, LLV
     c->all = qn__mask_and(g, c->all, LLVMBuildICmp(g->b, is, a, b, ""));
 }
 
-/** Whether another index of the same value was tested, in a dimension that begins where this one does; with `extent`, and ends
- *  where it does. */
+/** Whether another index of the same value was tested, in a dimension that begins where this one
+ * does; with `extent`, and ends where it does. */
 static bool was_tested(const cover *c, const struct tested *t, bool extent)
 {
     for (int n = 0; n < c->n_tested; n++) {
         const struct tested *other = &c->tested[n];
-        if (other->arg == t->arg && other->ahead == t->ahead && qn__is_same_fact(&other->dim->lower, &t->dim->lower) &&
+        if (other->arg == t->arg && other->ahead == t->ahead &&
+            qn__is_same_fact(&other->dim->lower, &t->dim->lower) &&
             (!extent || qn__is_same_fact(&other->dim->extent, &t->dim->extent)))
             return true;
     }
     return false;
 }
 
-/** That the loop's index, so much ahead, is in range in all trips: the positions of its first and of the one past its last
- *  are in order and at most the extent. Then, whatever wrapped on the way, each between them is in range. */
+/** That the loop's index, so much ahead, is in range in all trips: the positions of its first and
+ * of the one past its last are in order and at most the extent. Then, whatever wrapped on the way,
+ * each between them is in range. */
 static void require_all_trips(lower *g, cover *c, const struct tested *t)
 {
     LLVMValueRef low = qn__fact(g, &t->dim->lower), position[2];
     for (int n = 0; n < 2; n++) {
         LLVMValueRef border = qn__scalar(g, qn__args(g->k, c->loop)[n], 0);
-        position[n] = LLVMBuildSub(g->b, LLVMBuildAdd(g->b, border, qn__const_i64(g, t->ahead), ""), low, "");
+        position[n] =
+            LLVMBuildSub(g->b, LLVMBuildAdd(g->b, border, qn__const_i64(g, t->ahead), ""), low, "");
     }
     if (!was_tested(c, t, false))
         require(g, c, LLVMIntULE, position[0], position[1]);
     require(g, c, LLVMIntULE, position[1], qn__fact(g, &t->dim->extent));
     c->is_short |= t->dim->extent.kind == QN_FACT_EXACT && t->dim->extent.value <= MOST_TRIPS;
-    c->is_forward |= t->ahead == 0 && t->dim->lower.kind == QN_FACT_EXACT && t->dim->lower.value == 0;
+    c->is_forward |=
+        t->ahead == 0 && t->dim->lower.kind == QN_FACT_EXACT && t->dim->lower.value == 0;
 }
 
 static void cover_index(lower *g, cover *c, uint32_t arg, const qn_dim_fact *dim)
@@ -99,7 +107,8 @@ static void cover_index(lower *g, cover *c, uint32_t arg, const qn_dim_fact *dim
     if (is_loops)
         require_all_trips(g, c, &t);
     else
-        require(g, c, LLVMIntULT, qn__relative_index(g, arg, 0, &dim->lower, false), qn__fact(g, &dim->extent));
+        require(g, c, LLVMIntULT, qn__relative_index(g, arg, 0, &dim->lower, false),
+                qn__fact(g, &dim->extent));
     if (c->n_tested < MOST_TESTED)
         c->tested[c->n_tested++] = t;
 }
@@ -109,10 +118,12 @@ static bool is_worth(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
-    if (x->region[2] - x->region[0] > LARGEST_BODY || !qn__is_uniform(g, arg[0]) || !qn__is_uniform(g, arg[1]))
+    if (x->region[2] - x->region[0] > LARGEST_BODY || !qn__is_uniform(g, arg[0]) ||
+        !qn__is_uniform(g, arg[1]))
         return false;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
-        if (g->k->inst[n].op == QN_I_FOR || g->k->inst[n].op == QN_I_WHILE || g->k->inst[n].op == QN_I_REDUCE)
+        if (g->k->inst[n].op == QN_I_FOR || g->k->inst[n].op == QN_I_WHILE ||
+            g->k->inst[n].op == QN_I_REDUCE)
             return false;
     return true;
 }
@@ -140,7 +151,8 @@ LLVMValueRef qn__cover(lower *g, uint32_t i)
     bool is_ahead = qn__runs_ahead(g, i);
     for (uint32_t n = 0; n < g->k->n_accesses && is_worth(g, i); n++) {
         uint32_t access = g->k->access[n].inst;
-        if (access < g->k->inst[i].region[0] || access >= g->k->inst[i].region[2] || !qn__is_checked(g->f, g->k, n))
+        if (access < g->k->inst[i].region[0] || access >= g->k->inst[i].region[2] ||
+            !qn__is_checked(g->f, g->k, n))
             continue;
         const qn_param_fact *param = &g->f->param[g->k->inst[access].imm];
         if (!may_cover(g, i, n)) {
@@ -153,10 +165,13 @@ LLVMValueRef qn__cover(lower *g, uint32_t i)
         g->covered[n] = c.all != NULL;
     }
     if (c.all && !c.is_forward)
-        require(g, &c, LLVMIntSLE, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__scalar(g, qn__args(g->k, i)[1], 0));
+        require(g, &c, LLVMIntSLE, qn__scalar(g, qn__args(g->k, i)[0], 0),
+                qn__scalar(g, qn__args(g->k, i)[1], 0));
     if (c.all && !c.is_short && g->f->target->looks) {
-        LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
-        require(g, &c, LLVMIntULE, LLVMBuildSub(g->b, end, begin, ""), qn__const_i64(g, MOST_TRIPS));
+        LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0),
+                     end = qn__scalar(g, qn__args(g->k, i)[1], 0);
+        require(g, &c, LLVMIntULE, LLVMBuildSub(g->b, end, begin, ""),
+                qn__const_i64(g, MOST_TRIPS));
     }
     g->covered_trips = MOST_TRIPS;
     return c.all;
@@ -165,6 +180,7 @@ LLVMValueRef qn__cover(lower *g, uint32_t i)
 void qn__uncover(lower *g, uint32_t i)
 {
     for (uint32_t n = 0; n < g->k->n_accesses; n++)
-        if (g->k->access[n].inst >= g->k->inst[i].region[0] && g->k->access[n].inst < g->k->inst[i].region[2])
+        if (g->k->access[n].inst >= g->k->inst[i].region[0] &&
+            g->k->access[n].inst < g->k->inst[i].region[2])
             g->covered[n] = false;
 }

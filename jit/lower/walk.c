@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * walk.c: the loops of a schedule, node by node. A loop over an axis walks what is run of its
- * dimension in steps of the axis' weight. The loops of the block (schedule/shape.h) are not emitted:
- * the innermost loop around them that walks their dimension has its steps, and what is left of the
- * dimension follows as the tail of the cut says. Statements that have no loops of their own are
- * emitted as the body, or as a part of it.
+ * dimension in steps of the axis' weight. The loops of the block (schedule/shape.h) are not
+ * emitted: the innermost loop around them that walks their dimension has its steps, and what is
+ * left of the dimension follows as the tail of the cut says. Statements that have no loops of their
+ * own are emitted as the body, or as a part of it.
  */
 #include "jit/lower/walk.h"
 
@@ -191,8 +191,8 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
 
 /* ---------------------------------------------------------------- nodes */
 
-/** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the loop
- * right inside walks. */
+/** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
+ * loop right inside walks. */
 static bool is_only_chunks(const walk *w, const qn_node_info *l, int d)
 {
     const qn_node_info *inside = qn__node(w->s, l->child);
@@ -245,7 +245,8 @@ static void emit_loop(walk *w, qn_node at)
     *w = outer;
 }
 
-/** Loads of earlier statements whose values are needed in [first, end) and are not there any more. */
+/** Loads of earlier statements whose values are needed in [first, end) and are not there any more.
+ */
 static void load_again(lower *g, uint32_t first, uint32_t end)
 {
     const qn_kernel *k = g->k;

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide.c: loads and stores of a thread that computes several iterations at once (plan->width, unroll, jam: the parts
- * of lower/lower.h, each a scalar). All elements that are needed are collected first. An element that several iterations,
- * or several loads, need is loaded once; elements that follow one another from an aligned address on move together, up to 16
- * bytes with one instruction. So neighbours of a stencil, rows that overlap, and interleaved channels need no care.
+ * wide.c: loads and stores of a thread that computes several iterations at once (plan->width,
+ * unroll, jam: the parts of lower/lower.h, each a scalar). All elements that are needed are
+ * collected first. An element that several iterations, or several loads, need is loaded once;
+ * elements that follow one another from an aligned address on move together, up to 16 bytes with
+ * one instruction. So neighbours of a stencil, rows that overlap, and interleaved channels need no
+ * care.
  *
- * Obligations. (1) Nothing is loaded or stored but elements of iterations of the domain: where a thread reaches beyond an
- * edge, those parts have a mask, and what only they need is loaded under it. (2) Loads that may fail, and those of atomic
- * views, are not taken. (3) Loads are performed ahead of their place only if the launch writes no element of the view.
+ * Obligations. (1) Nothing is loaded or stored but elements of iterations of the domain: where a
+ * thread reaches beyond an edge, those parts have a mask, and what only they need is loaded under
+ * it. (2) Loads that may fail, and those of atomic views, are not taken. (3) Loads are performed
+ * ahead of their place only if the launch writes no element of the view.
  */
 #include "jit/lower/wide_group.h"
 
@@ -18,7 +21,9 @@ static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     bool is_here = qn__is_grid(g->p) && g->p->lane_dim >= 0;
-    return is_here && !x->parent && (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) && !(g->k->param[x->imm].traits & QN_ATOMIC);
+    return is_here && !x->parent &&
+           (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) &&
+           !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 
 /** Whether a load differs between the parts; others are left to be hoisted. */
@@ -30,7 +35,8 @@ static bool differs(const lower *g, uint32_t i)
 /** Sides of a thread: parts that may be outside along the lanes, and along the jammed dimension. */
 enum { SIDE_LANES = 1, SIDE_JAM = 2 };
 
-/** First and last index of dimension e, with the parts that are outside the domain on these sides. */
+/** First and last index of dimension e, with the parts that are outside the domain on these sides.
+ */
 static void whole_range(const lower *g, int e, int sides, int64_t *first, int64_t *last)
 {
     bool is_jam = g->p->is_crossed && e == g->p->jam_dim && (sides & SIDE_JAM);
@@ -44,7 +50,8 @@ static void whole_range(const lower *g, int e, int sides, int64_t *first, int64_
 static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim, int sides)
 {
     int64_t low = a->constant, high = a->constant;
-    if (a->sym[0] || a->sym[1] || a->constant < INT32_MIN || a->constant > INT32_MAX || dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT)
+    if (a->sym[0] || a->sym[1] || a->constant < INT32_MIN || a->constant > INT32_MAX ||
+        dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT)
         return false;
     for (int e = 0; e < g->k->n_dims; e++) {
         const qn_fact *begin = &g->f->begin[e], *end = &g->f->end[e];
@@ -63,13 +70,15 @@ static bool is_inside(const lower *g, const qn_affine *a, const qn_dim_fact *dim
     return low >= dim->lower.value && high < qn__wrap_add(dim->lower.value, dim->extent.value);
 }
 
-/** Whether a load may be performed for the parts that are outside on these sides too: elements of the view are there. */
+/** Whether a load may be performed for the parts that are outside on these sides too: elements of
+ * the view are there. */
 static bool is_whole(const lower *g, uint32_t i, int sides)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     bool is_known = param->is_constant_memory;
     for (int r = 0; r < qn__n_indices(g->k, i) && is_known; r++)
-        is_known = param->dim[r].n_digits == 0 || is_inside(g, &g->a.affine[qn__args(g->k, i)[r]], &param->dim[r], sides);
+        is_known = param->dim[r].n_digits == 0 ||
+                   is_inside(g, &g->a.affine[qn__args(g->k, i)[r]], &param->dim[r], sides);
     return is_known;
 }
 
@@ -87,12 +96,17 @@ static unsigned edges_of(const lower *g, int p, int sides)
     return (sides & SIDE_LANES ? all & 3u : 0) | (sides & SIDE_JAM ? all & 12u : 0);
 }
 
-/** The parts that need a load's value: of those that share it, all. Each value is one need, whose address is made once: an
- *  address that is made again may be another pointer to the same element. */
+/** The parts that need a load's value: of those that share it, all. Each value is one need, whose
+ * address is made once: an address that is made again may be another pointer to the same element.
+ */
 static bool add_load(lower *g, group *s, uint32_t i)
 {
     const int both = SIDE_LANES | SIDE_JAM;
-    int needed = g->p->skew ? both : is_whole(g, i, both) ? 0 : is_whole(g, i, SIDE_LANES) ? SIDE_JAM : is_whole(g, i, SIDE_JAM) ? SIDE_LANES : both;
+    int needed = g->p->skew                   ? both
+                 : is_whole(g, i, both)       ? 0
+                 : is_whole(g, i, SIDE_LANES) ? SIDE_JAM
+                 : is_whole(g, i, SIDE_JAM)   ? SIDE_LANES
+                                              : both;
     FOR_PARTS(g, p)
     {
         if (qn__canonical_part(g, i, p) != p)
@@ -101,12 +115,14 @@ static bool add_load(lower *g, group *s, uint32_t i)
             return false;
         FOR_PARTS(g, q)
             if (q != p && qn__canonical_part(g, i, q) == p)
-                qn__wide_unite(g, &s->need[s->n - 1].e, mask_of(g, q, needed), edges_of(g, q, needed));
+                qn__wide_unite(g, &s->need[s->n - 1].e, mask_of(g, q, needed),
+                               edges_of(g, q, needed));
     }
     return true;
 }
 
-/** Whether the address of an access is made of indices of the domain and of what the prologue gives. */
+/** Whether the address of an access is made of indices of the domain and of what the prologue
+ * gives. */
 static bool is_known_early(const lower *g, uint32_t i)
 {
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
@@ -117,7 +133,8 @@ static bool is_known_early(const lower *g, uint32_t i)
     return true;
 }
 
-/** Whether a load is one of those that move together, and its address is known when the body begins. */
+/** Whether a load is one of those that move together, and its address is known when the body
+ * begins. */
 static bool is_ready(const lower *g, uint32_t i)
 {
     return g->k->inst[i].op == QN_I_LOAD && is_taken(g, i) && differs(g, i) && is_known_early(g, i);
@@ -204,7 +221,8 @@ static bool add_point(lower *g, group *s, uint32_t reduce, int point)
     return ok;
 }
 
-void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*point)(lower *g, void *arg), void *arg)
+void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n,
+                     void (*point)(lower *g, void *arg), void *arg)
 {
     group s = {0};
     bool ok = qn__is_grid(g->p) && g->p->lane_dim >= 0 && g->p->width == 1;
@@ -234,7 +252,8 @@ void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*
 
 /* ---------------------------------------------------------------- stores */
 
-/** The stores from i on that may be done together: to one view, with nothing but arithmetic between them. Ends after the last. */
+/** The stores from i on that may be done together: to one view, with nothing but arithmetic between
+ * them. Ends after the last. */
 static uint32_t end_of_stores(const lower *g, uint32_t i)
 {
     uint32_t end = i + 1;
@@ -255,13 +274,14 @@ static LLVMValueRef stored_value(lower *g, uint32_t i, int p)
     return qn__to_memory(g, qn__access_dtype(g->k, i), qn__scalar(g, value, p));
 }
 
-/** What is stored in each element: by the last that writes it, where its condition holds. Parts that are outside the domain
- *  may have the address of another part's element. */
+/** What is stored in each element: by the last that writes it, where its condition holds. Parts
+ * that are outside the domain may have the address of another part's element. */
 static void choose_values(lower *g, group *s)
 {
     for (int n = 0; n < s->n; n++) {
         element *e = &s->element[s->need[n].order];
-        LLVMValueRef v = stored_value(g, s->need[n].inst, s->need[n].part), condition = s->need[n].e.condition;
+        LLVMValueRef v = stored_value(g, s->need[n].inst, s->need[n].part),
+                     condition = s->need[n].e.condition;
         bool is_only = !e->value || !condition || condition == e->condition;
         e->value = is_only ? v : LLVMBuildSelect(g->b, condition, v, e->value, "");
     }
@@ -279,7 +299,8 @@ bool qn__wide_store(lower *g, uint32_t i)
         FOR_PARTS(g, p)
             if (ok && g->k->inst[j].op == QN_I_STORE)
                 ok = qn__wide_add(g, &s, j, p, g->mask[p], g->edges[p]);
-        if (n && s.n_bases > n_bases) { /* addresses of two bases may be equal: these stores are done after the others */
+        if (n && s.n_bases > n_bases) { /* addresses of two bases may be equal: these stores are
+                                           done after the others */
             s.n = n;
             s.n_bases = n_bases;
             g->stored_end = j;

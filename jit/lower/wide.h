@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide.h: private to the lowering: several iterations in one thread of a grid. Each part is a scalar.
+ * wide.h: private to the lowering: several iterations in one thread of a grid. Each part is a
+ * scalar.
  */
 #ifndef QN_JIT_LLVM_WIDE_H
 #define QN_JIT_LLVM_WIDE_H
 
 #include "jit/lower/lower.h"
 
-/** How far this thread's first iteration is from where threads begin, and how far the domain's end: along the lanes
- *  (plan->lane_dim) and the jammed dimension. Both i32 or both i64. */
+/** How far this thread's first iteration is from where threads begin, and how far the domain's end:
+ * along the lanes (plan->lane_dim) and the jammed dimension. Both i32 or both i64. */
 typedef struct thread_place {
     LLVMValueRef ahead[2], extent[2];
 } thread_place;
@@ -19,11 +20,13 @@ void qn__wide_begin(lower *g);
 bool qn__wide_load(lower *g, uint32_t i);
 /** Stores that follow may be done with it: nothing is left to be done for them then. */
 bool qn__wide_store(lower *g, uint32_t i);
-/** Emits `point` for points [first, first + n) of dimension d of a reduce, counted from the index that is set; where a thread
- *  computes several rows, what the points load is loaded before all of them. */
-void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n, void (*point)(lower *g, void *arg), void *arg);
-/** Emits the body for all iterations of this thread, at least one of which is in the domain. The indices of the tiled
- *  dimensions are set to the thread's first. */
+/** Emits `point` for points [first, first + n) of dimension d of a reduce, counted from the index
+ * that is set; where a thread computes several rows, what the points load is loaded before all of
+ * them. */
+void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n,
+                     void (*point)(lower *g, void *arg), void *arg);
+/** Emits the body for all iterations of this thread, at least one of which is in the domain. The
+ * indices of the tiled dimensions are set to the thread's first. */
 void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_group.c: the elements that the accesses of a group need, each once, sorted, and which of them follow one another
- * from an aligned address on.
+ * wide_group.c: the elements that the accesses of a group need, each once, sorted, and which of
+ * them follow one another from an aligned address on.
  */
 #include "jit/lower/wide_group.h"
 
@@ -14,7 +14,8 @@ static int64_t lowest_bit(int64_t n)
     return n ? n & -n : MOST_BYTES;
 }
 
-/** Whether a value is the index of dimension d, where a thread begins: the first is known, and the step of threads. */
+/** Whether a value is the index of dimension d, where a thread begins: the first is known, and the
+ * step of threads. */
 static bool is_begin_of(const lower *g, const term *t, int d, int64_t *first)
 {
     return d >= 0 && t->value == g->iv[d] && !t->stride && qn__is_const(g->begin[d], first);
@@ -45,8 +46,10 @@ static base describe(lower *g, uint32_t i, const address *x)
         if (is_begin_of(g, t, g->p->lane_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
-        } else if ((g->p->is_crossed || (g->p->skew && g->jam > 1)) && is_begin_of(g, t, g->p->jam_dim, &first)) {
-            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
+        } else if ((g->p->is_crossed || (g->p->skew && g->jam > 1)) &&
+                   is_begin_of(g, t, g->p->jam_dim, &first)) {
+            b.rest =
+                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
         }
         b.align = bit < b.align ? bit : b.align;
@@ -69,7 +72,8 @@ static bool make_room(void **array, int n, int *capacity, size_t bytes)
     return true;
 }
 
-/** The number of a base, or -1 without memory. The neighbours of a point of a tiled view have a base each. */
+/** The number of a base, or -1 without memory. The neighbours of a point of a tiled view have a
+ * base each. */
 static int find_base(group *s, const base *b)
 {
     for (int n = 0; n < s->n_bases; n++)
@@ -97,8 +101,12 @@ bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition,
     if (!make_room(&array, s->n, &s->capacity, sizeof *s->need))
         return false;
     s->need = array;
-    element e = {.base = at, .bytes = (int)qn_dtype_bytes(dtype), .at = x.constant, .type = qn__memory_type(g, dtype),
-                 .condition = condition, .edges = condition ? edges : 0,
+    element e = {.base = at,
+                 .bytes = (int)qn_dtype_bytes(dtype),
+                 .at = x.constant,
+                 .type = qn__memory_type(g, dtype),
+                 .condition = condition,
+                 .edges = condition ? edges : 0,
                  .is_constant = g->f->param[g->k->inst[i].imm].is_constant_memory != 0};
     s->need[s->n] = (need){i, p, s->n, 0, e};
     s->n++;
@@ -160,9 +168,11 @@ int qn__wide_piece_at(const group *s, int n)
         if (bytes > b->align || ((b->rest + first->at) & (bytes - 1)) || n + count > s->n_elements)
             break;
         const element *last = &s->element[n + count - 1];
-        bool follows = true; /* sorted: nothing else can stand between them, unless two types meet */
+        bool follows =
+            true; /* sorted: nothing else can stand between them, unless two types meet */
         for (int e = 1; e < count; e++)
-            follows = follows && s->element[n + e].base == first->base && s->element[n + e].type == first->type &&
+            follows = follows && s->element[n + e].base == first->base &&
+                      s->element[n + e].type == first->type &&
                       s->element[n + e].at == first->at + (int64_t)e * first->bytes;
         if (follows && last->base == first->base)
             most = count;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_group.h: what the files of wide accesses show one another: lower/wide.c says which accesses are taken together,
- * lower/wide_group.c finds the elements that they need, lower/wide_piece.c moves them.
+ * wide_group.h: what the files of wide accesses show one another: lower/wide.c says which accesses
+ * are taken together, lower/wide_group.c finds the elements that they need, lower/wide_piece.c
+ * moves them.
  */
 #ifndef QN_JIT_LLVM_WIDE_GROUP_H
 #define QN_JIT_LLVM_WIDE_GROUP_H
@@ -11,7 +12,8 @@
 /* Bytes that one instruction moves. */
 enum { MOST_BYTES = 16 };
 
-/** Addresses that differ by constants only: a pointer, and what is known of it: align x anything + rest. */
+/** Addresses that differ by constants only: a pointer, and what is known of it: align x anything +
+ * rest. */
 typedef struct base {
     LLVMValueRef pointer;
     int64_t align, rest;
@@ -49,7 +51,8 @@ typedef struct group {
 bool qn__wide_add(lower *g, group *s, uint32_t i, int p, LLVMValueRef condition, unsigned edges);
 /** The element is needed where its condition holds, or this one; NULL: always. */
 void qn__wide_unite(lower *g, element *e, LLVMValueRef condition, unsigned edges);
-/** Sorts, and makes the list of different elements; need[n].order is the number of its element then. */
+/** Sorts, and makes the list of different elements; need[n].order is the number of its element
+ * then. */
 bool qn__wide_sort(lower *g, group *s);
 /** How many elements from number n on move together. */
 int qn__wide_piece_at(const group *s, int n);

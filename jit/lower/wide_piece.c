@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_piece.c: loads and stores of the elements of a group: pieces of up to 16 bytes at once, under the conditions of
- * the parts that need them.
+ * wide_piece.c: loads and stores of the elements of a group: pieces of up to 16 bytes at once,
+ * under the conditions of the parts that need them.
  */
 #include "jit/lower/wide_group.h"
 
@@ -14,7 +14,8 @@ static LLVMValueRef lane_number(const lower *g, int n)
     return LLVMConstInt(g->i32, (unsigned long long)n, false);
 }
 
-/** What a piece is in registers: elements of 4 and 8 bytes are those of a vector, smaller ones parts of words. */
+/** What a piece is in registers: elements of 4 and 8 bytes are those of a vector, smaller ones
+ * parts of words. */
 static LLVMTypeRef piece_type(const lower *g, const element *e, int count)
 {
     int bytes = e->bytes * count;
@@ -31,9 +32,11 @@ static LLVMValueRef take(lower *g, const element *e, LLVMValueRef piece, int n)
         return LLVMBuildExtractElement(g->b, piece, lane_number(g, n), "");
     int each = 4 / e->bytes, shift = n % each * e->bytes * 8;
     bool has_words = LLVMGetTypeKind(LLVMTypeOf(piece)) == LLVMVectorTypeKind;
-    LLVMValueRef word = has_words ? LLVMBuildExtractElement(g->b, piece, lane_number(g, n / each), "") : piece;
+    LLVMValueRef word =
+        has_words ? LLVMBuildExtractElement(g->b, piece, lane_number(g, n / each), "") : piece;
     if (shift)
-        word = LLVMBuildLShr(g->b, word, LLVMConstInt(LLVMTypeOf(word), (unsigned)shift, false), "");
+        word =
+            LLVMBuildLShr(g->b, word, LLVMConstInt(LLVMTypeOf(word), (unsigned)shift, false), "");
     return LLVMBuildTrunc(g->b, word, e->type, "");
 }
 
@@ -67,7 +70,8 @@ static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
     return e->at ? qn__ahead(g, pointer, e->at) : pointer;
 }
 
-static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer, int64_t align)
+static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer,
+                              int64_t align)
 {
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(v, (unsigned)align);
@@ -104,13 +108,14 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
 
 static void load_whole(lower *g, const group *s, element *e, int count)
 {
-    LLVMValueRef v = load_from(g, e, piece_type(g, e, count), pointer_of(g, s, e), (int64_t)count * e->bytes);
+    LLVMValueRef v =
+        load_from(g, e, piece_type(g, e, count), pointer_of(g, s, e), (int64_t)count * e->bytes);
     for (int n = 0; n < count; n++)
         e[n].value = take(g, e, v, n);
 }
 
-/** The nearest element of the same base that is loaded in any case, or NULL: it stands in for one that is not needed, and
- *  the load needs no branch. */
+/** The nearest element of the same base that is loaded in any case, or NULL: it stands in for one
+ * that is not needed, and the load needs no branch. */
 static const element *stand_in(const group *s, const element *e)
 {
     const element *best = NULL;
@@ -137,7 +142,8 @@ static void load_one(lower *g, const group *s, element *e)
         e->value = load_from(g, e, e->type, qn__ahead(g, pointer, other->at), align & -align);
     } else {
         branch then = qn__begin_branch(g, e->condition);
-        e->value = qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));
+        e->value =
+            qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));
     }
 }
 
@@ -203,7 +209,9 @@ void qn__wide_set_values(lower *g, const group *s, int point)
     for (int n = 0; n < s->n; n++) {
         const need *x = &s->need[n];
         if (x->point == point)
-            qn__set(g, x->inst, x->part, qn__to_register(g, g->k->inst[x->inst].type, s->element[x->order].value), g->depth);
+            qn__set(g, x->inst, x->part,
+                    qn__to_register(g, g->k->inst[x->inst].type, s->element[x->order].value),
+                    g->depth);
     }
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_unit.c: the iterations of one thread of a GPU that computes several at once: plan->width consecutive ones along
- * the lanes, those that may be outside the domain under masks, and plan->jam rows, all of them at once or, at the end, one
- * after the other; where some accesses run along the rows (plan->is_crossed), these have masks too. Threads begin plan->lead
- * iterations (and jam_lead rows) before the domain, so that accesses are aligned.
+ * wide_unit.c: the iterations of one thread of a GPU that computes several at once: plan->width
+ * consecutive ones along the lanes, those that may be outside the domain under masks, and plan->jam
+ * rows, all of them at once or, at the end, one after the other; where some accesses run along the
+ * rows (plan->is_crossed), these have masks too. Threads begin plan->lead iterations (and jam_lead
+ * rows) before the domain, so that accesses are aligned.
  */
 #include "jit/lower/wide.h"
 #include "jit/schedule/plan.h"
@@ -108,8 +109,9 @@ typedef struct edges {
     bool at_begin[MOST_PARTS], at_end[MOST_PARTS];
 } edges;
 
-/** Of a thread whose `n` parts begin `ahead` iterations from where the first thread's do, which is `lead` before the domain.
- *  Of a thread with iterations in the domain those parts have no mask that are inside wherever it stands. */
+/** Of a thread whose `n` parts begin `ahead` iterations from where the first thread's do, which is
+ * `lead` before the domain. Of a thread with iterations in the domain those parts have no mask that
+ * are inside wherever it stands. */
 static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int lead, int n,
                        edges *e)
 {
@@ -127,7 +129,8 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
         if (e->at_end[u] && is_known)
             e->mask[u] = qn__mask_and(g, e->mask[u], e->end);
         else if (e->at_end[u])
-            e->mask[u] = qn__mask_and(g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, number_like(left, u), ""));
+            e->mask[u] = qn__mask_and(
+                g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, number_like(left, u), ""));
     }
 }
 
@@ -148,7 +151,8 @@ static void set_masks(lower *g, const unit *w)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
             g->mask[p] = g->tail_mask[p] = qn__mask_and(g, x.mask[u], y.mask[j]);
-            g->edges[p] = (uint8_t)(x.at_begin[u] | x.at_end[u] << 1 | y.at_begin[j] << 2 | y.at_end[j] << 3);
+            g->edges[p] =
+                (uint8_t)(x.at_begin[u] | x.at_end[u] << 1 | y.at_begin[j] << 2 | y.at_end[j] << 3);
         }
 }
 
@@ -176,8 +180,10 @@ static void skewed_edges(lower *g, const unit *w)
     for (int u = 0; u < g->p->width; u++)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
-            LLVMValueRef from_begin = LLVMBuildAdd(g->b, ahead, number_like(ahead, u - lead_of_row(g, j)), "");
-            g->mask[p] = g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, from_begin, number_like(ahead, trips), "");
+            LLVMValueRef from_begin =
+                LLVMBuildAdd(g->b, ahead, number_like(ahead, u - lead_of_row(g, j)), "");
+            g->mask[p] = g->tail_mask[p] =
+                LLVMBuildICmp(g->b, LLVMIntULT, from_begin, number_like(ahead, trips), "");
         }
     run_rows(g, w);
 }
@@ -193,10 +199,12 @@ static void run_skewed(lower *g, const unit *w)
 {
     int64_t first = lead_of_row(g, 0), last = lead_of_row(g, g->jam_max - 1);
     int64_t low = first > last ? first : last, least = first < last ? first : last;
-    LLVMValueRef ahead = w->at->ahead[0], from = LLVMBuildSub(g->b, ahead, number_like(ahead, low), "");
+    LLVMValueRef ahead = w->at->ahead[0],
+                 from = LLVMBuildSub(g->b, ahead, number_like(ahead, low), "");
     int64_t room = iterations_to_end(g, w) + least - low - g->p->width;
-    LLVMValueRef inside = room < 0 ? LLVMConstInt(g->i1, 0, false)
-                                   : LLVMBuildICmp(g->b, LLVMIntULE, from, number_like(ahead, room), "");
+    LLVMValueRef inside = room < 0
+                              ? LLVMConstInt(g->i1, 0, false)
+                              : LLVMBuildICmp(g->b, LLVMIntULE, from, number_like(ahead, room), "");
     either(g, w, inside, skewed_inside, skewed_edges);
 }
 

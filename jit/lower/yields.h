@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yields.h: what regions end with, on its way to the instructions that receive it. Private to the lowering of control
- * flow: lower/control.c (regions, loops over the domain, `if`) and lower/loops.c (`for` and `while`).
+ * yields.h: what regions end with, on its way to the instructions that receive it. Private to the
+ * lowering of control flow: lower/control.c (regions, loops over the domain, `if`) and
+ * lower/loops.c (`for` and `while`).
  */
 #ifndef QN_JIT_LLVM_YIELDS_H
 #define QN_JIT_LLVM_YIELDS_H
 
 #include "jit/lower/lower.h"
 
-/** Values of one region's end: [n * MOST_PARTS + p]. Only canonical parts of the receiving instruction are set. */
+/** Values of one region's end: [n * MOST_PARTS + p]. Only canonical parts of the receiving
+ * instruction are set. */
 typedef struct yields {
     LLVMValueRef *value;
     uint32_t receiver[QN_MAX_CARRIED]; /* result or carried instruction, 0: nobody */
@@ -55,12 +57,13 @@ void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBl
 void qn__limit_close(lower *g, countdown *c);
 
 /* ---- lower/version.c */
-/** Whether `for` i runs ahead of its checks where loads are waited for: it does nothing but load and compute, so that nothing is lost if it is
- *  run again with checks. Its first version notes in g->in_range whether they would have held, and loads another
- *  element where one does not. */
+/** Whether `for` i runs ahead of its checks where loads are waited for: it does nothing but load
+ * and compute, so that nothing is lost if it is run again with checks. Its first version notes in
+ * g->in_range whether they would have held, and loads another element where one does not. */
 bool qn__runs_ahead(const lower *g, uint32_t i);
-/** Whether all accesses of a `for` that are made at its index are in range, and it does not end before it begins, as i1; they
- *  are entered in g->covered. NULL: there are none, or two versions of the loop are not worth it. */
+/** Whether all accesses of a `for` that are made at its index are in range, and it does not end
+ * before it begins, as i1; they are entered in g->covered. NULL: there are none, or two versions of
+ * the loop are not worth it. */
 LLVMValueRef qn__cover(lower *g, uint32_t i);
 void qn__uncover(lower *g, uint32_t i);
 

@@ -10,8 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Measured (compile_cost): 5 to 50 us and about 1 KB a unit on Zen 5, a tenth of the time with fast selection. A busy Xeon took
- * 1.2 s where 12,000 units were allowed: a fourth less leaves room below one second. */
+/* Measured (compile_cost): 5 to 50 us and about 1 KB a unit on Zen 5, a tenth of the time with fast
+ * selection. A busy Xeon took 1.2 s where 12,000 units were allowed: a fourth less leaves room
+ * below one second. */
 enum { MOST_UNITS = 9000, FAST_IS_FASTER = 13 };
 enum { FEW_LANES = 8, FEWEST_LANES = 4 };
 
@@ -35,7 +36,8 @@ int64_t qn__budget_units(int64_t most, int rung, const qn_target *target)
 
 /* ---------------------------------------------------------------- estimate */
 
-/** Whether an index has a vector of its own: it is no sum of a number and a multiple of the lanes, or is divided. */
+/** Whether an index has a vector of its own: it is no sum of a number and a multiple of the lanes,
+ * or is divided. */
 static bool is_of_lanes(const qn_analysis *a, uint32_t index, const qn_dim_fact *dim)
 {
     int shape = a->value[index].shape;
@@ -48,14 +50,17 @@ static int64_t cost_of_digits(const qn_facts *f, const qn_dim_fact *dim, int lan
     int64_t units = 0;
     for (int n = 0; n + 1 < dim->n_digits; n++) {
         const qn_fact *extent = &f->digit[dim->first_digit + n].extent;
-        bool is_exact = extent->kind == QN_FACT_EXACT, is_power = is_exact && (extent->value & (extent->value - 1)) == 0;
+        bool is_exact = extent->kind == QN_FACT_EXACT,
+             is_power = is_exact && (extent->value & (extent->value - 1)) == 0;
         int work = is_power ? QN_WORK_SIMPLE : is_exact ? QN_WORK_DIVIDE_CONSTANT : QN_WORK_DIVIDE;
-        units += 2 * qn__work_units(work, 64, lanes, f->target) + qn__work_units(QN_WORK_MULTIPLY, 64, lanes, f->target);
+        units += 2 * qn__work_units(work, 64, lanes, f->target) +
+                 qn__work_units(QN_WORK_MULTIPLY, 64, lanes, f->target);
     }
     return units;
 }
 
-static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width)
+static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                              uint32_t i, bool is_checked, int width)
 {
     enum { FAULT_UNITS = 24 };
     const qn_inst *x = &k->inst[i];
@@ -76,7 +81,8 @@ static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_an
                : is_anywhere                       ? QN_WORK_SCATTER
                : is_checked && differs             ? QN_WORK_MASKED
                                                    : QN_WORK_MOVE;
-    return units + qn__work_units(work, (int)(8 * qn__access_bytes(k, i)), differs ? width : 1, f->target);
+    return units +
+           qn__work_units(work, (int)(8 * qn__access_bytes(k, i)), differs ? width : 1, f->target);
 }
 
 /** A branch, and the record of a failure with its values. */
@@ -86,7 +92,8 @@ static int64_t cost_of_assert(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return blocks + k->inst[i].n_args * qn__work_units(QN_WORK_MOVE, 64, 1, f->target);
 }
 
-int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width)
+int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                                uint32_t i, bool is_checked, int width)
 {
     const qn_inst *x = &k->inst[i];
     if (qn__is_access(x))
@@ -100,7 +107,8 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
     return qn__work_units(work, bits, lanes, f->target);
 }
 
-bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, const qn_target *target)
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
+                     const qn_target *target)
 {
     const qn_inst *x = &k->inst[i];
     bool is_rare = x->sub && side == 0;
@@ -128,7 +136,8 @@ int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
             is_checked = qn__is_checked(f, k, site++);
         step += parts_of(k, p, &a, i) * qn__cost_of_instruction(k, f, &a, i, is_checked, p->width);
         if (p->remainder != QN_REMAINDER_NONE)
-            rest += qn__cost_of_instruction(k, f, &a, i, is_checked, p->remainder == QN_REMAINDER_SCALAR ? 1 : p->width);
+            rest += qn__cost_of_instruction(k, f, &a, i, is_checked,
+                                            p->remainder == QN_REMAINDER_SCALAR ? 1 : p->width);
     }
     qn__analysis_release(&a);
     return step + rest;
@@ -167,7 +176,8 @@ static void step_to_scalar(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     memset(&scalar.plan, 0, sizeof scalar.plan);
     scalar.plan.lane_dim = -1;
     scalar.plan.unroll = scalar.plan.jam = scalar.plan.cross = 1;
-    scalar.plan.strip = scalar.plan.pack = scalar.plan.transpose = scalar.plan.prefetch = scalar.plan.tile = -1;
+    scalar.plan.strip = scalar.plan.pack = scalar.plan.transpose = scalar.plan.prefetch =
+        scalar.plan.tile = -1;
     qn__plan_make(k, &scalar, p);
     p->straight = 0;
 }
@@ -179,20 +189,23 @@ static void note_step(qn_descent *d, int rung, int64_t units, const qn_plan *p)
         return; /* said already */
     d->rung = rung;
     if (rung == QN_RUNG_NARROW)
-        snprintf(d->steps + n, sizeof d->steps - n, "%s%" PRId64 " units, so %d lanes", n ? "; " : "", units, p->width);
+        snprintf(d->steps + n, sizeof d->steps - n, "%s%" PRId64 " units, so %d lanes",
+                 n ? "; " : "", units, p->width);
     else
-        snprintf(d->steps + n, sizeof d->steps - n, "%s%" PRId64 " units, so %s", n ? "; " : "", units, qn__rung_name(rung));
+        snprintf(d->steps + n, sizeof d->steps - n, "%s%" PRId64 " units, so %s", n ? "; " : "",
+                 units, qn__rung_name(rung));
 }
 
-bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
-                   bool are_lanes_many)
+bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units,
+                   bool is_over, bool are_lanes_many)
 {
     bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(k, p->lane_dim);
     if (qn__is_grid(p))
         return false; /* its plan is bounded */
     if (d->rung < QN_RUNG_SCALAR && step_to_single(k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
-    } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) && (is_over || are_lanes_many)) {
+    } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
+               (is_over || are_lanes_many)) {
         p->width /= 2;
         note_step(d, QN_RUNG_NARROW, units, p);
     } else if (is_over && d->rung < QN_RUNG_SCALAR && p->lane_dim >= 0) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * budget.h: how much a compile may cost, and what is given up where a plan would cost more. The steps down are: one vector
- * in a step, narrower vectors, scalar code, LLVM's fast instruction selection, and the interpreter. What code costs is
- * estimated before it is emitted and counted while it is; docs/plan.md says where the numbers come from. Knows no LLVM.
+ * budget.h: how much a compile may cost, and what is given up where a plan would cost more. The
+ * steps down are: one vector in a step, narrower vectors, scalar code, LLVM's fast instruction
+ * selection, and the interpreter. What code costs is estimated before it is emitted and counted
+ * while it is; docs/plan.md says where the numbers come from. Knows no LLVM.
  */
 #ifndef QN_JIT_BUDGET_H
 #define QN_JIT_BUDGET_H
@@ -27,17 +28,22 @@ const char *qn__rung_name(int rung);
 
 /** Bytes that a compile may need at most, of memory and of addresses. */
 #define QN_BUDGET_BYTES (INT64_C(256) << 20)
-/** Units that code may have at most on a rung; of code for a GPU all that there can be. `most`: before fast instruction
- *  selection; 0: as many as are compiled in the time that docs/plan.md states. */
+/** Units that code may have at most on a rung; of code for a GPU all that there can be. `most`:
+ * before fast instruction selection; 0: as many as are compiled in the time that docs/plan.md
+ * states. */
 int64_t qn__budget_units(int64_t most, int rung, const qn_target *target);
-/** Above so many instructions, lanes of gathers counted, a plan gives up what only makes it longer. */
+/** Above so many instructions, lanes of gathers counted, a plan gives up what only makes it longer.
+ */
 enum { QN_MOST_INSTRUCTIONS = 4000 };
 
 /** Units of one part of instruction i, an access or what is pure, for vectors of so many lanes. */
-int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, bool is_checked, int width);
-/** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so many vectors takes the side:
- *  where the test pays, and where the kernel says that the side is rare. */
-bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors, const qn_target *target);
+int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                                uint32_t i, bool is_checked, int width);
+/** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so
+ * many vectors takes the side: where the test pays, and where the kernel says that the side is
+ * rare. */
+bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
+                     const qn_target *target);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 
@@ -47,13 +53,15 @@ typedef struct qn_descent {
     int64_t units; /* of the code in the end */
     char steps[224]; /* for people: each step and the units before it; "" if there was none */
 } qn_descent;
-/** Changes a plan of x86 so that it gives less code than now, which has `units`; false: there is no such plan. `is_over`: the
- *  budget is too small for them, and where there is none, only the interpreter is left; else it is only that there are more than
- *  QN_MOST_INSTRUCTIONS. `are_lanes_many`: most of these are lanes of gathers. */
-bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
-                   bool are_lanes_many);
+/** Changes a plan of x86 so that it gives less code than now, which has `units`; false: there is no
+ * such plan. `is_over`: the budget is too small for them, and where there is none, only the
+ * interpreter is left; else it is only that there are more than QN_MOST_INSTRUCTIONS.
+ * `are_lanes_many`: most of these are lanes of gathers. */
+bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units,
+                   bool is_over, bool are_lanes_many);
 
-/** Changes a plan of x86 to the one that compiles fastest: scalar code, fast instruction selection. Leaves one of a GPU as it is. */
+/** Changes a plan of x86 to the one that compiles fastest: scalar code, fast instruction selection.
+ * Leaves one of a GPU as it is. */
 void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d);
 
 #endif

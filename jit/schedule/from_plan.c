@@ -69,8 +69,8 @@ __attribute__((format(printf, 2, 3))) static void step(maker *m, const char *for
         m->status = apply(m, &how, m->err);
 }
 
-/** A mark of an access, which is left out where it cannot be made or, if the maker is careful, where
- * the verifier refuses it. */
+/** A mark of an access, which is left out where it cannot be made or, if the maker is careful,
+ * where the verifier refuses it. */
 __attribute__((format(printf, 2, 3))) static void mark(maker *m, const char *format, ...)
 {
     char text[1024];

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.c: how the threads of a GPU walk the domain. Each thread runs scalar code for its own iterations. Data in,
- * data out; docs/plan.md explains the choices.
+ * gpu.c: how the threads of a GPU walk the domain. Each thread runs scalar code for its own
+ * iterations. Data in, data out; docs/plan.md explains the choices.
  */
 #include "jit/schedule/gpu.h"
 
-/* Warps of a block: enough to hide latency with several blocks on one processor, few enough to leave registers. */
+/* Warps of a block: enough to hide latency with several blocks on one processor, few enough to
+ * leave registers. */
 enum { BLOCK_WARPS = 8 };
 /* Additions of reduces that have no loop. */
 enum { MOST_STRAIGHT = 256 };
@@ -110,28 +111,33 @@ static int32_t power_above(int64_t n, int32_t most)
     return power;
 }
 
-/** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle. */
+/** Threads along the innermost loop: as many as there are, in blocks that leave few of them idle.
+ */
 static int32_t threads_across(int64_t n, int32_t widest, int32_t warp, bool has_more)
 {
     if (n < 0)
         return has_more && widest > 2 * warp ? 2 * warp : widest;
     int32_t best = power_above(n, widest);
     for (int32_t threads = best / 2; threads >= warp; threads /= 2) {
-        int64_t waste = (n + best - 1) / best * best - n, less = (n + threads - 1) / threads * threads - n;
+        int64_t waste = (n + best - 1) / best * best - n,
+                less = (n + threads - 1) / threads * threads - n;
         if ((waste - less) * 8 > n)
             best = threads;
     }
     return best;
 }
 
-/** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide, so that more of these
- *  are in a block, whose loads meet in one first-level cache. */
+/** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide,
+ * so that more of these are in a block, whose loads meet in one first-level cache. */
 static void choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
     int32_t warp = s->f->machine.warp, block = BLOCK_WARPS * warp;
-    int32_t widest = p->is_crossed ? warp / 4 : n_shared == 0 ? block : n_shared == 1 ? 2 * warp : warp;
+    int32_t widest = p->is_crossed   ? warp / 4
+                     : n_shared == 0 ? block
+                     : n_shared == 1 ? 2 * warp
+                                     : warp;
     int32_t left = is_warp ? BLOCK_WARPS : p->is_crossed ? block / 2 : block;
     while (is_warp && left > 1 && left * p->kept_bytes > s->f->machine.block_shared_bytes)
         left /= 2;
@@ -144,8 +150,10 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
-            p->threads[d] = n_axes == 0 ? threads_across(t, widest, warp, n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
-                                        : power_above(t < 0 ? left : t, left);
+            p->threads[d] = n_axes == 0
+                                ? threads_across(t, widest, warp,
+                                                 n > 0 && qn__is_parallel(s->k, p->order[n - 1]))
+                                : power_above(t < 0 ? left : t, left);
             p->axis[n_axes++] = d;
         }
         left /= p->threads[d];

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h: what the files of the plan for NVPTX show one another: schedule/gpu.c makes it, schedule/gpu_team.c says who runs
- * an iteration, schedule/gpu_block.c when that is a block, schedule/gpu_wide.c how many iterations a thread computes at once and
- * schedule/gpu_rows.c how many of those that reduce, schedule/gpu_kept.c what a warp keeps of its points,
- * schedule/gpu_stage.c what goes through shared memory, schedule/gpu_product.c which sums are register tiles.
+ * gpu.h: what the files of the plan for NVPTX show one another: schedule/gpu.c makes it,
+ * schedule/gpu_team.c says who runs an iteration, schedule/gpu_block.c when that is a block,
+ * schedule/gpu_wide.c how many iterations a thread computes at once and schedule/gpu_rows.c how
+ * many of those that reduce, schedule/gpu_kept.c what a warp keeps of its points,
+ * schedule/gpu_stage.c what goes through shared memory, schedule/gpu_product.c which sums are
+ * register tiles.
  */
 #ifndef QN_JIT_PLAN_GPU_H
 #define QN_JIT_PLAN_GPU_H
 
 #include "jit/schedule/plan.h"
 
-/* Cost of one element through one access, in sectors of 32 bytes that a warp touches, relative to unit stride. */
+/* Cost of one element through one access, in sectors of 32 bytes that a warp touches, relative to
+ * unit stride. */
 #define GPU_COST_SAME 0.25
 #define GPU_COST_APART 8.0
 
@@ -32,29 +35,36 @@ typedef struct gpu_planner {
 /** Iterations of all parallel dimensions, -1 if they are not known. */
 int64_t qn__gpu_iterations(const gpu_planner *s);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
-/** The dimension of a reduce over one, or over one that has more than one index; -1: over several. */
+/** The dimension of a reduce over one, or over one that has more than one index; -1: over several.
+ */
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
 
 /** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (schedule/gpu_team.c). */
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
-/** What a team keeps of its points in shared memory: kept, n_kept and kept_bytes (schedule/gpu_kept.c).
+/** What a team keeps of its points in shared memory: kept, n_kept and kept_bytes
+ * (schedule/gpu_kept.c).
  */
 void qn__gpu_choose_kept(const gpu_planner *s);
-/** QN_TEAM_BLOCK instead of p->team, if the kernel allows it and it pays; makes the whole plan then (schedule/gpu_block.c). */
+/** QN_TEAM_BLOCK instead of p->team, if the kernel allows it and it pays; makes the whole plan then
+ * (schedule/gpu_block.c). */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
-/** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as `lanes` above. Returns the
- *  number of dimensions along which iterations share loads, 0 without jam (schedule/gpu_wide.c). */
+/** width, lead, jam_dim and jam, and lane_dim if there are any, once the order is chosen; x: as
+ * `lanes` above. Returns the number of dimensions along which iterations share loads, 0 without jam
+ * (schedule/gpu_wide.c). */
 int qn__gpu_choose_wide(const gpu_planner *s, int x);
-/** Iterations of one dimension of which a thread computes several, because what the reduces load is the same for them; sets
- *  jam_dim, jam and lane_dim (schedule/gpu_rows.c). */
+/** Iterations of one dimension of which a thread computes several, because what the reduces load is
+ * the same for them; sets jam_dim, jam and lane_dim (schedule/gpu_rows.c). */
 bool qn__gpu_choose_rows(const gpu_planner *s, int x);
-/** Then, in the end: units of one batch one after the other, so that what they share is still in the second-level cache. */
+/** Then, in the end: units of one batch one after the other, so that what they share is still in
+ * the second-level cache. */
 void qn__gpu_order_batches(const gpu_planner *s);
 /** BODY_...: what several iterations in a thread may run together. */
 int qn__gpu_kind_of_body(const gpu_planner *s);
-/** Loads through shared memory, and then threads, axis and tile, once the order is chosen (schedule/gpu_stage.c). */
+/** Loads through shared memory, and then threads, axis and tile, once the order is chosen
+ * (schedule/gpu_stage.c). */
 void qn__gpu_choose_staging(const gpu_planner *s, int x);
-/** Register tiles for what is like a matrix product, if it is long enough in all three dimensions (schedule/gpu_product.c). */
+/** Register tiles for what is like a matrix product, if it is long enough in all three dimensions
+ * (schedule/gpu_product.c). */
 bool qn__gpu_choose_product(const gpu_planner *s, int x);
 
 #endif

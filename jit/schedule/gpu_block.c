@@ -1,27 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_block.c: which reduces in index order (or in any) a block of threads shares: all its threads evaluate points
- * of a tile of iterations, so that what they read is coalesced and much of it is under way; one thread for each iteration
- * then adds the points in order. "May it?" (is_applicable) is kept apart from "is it worth it?" (is_worth).
+ * gpu_block.c: which reduces in index order (or in any) a block of threads shares: all its threads
+ * evaluate points of a tile of iterations, so that what they read is coalesced and much of it is
+ * under way; one thread for each iteration then adds the points in order. "May it?" (is_applicable)
+ * is kept apart from "is it worth it?" (is_worth).
  */
 #include "jit/schedule/gpu.h"
 
-/* Loads of a thread that are under way together, in bytes and in points; bodies above a size take fewer points. */
-enum { BYTES_UNDER_WAY = 64, MOST_EACH = 16, SMALL_REGION = 16, MEDIUM_REGION = 40, LARGE_REGION = 120 };
-/* Points that are worth the barriers: in rows, and where neighbouring threads take neighbouring iterations. */
+/* Loads of a thread that are under way together, in bytes and in points; bodies above a size take
+ * fewer points. */
+enum {
+    BYTES_UNDER_WAY = 64,
+    MOST_EACH = 16,
+    SMALL_REGION = 16,
+    MEDIUM_REGION = 40,
+    LARGE_REGION = 120
+};
+/* Points that are worth the barriers: in rows, and where neighbouring threads take neighbouring
+ * iterations. */
 enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
-/* For each multiprocessor: blocks that keep it busy, and iterations from which on a thread for each has enough loads under way,
- * in bytes. */
+/* For each multiprocessor: blocks that keep it busy, and iterations from which on a thread for each
+ * has enough loads under way, in bytes. */
 enum { ENOUGH_UNITS = 4, BYTES_OF_MANY = 1 << 12 };
 /* Iterations of a tile: at the least, and where their number is not known. */
-enum { SMALLEST_TILE = 8, SMALLEST_COLUMNS = 16, USUAL_TILE = 32, LARGEST_TILE = 256, LONGEST_CHUNK = 1024 };
-/** Warps for each multiprocessor, one for each iteration, that leave it idle: blocks of points are then better apart. */
+enum {
+    SMALLEST_TILE = 8,
+    SMALLEST_COLUMNS = 16,
+    USUAL_TILE = 32,
+    LARGEST_TILE = 256,
+    LONGEST_CHUNK = 1024
+};
+/** Warps for each multiprocessor, one for each iteration, that leave it idle: blocks of points are
+ * then better apart. */
 enum { FEW_WARPS = 16 };
 
 /* ---------------------------------------------------------------- may it? */
 
-/** Whether a value outside of reduces is made of indices, scalars, arithmetic and loads that cannot fail of memory that
- *  nobody writes: each thread of a block may have it for any iteration. */
+/** Whether a value outside of reduces is made of indices, scalars, arithmetic and loads that cannot
+ * fail of memory that nobody writes: each thread of a block may have it for any iteration. */
 static bool is_free(const gpu_planner *s, uint32_t i, int depth)
 {
     const qn_kernel *k = s->k;
@@ -33,8 +49,8 @@ static bool is_free(const gpu_planner *s, uint32_t i, int depth)
         return false;
     if (is_load) {
         uint32_t site = qn__site_of(k, i);
-        if (site >= 64 || qn__is_checked(s->f, k, site) || !s->f->param[x->imm].is_constant_memory ||
-            (k->param[x->imm].traits & QN_ATOMIC))
+        if (site >= 64 || qn__is_checked(s->f, k, site) ||
+            !s->f->param[x->imm].is_constant_memory || (k->param[x->imm].traits & QN_ATOMIC))
             return false;
     }
     for (int n = 0; n < x->n_args; n++)
@@ -49,13 +65,15 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[reduce];
     uint32_t begin = x->region[0], end = x->region[2];
-    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 || qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
+    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 ||
+        qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
         return false;
     for (uint32_t i = begin; i < end; i++) {
         const qn_inst *y = &k->inst[i];
         if (y->op == QN_I_REDUCE || y->op == QN_I_STORE || y->op == QN_I_ATOMIC)
             return false;
-        if (y->op == QN_I_LOAD && (!s->f->param[y->imm].is_constant_memory || (k->param[y->imm].traits & QN_ATOMIC)))
+        if (y->op == QN_I_LOAD &&
+            (!s->f->param[y->imm].is_constant_memory || (k->param[y->imm].traits & QN_ATOMIC)))
             return false;
         for (int n = 0; n < y->n_args; n++) {
             uint32_t v = qn__args(k, i)[n];
@@ -85,10 +103,11 @@ static bool is_applicable(const gpu_planner *s)
 typedef struct survey {
     int64_t points;             /* of the longest, -1: not known */
     double by_points, by_iterations; /* cost of what is read, see qn__gpu_access_cost */
-    int64_t bytes, arrays;      /* of the loads of a point ahead of time that differ between iterations; the same in
-                                   shared memory */
+    int64_t bytes, arrays; /* of the loads of a point ahead of time that differ between iterations;
+                              the same in shared memory */
     bool is_slow;               /* sums of f64: additions take longer than loads */
-    bool may_split;             /* blocks of 4096 points may be apart: one known dimension in blocks or in any order */
+    bool may_split; /* blocks of 4096 points may be apart: one known dimension in blocks or in any
+                       order */
     uint32_t size;              /* instructions of the largest region */
     bool is_whole;              /* each has a load that no two iterations share */
     uint64_t loads;             /* bits: sites of loads that are made ahead of time */
@@ -98,7 +117,8 @@ typedef struct survey {
 static bool is_early(const gpu_planner *s, uint32_t reduce, uint32_t site)
 {
     uint32_t i = s->k->access[site].inst;
-    return site < 64 && s->k->inst[i].parent == reduce && !qn__is_checked(s->f, s->k, site) && qn__is_known_ahead(s->k, i);
+    return site < 64 && s->k->inst[i].parent == reduce && !qn__is_checked(s->f, s->k, site) &&
+           qn__is_known_ahead(s->k, i);
 }
 
 /** Bits of the parallel dimensions that have more than one iteration. */
@@ -163,8 +183,9 @@ static survey look(const gpu_planner *s, int lanes)
     return v;
 }
 
-/** Iterations that share nothing of what they read: else threads of neighbouring iterations read it from the cache. Rows
- *  are read along the points; columns only if they are too few to have much under way otherwise. */
+/** Iterations that share nothing of what they read: else threads of neighbouring iterations read it
+ * from the cache. Rows are read along the points; columns only if they are too few to have much
+ * under way otherwise. */
 static bool is_worth(const gpu_planner *s, const survey *v)
 {
     int64_t n = qn__gpu_iterations(s);
@@ -172,7 +193,8 @@ static bool is_worth(const gpu_planner *s, const survey *v)
         return false;
     if (v->by_points < v->by_iterations)
         return v->points < 0 || v->points >= SHORTEST_ROW;
-    return (v->points < 0 || v->points >= SHORTEST_COLUMN) && n < (int64_t)BYTES_OF_MANY * s->f->machine.multiprocessors / v->bytes;
+    return (v->points < 0 || v->points >= SHORTEST_COLUMN) &&
+           n < (int64_t)BYTES_OF_MANY * s->f->machine.multiprocessors / v->bytes;
 }
 
 /* ---------------------------------------------------------------- the tile */
@@ -180,7 +202,10 @@ static bool is_worth(const gpu_planner *s, const survey *v)
 /** Points of a chunk that each thread evaluates: a power of two. */
 static int64_t points_each(const gpu_planner *s, const survey *v)
 {
-    int64_t most = v->size <= SMALL_REGION ? MOST_EACH : v->size <= MEDIUM_REGION ? MOST_EACH / 2 : MOST_EACH / 4, n = most;
+    int64_t most = v->size <= SMALL_REGION    ? MOST_EACH
+                   : v->size <= MEDIUM_REGION ? MOST_EACH / 2
+                                              : MOST_EACH / 4,
+            n = most;
     while (n > 1 && n * v->bytes > BYTES_UNDER_WAY)
         n /= 2;
     while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > s->f->machine.block_shared_bytes * 3 / 4)
@@ -204,32 +229,39 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
 static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t total)
 {
     qn_plan *p = s->p;
-    int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s), least = p->is_along_points ? 32 : 1;
+    int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s),
+            least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
     int64_t enough = (int64_t)ENOUGH_UNITS * s->f->machine.multiprocessors;
     p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < enough;
     tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
-    while (tile > smallest && trips >= 0 && (tile / 2 >= trips || (!p->is_split && all / tile < enough)))
+    while (tile > smallest && trips >= 0 &&
+           (tile / 2 >= trips || (!p->is_split && all / tile < enough)))
         tile /= 2;
     while (tile < LARGEST_TILE &&
-           (total / tile > LONGEST_CHUNK || (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
+           (total / tile > LONGEST_CHUNK ||
+            (v->points >= 0 && total / tile >= 2 * v->points && total / tile > least)))
         tile *= 2;
-    while (total / tile < least || (!p->is_along_points && tile > LARGEST_TILE)) /* one thread for each iteration */
+    while (total / tile < least ||
+           (!p->is_along_points && tile > LARGEST_TILE)) /* one thread for each iteration */
         tile /= 2;
     p->tile[x] = tile;
     p->chunk = (int32_t)(total / tile);
 }
 
-/** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who runs iterations else. */
+/** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who
+ * runs iterations else. */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
     qn_plan *p = s->p;
     int wanted = s->f->plan.team;
-    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) || !is_applicable(s))
+    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) ||
+        !is_applicable(s))
         return false;
     survey v = look(s, lanes);
-    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 && qn__gpu_iterations(s) < FEW_WARPS * s->f->machine.multiprocessors;
+    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 &&
+                   qn__gpu_iterations(s) < FEW_WARPS * s->f->machine.multiprocessors;
     if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
         return false;
     p->is_along_points = v.by_points < v.by_iterations;

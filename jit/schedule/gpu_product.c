@@ -4,7 +4,8 @@
  */
 #include "jit/schedule/gpu.h"
 
-/** Whether a value of a reduce's region is made of its loads, indices, scalars and arithmetic; regions within count not. */
+/** Whether a value of a reduce's region is made of its loads, indices, scalars and arithmetic;
+ * regions within count not. */
 static bool is_product_value(const gpu_planner *s, uint32_t reduce, uint32_t i, int depth)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -20,7 +21,8 @@ static bool is_product_value(const gpu_planner *s, uint32_t reduce, uint32_t i, 
     return true;
 }
 
-/** The loads of a product over dimensions x, y and k as bits, or 0: each depends on k and on one of x and y. */
+/** The loads of a product over dimensions x, y and k as bits, or 0: each depends on k and on one of
+ * x and y. */
 static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int y, int k)
 {
     uint64_t found = 0;
@@ -33,8 +35,8 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
         bool has_x = deps >> x & 1, has_y = deps >> y & 1;
         if (s->k->inst[i].parent != reduce)
             continue;
-        if (s->k->inst[i].op != QN_I_LOAD || site >= 64 || has_x == has_y || !(deps >> k & 1) || (size != 4 && size != 8) ||
-            !qn__is_plain_access(s->k, s->f, i))
+        if (s->k->inst[i].op != QN_I_LOAD || site >= 64 || has_x == has_y || !(deps >> k & 1) ||
+            (size != 4 && size != 8) || !qn__is_plain_access(s->k, s->f, i))
             return 0;
         if (!s->f->param[param].is_constant_memory || (s->k->param[param].traits & QN_ATOMIC) ||
             qn__is_checked(s->f, s->k, site) || !qn__is_known_ahead(s->k, i))
@@ -43,10 +45,14 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
         either |= has_x ? 1u : 2u;
         bytes += QN_PRODUCT_CHUNK * (QN_PRODUCT_SIDE * size + 16);
     }
-    return either == 3 && __builtin_popcountll(found) <= 4 && bytes <= s->f->machine.block_shared_bytes ? found : 0;
+    return either == 3 && __builtin_popcountll(found) <= 4 &&
+                   bytes <= s->f->machine.block_shared_bytes
+               ? found
+               : 0;
 }
 
-/** The only reduce of a kernel, at the top, over one dimension in index order (or any) and without regions inside; 0 else. */
+/** The only reduce of a kernel, at the top, over one dimension in index order (or any) and without
+ * regions inside; 0 else. */
 static uint32_t only_reduce(const gpu_planner *s)
 {
     uint32_t found = 0;
@@ -56,15 +62,16 @@ static uint32_t only_reduce(const gpu_planner *s)
             return 0;
         if (x->op != QN_I_REDUCE)
             continue;
-        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 || qn__order_rule(s->k, i) == QN_STRIPED ||
-            qn_dtype_bytes(x->type) < 4)
+        if (found || x->parent || qn__gpu_reduced_dim(s, i) < 0 ||
+            qn__order_rule(s->k, i) == QN_STRIPED || qn_dtype_bytes(x->type) < 4)
             return 0;
         found = i;
     }
     return found;
 }
 
-/** The shortest dimension that is worth a tile, and tiles of full size that keep 16 multiprocessors busy: below, smaller ones. */
+/** The shortest dimension that is worth a tile, and tiles of full size that keep 16 multiprocessors
+ * busy: below, smaller ones. */
 enum { SHORTEST = 48, ENOUGH_TILES = 25 };
 
 /** Dimensions of unknown length are taken for long ones. */
@@ -87,7 +94,8 @@ static int64_t tiles(const gpu_planner *s, int x, int y)
     return n;
 }
 
-/** Register tiles for what is like a matrix product, if it is long enough in all three dimensions. */
+/** Register tiles for what is like a matrix product, if it is long enough in all three dimensions.
+ */
 bool qn__gpu_choose_product(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;

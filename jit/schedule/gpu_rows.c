@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows a thread computes the
- * reduces: those that load the same, as the rows of a small matrix product do. docs/plan.md explains the choices.
+ * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows a
+ * thread computes the reduces: those that load the same, as the rows of a small matrix product do.
+ * docs/plan.md explains the choices.
  */
 #include "jit/schedule/gpu.h"
 
@@ -9,11 +10,12 @@
 
 /* ---------------------------------------------------------------- bodies */
 
-/** Instructions of loops that all iterations of a thread run together, but for constants and rare sides. */
+/** Instructions of loops that all iterations of a thread run together, but for constants and rare
+ * sides. */
 enum { MOST_LOOPED = 40 };
 
-/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. Branches that only compute may be long: each
- *  iteration takes its own. */
+/** Whether a branch or loop takes no memory and, a loop, as many trips in all iterations. Branches
+ * that only compute may be long: each iteration takes its own. */
 static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -21,7 +23,8 @@ static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
     if (!is_loop && x->op != QN_I_IF)
         return false;
     bool has_loop = is_loop;
-    uint32_t n_looped = 1, after_rare = 0; /* of a rare side, one iteration after the other is computed */
+    uint32_t n_looped = 1,
+             after_rare = 0; /* of a rare side, one iteration after the other is computed */
     for (uint32_t j = i + 1; j < x->region[2]; j++) {
         const qn_inst *y = &s->k->inst[j];
         if (qn__is_access(y) || y->op == QN_I_WHILE || y->op == QN_I_REDUCE)
@@ -39,7 +42,8 @@ static bool is_quiet(const gpu_planner *s, uint32_t i, uint32_t parallel)
     return true;
 }
 
-/** Whether rows of a reduce may be computed side by side: it holds nothing but arithmetic and loads that cannot fail. */
+/** Whether rows of a reduce may be computed side by side: it holds nothing but arithmetic and loads
+ * that cannot fail. */
 static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -50,7 +54,8 @@ static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
             return false;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t j = s->k->access[site].inst;
-        if (j > i && j < x->region[2] && (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
+        if (j > i && j < x->region[2] &&
+            (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
             return false;
     }
     return true;
@@ -90,7 +95,8 @@ static int count_same(const gpu_planner *s, int d)
     return n;
 }
 
-/** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or those. */
+/** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or
+ * those. */
 static int reduced_rows(int64_t trips, int most)
 {
     for (int n = most / 2; n > 0 && 4 * n > most; n--)
@@ -110,7 +116,9 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
             continue;
-        int same = d == x || qn__trips(s->f, d) == 1 ? 0 : d == wanted ? INT32_MAX : count_same(s, d);
+        int same = d == x || qn__trips(s->f, d) == 1 ? 0
+                   : d == wanted                     ? INT32_MAX
+                                                     : count_same(s, d);
         best = same > most ? d : best;
         most = same > most ? same : most;
     }
@@ -119,8 +127,10 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
     if (best < 0 || iterations < 1 || s->f->plan.jam == 1)
         return false;
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
-    while (limit > 1 && (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
-                         (s->f->plan.jam <= 1 && iterations / limit < ENOUGH_THREADS * s->f->machine.multiprocessors)))
+    while (limit > 1 &&
+           (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
+            (s->f->plan.jam <= 1 &&
+             iterations / limit < ENOUGH_THREADS * s->f->machine.multiprocessors)))
         limit /= 2;
     if (limit > 1 && s->f->plan.jam <= 1)
         limit = reduced_rows(qn__trips(s->f, best), limit);
@@ -144,7 +154,9 @@ void qn__gpu_order_batches(const gpu_planner *s)
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {
-            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0 : qn__is_batch(s->k, &s->a, d) ? 1 : 2;
+            int d = p->order[at], kind = !qn__is_parallel(s->k, d)      ? 0
+                                         : qn__is_batch(s->k, &s->a, d) ? 1
+                                                                        : 2;
             if (kind == pass)
                 order[n++] = d;
         }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_stage.c: which loads of a GPU go through shared memory, because their neighbouring elements lie along another
- * dimension than the threads.
+ * gpu_stage.c: which loads of a GPU go through shared memory, because their neighbouring elements
+ * lie along another dimension than the threads.
  */
 #include "jit/schedule/gpu.h"
 
 enum { LONG_ENOUGH = QN_STAGE_SIDE / 2 };
 
-/** May a load go through shared memory? It is performed for whole tiles ahead of the body, so it must not fail, nor see
- *  what the launch writes. */
+/** May a load go through shared memory? It is performed for whole tiles ahead of the body, so it
+ * must not fail, nor see what the launch writes. */
 static bool may_be_staged(const gpu_planner *s, uint32_t site)
 {
     const qn_kernel *k = s->k;
@@ -21,7 +21,8 @@ static bool may_be_staged(const gpu_planner *s, uint32_t site)
     return qn__is_known_ahead(k, i);
 }
 
-/** Loads worth staging in tiles of the dimensions x and y, as bits, within the shared memory there is. */
+/** Loads worth staging in tiles of the dimensions x and y, as bits, within the shared memory there
+ * is. */
 static uint64_t staged_loads(const gpu_planner *s, int x, int y)
 {
     uint64_t found = 0;
@@ -31,7 +32,8 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
         int64_t size = qn__access_bytes(s->k, i);
         bool is_along = qn__is_plain_access(s->k, s->f, i) &&
                         qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
-        if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 || !may_be_staged(s, site))
+        if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 ||
+            !may_be_staged(s, site))
             continue;
         bytes += QN_STAGE_SIDE * (QN_STAGE_SIDE * size + 4) + 16;
         if (bytes <= s->f->machine.block_shared_bytes)
@@ -40,12 +42,14 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
     return found;
 }
 
-/** Whether the elements of a staged load from the corner of a tile on are whole words of 4 bytes. */
+/** Whether the elements of a staged load from the corner of a tile on are whole words of 4 bytes.
+ */
 static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
 {
     const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
     int64_t size = qn__access_bytes(s->k, i), of_word = 4 / size;
-    if (size >= 4 || param->align < 2 || s->f->begin[y].kind != QN_FACT_EXACT || s->f->begin[y].value % of_word)
+    if (size >= 4 || param->align < 2 || s->f->begin[y].kind != QN_FACT_EXACT ||
+        s->f->begin[y].value % of_word)
         return false;
     for (int r = 0; r < qn__n_indices(s->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
@@ -53,7 +57,8 @@ static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
         if (dim->n_digits == 0)
             continue;
         const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        if (dim->n_digits != 1 || a->sym[0] || a->sym[1] || stride->kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT ||
+        if (dim->n_digits != 1 || a->sym[0] || a->sym[1] || stride->kind != QN_FACT_EXACT ||
+            dim->lower.kind != QN_FACT_EXACT ||
             qn__wrap_mul(qn__wrap_sub(a->constant, dim->lower.value), stride->value) % of_word)
             return false;
         for (int d = 0; d < s->k->n_dims; d++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_team.c: who runs one iteration on a GPU: a thread, or several that share the points of its reduces.
+ * gpu_team.c: who runs one iteration on a GPU: a thread, or several that share the points of its
+ * reduces.
  */
 #include "jit/schedule/gpu.h"
 
@@ -12,7 +13,8 @@ bool qn__may_share_points(const qn_kernel *k, uint32_t i)
     return k->inst[i].op == QN_I_REDUCE && (!order || order == QN_STRIPED);
 }
 
-/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the longest. */
+/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the
+ * longest. */
 static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
 {
     *n = 0;
@@ -39,7 +41,8 @@ static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
     return found;
 }
 
-/** Cost of what is read in reduces if neighbouring threads take neighbouring points, or neighbouring iterations. */
+/** Cost of what is read in reduces if neighbouring threads take neighbouring points, or
+ * neighbouring iterations. */
 static void compare_costs(const gpu_planner *s, int lanes, double *points, double *iterations)
 {
     *points = *iterations = 0;
@@ -62,7 +65,8 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     double by_points, by_iterations;
     int wanted = s->f->plan.team;
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
-    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) || (wanted != QN_TEAM_NONE && !is_wanted))
+    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) ||
+        (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;
     if (lanes < 0)
         return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones along axis[0], so that
- * 16 bytes move with one instruction, and `jam` consecutive ones of another dimension, which share what they load, or along which
- * other accesses move 16 bytes. docs/plan.md explains the choices; lower/wide.c makes the accesses.
+ * gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones
+ * along axis[0], so that 16 bytes move with one instruction, and `jam` consecutive ones of another
+ * dimension, which share what they load, or along which other accesses move 16 bytes. docs/plan.md
+ * explains the choices; lower/wide.c makes the accesses.
  *
- * The body has no atomics, and no regions but short branches and loops without memory, which all iterations run together; or
- * reduces, of which a thread computes several rows. An access that may fail is done one element at a time.
+ * The body has no atomics, and no regions but short branches and loops without memory, which all
+ * iterations run together; or reduces, of which a thread computes several rows. An access that may
+ * fail is done one element at a time.
  */
 #include "jit/schedule/gpu.h"
 
@@ -24,7 +26,8 @@ static int64_t element_bytes(const gpu_planner *s, uint32_t i)
 
 /* ---------------------------------------------------------------- addresses */
 
-/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of `align`. */
+/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of
+ * `align`. */
 typedef struct course {
     int64_t first, step;
     uint64_t align; /* a power of two */
@@ -76,12 +79,14 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         if (dim->n_digits > 1 || dim->lower.kind != QN_FACT_EXACT)
             return false;
         int64_t by = qn__wrap_mul(stride->value, bytes);
-        c.first = qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));
+        c.first =
+            qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));
         c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
         for (int d = 0; d < s->k->n_dims; d++) {
             int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
             bool is_row = s->p->skew && d == s->p->jam_dim; /* that of a thread's first row */
-            if (step && (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
+            if (step &&
+                (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
                 c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
             if (step && is_row)
                 add_multiple(&c, qn__wrap_mul(step, s->p->jam));
@@ -102,12 +107,14 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
 static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, course *c)
 {
     uint32_t i = s->k->access[site].inst;
-    return find_course(s, i, x, c) && c->step == element_bytes(s, i) && !qn__is_checked(s->f, s->k, site) &&
+    return find_course(s, i, x, c) && c->step == element_bytes(s, i) &&
+           !qn__is_checked(s->f, s->k, site) &&
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
 }
 
-/** Bytes of accesses consecutive along x that start where `width` of them are aligned, if threads start `lead` iterations
- *  before the domain begins. Stores count more: a load that is not aligned finds most of its elements in other threads' lines. */
+/** Bytes of accesses consecutive along x that start where `width` of them are aligned, if threads
+ * start `lead` iterations before the domain begins. Stores count more: a load that is not aligned
+ * finds most of its elements in other threads' lines. */
 static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
 {
     int64_t sum = 0;
@@ -125,7 +132,8 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
 
 /* ---------------------------------------------------------------- along x */
 
-/** Whether the kernel stores all parts of the elements that store i is to: a wide store of some would be none. */
+/** Whether the kernel stores all parts of the elements that store i is to: a wide store of some
+ * would be none. */
 static bool stores_all_parts(const gpu_planner *s, uint32_t i)
 {
     int64_t sum = 0;
@@ -133,7 +141,8 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t j = s->k->access[n].inst;
         const qn_inst *x = &s->k->inst[j];
-        if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 || (seen >> x->sub & 1))
+        if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 ||
+            (seen >> x->sub & 1))
             continue;
         seen |= 1u << x->sub;
         sum += qn__access_bytes(s->k, j);
@@ -141,7 +150,8 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
     return sum == element_bytes(s, i);
 }
 
-/** Whether consecutive iterations in one thread do no access harm: what moves with x is consecutive, or depends on data. */
+/** Whether consecutive iterations in one thread do no access harm: what moves with x is
+ * consecutive, or depends on data. */
 static bool suits_all(const gpu_planner *s, int x)
 {
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
@@ -151,7 +161,8 @@ static bool suits_all(const gpu_planner *s, int x)
         if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
             if (!is_load)
                 return false;
-        } else if ((stride != 1 && !(is_load && stride == 0)) || (!is_load && !stores_all_parts(s, i))) {
+        } else if ((stride != 1 && !(is_load && stride == 0)) ||
+                   (!is_load && !stores_all_parts(s, i))) {
             return false;
         }
     }
@@ -164,7 +175,8 @@ static int natural_width(const gpu_planner *s)
     int64_t least = ACCESS_BYTES, most = 1;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
-        bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES : bytes; /* several of odd sizes make whole pieces */
+        bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES
+                                     : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
         most = bytes > most ? bytes : most;
     }
@@ -198,9 +210,10 @@ static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
     const qn_kernel *k = s->k;
     const qn_param_fact *param = &s->f->param[k->inst[a].imm];
     int64_t apart, step;
-    if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD || k->inst[a].imm != k->inst[b].imm ||
-        k->inst[a].sub != k->inst[b].sub || !param->is_constant_memory ||
-        !qn__access_stride(k, s->f, &s->a, a, d, &step) || step == 0 || !qn__elements_apart(k, s->f, &s->a, b, a, &apart))
+    if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD ||
+        k->inst[a].imm != k->inst[b].imm || k->inst[a].sub != k->inst[b].sub ||
+        !param->is_constant_memory || !qn__access_stride(k, s->f, &s->a, a, d, &step) ||
+        step == 0 || !qn__elements_apart(k, s->f, &s->a, b, a, &apart))
         return false;
     bool is_met = false; /* not by division, which the least number and -1 have none of */
     for (int n = -USUAL_JAM; n <= USUAL_JAM; n++)
@@ -222,7 +235,8 @@ static int count_shared(const gpu_planner *s, int d)
     return n;
 }
 
-/** The rows of a thread: all but a few of the dimension's are in whole steps, best in none but those. */
+/** The rows of a thread: all but a few of the dimension's are in whole steps, best in none but
+ * those. */
 static int rows_of(int64_t trips, int most)
 {
     for (int n = most; trips > 0 && 2 * n > most; n--)
@@ -231,8 +245,8 @@ static int rows_of(int64_t trips, int most)
     return trips < 0 || trips >= most ? most : (int)trips;
 }
 
-/** The dimension of which a thread computes several iterations so that enough loads are under way, where none are shared or
- *  wide: that next to x, if it is long; -1 if there is none. */
+/** The dimension of which a thread computes several iterations so that enough loads are under way,
+ * where none are shared or wide: that next to x, if it is long; -1 if there is none. */
 static int quiet_dimension(const gpu_planner *s, int x)
 {
     const qn_plan *p = s->p;
@@ -248,7 +262,8 @@ static int choose_jam(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
     int best = -1, most = 0, n_shared = 0, wanted = s->f->plan.jam_dim - 1;
-    for (int n = 0; n < p->n_loops; n++) { /* outermost first: what is near is shared by threads of a block */
+    for (int n = 0; n < p->n_loops;
+         n++) { /* outermost first: what is near is shared by threads of a block */
         int d = p->order[n], shared = 0;
         if (!qn__is_parallel(s->k, d) || d == x || qn__trips(s->f, d) == 1)
             continue;
@@ -264,7 +279,9 @@ static int choose_jam(const gpu_planner *s, int x)
     best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
-    int usual = n_shared > 1 && p->width > 1 ? FEW_ROWS : USUAL_JAM; /* the others' comes from the first-level cache */
+    int usual = n_shared > 1 && p->width > 1
+                    ? FEW_ROWS
+                    : USUAL_JAM; /* the others' comes from the first-level cache */
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
     while (limit * p->width > MOST_AT_ONCE)
@@ -276,27 +293,31 @@ static int choose_jam(const gpu_planner *s, int x)
     return n_shared > 1 && p->width == 1 ? 1 : n_shared;
 }
 
-/** Rows of a thread that are not whole pieces apart, each begun where it is aligned: so many iterations of x before the row
- *  before it. Then 16 bytes move at once although the pitch of the arrays is odd. */
+/** Rows of a thread that are not whole pieces apart, each begun where it is aligned: so many
+ * iterations of x before the row before it. Then 16 bytes move at once although the pitch of the
+ * arrays is odd. */
 static void choose_skew(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
     int width = natural_width(s);
     int64_t stride = 0, bytes = 0;
-    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE || s->f->plan.width || !suits_all(s, x) ||
-        qn__trips(s->f, x) < 4 * MOST_WIDTH || 2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE ||
+        s->f->plan.width || !suits_all(s, x) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
+        2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__is_parallel(s->k, d) && !qn__is_exact(s->f, d))
             return;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(s->k, s->f, &s->a, i, p->jam_dim, &stride))
+        if (s->k->inst[i].op == QN_I_STORE &&
+            !qn__access_stride(s->k, s->f, &s->a, i, p->jam_dim, &stride))
             return;
     }
     p->skew = (int32_t)((stride % width + width) % width);
     p->skew -= p->skew > width / 2 ? width : 0;
-    int lead = p->skew ? best_lead(s, x, width, &bytes) : 0, least = p->skew < 0 ? -p->skew * (p->jam - 1) : 0;
+    int lead = p->skew ? best_lead(s, x, width, &bytes) : 0,
+        least = p->skew < 0 ? -p->skew * (p->jam - 1) : 0;
     if (bytes == 0) {
         p->skew = 0;
         return;
@@ -309,12 +330,14 @@ static void choose_skew(const gpu_planner *s, int x)
 
 /* ---------------------------------------------------------------- accesses along two dimensions */
 
-/** The dimension along which those accesses are consecutive that are not along x, on every iteration; -1: there is none. */
+/** The dimension along which those accesses are consecutive that are not along x, on every
+ * iteration; -1: there is none. */
 static int other_dimension(const gpu_planner *s, int x)
 {
     uint32_t candidates = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) && qn__trips(s->f, d) >= ACCESS_BYTES)
+        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
+            qn__trips(s->f, d) >= ACCESS_BYTES)
             candidates |= 1u << d;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -349,7 +372,8 @@ static bool choose_crossed(const gpu_planner *s, int x)
 {
     qn_plan *p = s->p;
     int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
-    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width || suits_all(s, x))
+    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
+        suits_all(s, x))
         return false;
     int y = other_dimension(s, x), width = natural_width(s);
     width = width > MOST_SIDE ? MOST_SIDE : width;
@@ -385,7 +409,9 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     if (kind == BODY_OTHER)
         return 0;
     if (kind == BODY_REDUCES)
-        return qn__gpu_choose_rows(s, x) ? 2 : 0; /* what other iterations share comes from the first-level cache */
+        return qn__gpu_choose_rows(s, x)
+                   ? 2
+                   : 0; /* what other iterations share comes from the first-level cache */
     if (choose_crossed(s, x)) {
         p->lane_dim = x;
         return 0;

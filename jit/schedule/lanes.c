@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes.c: which dimension of the domain the lanes of vectors run along. "May it be the lane dimension?"
- * (qn__plan_may_be_lanes) is kept apart from "is it worth it?" (lane_cost).
+ * lanes.c: which dimension of the domain the lanes of vectors run along. "May it be the lane
+ * dimension?" (qn__plan_may_be_lanes) is kept apart from "is it worth it?" (lane_cost).
  */
 #include "jit/schedule/plan.h"
 
-/* Relative cost of one element through one access, by its stride along the lane dimension. A gather of 16 lanes takes
- * about 6 times a vector load from L1, a scatter more; a splat is a scalar load for all lanes. */
+/* Relative cost of one element through one access, by its stride along the lane dimension. A gather
+ * of 16 lanes takes about 6 times a vector load from L1, a scatter more; a splat is a scalar load
+ * for all lanes. */
 #define COST_UNIT 1.0
 #define COST_SPLAT 0.25
 #define COST_REVERSED 1.3
@@ -27,7 +28,8 @@ static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
     return false;
 }
 
-/** Whether an access is performed for some lanes only where an index is out of range: clamped, it is performed for all. */
+/** Whether an access is performed for some lanes only where an index is out of range: clamped, it
+ * is performed for all. */
 static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
 {
     const qn_param_fact *param = &f->param[k->inst[k->access[site].inst].imm];
@@ -37,7 +39,8 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
     return may;
 }
 
-/** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels stay scalar there. */
+/** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels
+ * stay scalar there. */
 static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
 {
     for (uint32_t n = 0; n < k->n_accesses; n++) {
@@ -49,8 +52,9 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or any order satisfy,
- *  names it last, and stands outside loops and branches (so that faults keep their order). */
+/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or
+ * any order satisfy, names it last, and stands outside loops and branches (so that faults keep
+ * their order). */
 static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d)
 {
     bool is_used = false;
@@ -77,7 +81,8 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
             qn__access_bytes(k, k->access[n].inst) < f->target->least_masked)
             return false;
     }
-    for (uint32_t i = k->body; i < k->n_insts; i++) /* no nested reduces, loops or branches inside: keep it simple */
+    for (uint32_t i = k->body; i < k->n_insts;
+         i++) /* no nested reduces, loops or branches inside: keep it simple */
         if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
             return false;
     return is_used;
@@ -111,9 +116,11 @@ bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
 
 /* ---------------------------------------------------------------- what lanes cost */
 
-/** The other way are vectors under masks, as many as the stride. AVX2 takes two operations for a load of one, and many more for
- *  a store; AVX-512 about three for a store. Out of cache the hardware fetches less ahead for them. */
-bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride)
+/** The other way are vectors under masks, as many as the stride. AVX2 takes two operations for a
+ * load of one, and many more for a store; AVX-512 about three for a store. Out of cache the
+ * hardware fetches less ahead for them. */
+bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,
+                       int64_t stride)
 {
     int64_t vectors = stride < 0 ? -stride : stride;
     bool is_narrow = bytes <= 2, is_wide = f->target->has_strided_loads;
@@ -129,7 +136,8 @@ bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes
 void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
-    bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f), is_apart = false;
+    bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f),
+         is_apart = false;
     int32_t n_lanes = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
@@ -142,11 +150,13 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
 }
 
-double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                       int d)
 {
     bool is_load = k->inst[i].op == QN_I_LOAD;
     int64_t stride;
-    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(k, f, a, i, d, &stride) && stride == 1 && f->atomics)
+    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(k, f, a, i, d, &stride) && stride == 1 &&
+        f->atomics)
         return 3 * COST_UNIT; /* a load and a store */
     if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
@@ -167,7 +177,8 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
-/** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the lane dimension. */
+/** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the
+ * lane dimension. */
 static double lane_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
 {
     double sum = 1;

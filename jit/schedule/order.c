@@ -39,8 +39,9 @@ static double reach(const nest *s, int d)
     return sum;
 }
 
-/** Parallel dimensions from place `first` on, those that move furthest outermost: batches or what is not one (with a
- *  register tile), without the lanes and what is jammed in a tile. The next place. */
+/** Parallel dimensions from place `first` on, those that move furthest outermost: batches or what
+ * is not one (with a register tile), without the lanes and what is jammed in a tile. The next
+ * place. */
 static int order_by_reach(const nest *s, int first, bool batches)
 {
     qn_plan *p = s->p;
@@ -61,10 +62,11 @@ static int order_by_reach(const nest *s, int first, bool batches)
     return n;
 }
 
-/** Batches outermost, so that what one of them shares is used up before the next; if the lanes are one, then what is jammed,
- *  because what a tile loads for its jammed iterations is most, and stays for all others, of which a third dimension of the
- *  tile is last. Of the others the lanes are last, and in a register tile what is jammed: then what the lanes load serves one
- *  tile after another from the nearest cache. */
+/** Batches outermost, so that what one of them shares is used up before the next; if the lanes are
+ * one, then what is jammed, because what a tile loads for its jammed iterations is most, and stays
+ * for all others, of which a third dimension of the tile is last. Of the others the lanes are last,
+ * and in a register tile what is jammed: then what the lanes load serves one tile after another
+ * from the nearest cache. */
 static void choose_order(const nest *s)
 {
     qn_plan *p = s->p;
@@ -89,8 +91,8 @@ static void choose_order(const nest *s)
     p->n_loops = n;
 }
 
-/** The caller's order of the parallel loops; the lanes are innermost if they are not named. Their number, 0 if not each of
- *  them is named. */
+/** The caller's order of the parallel loops; the lanes are innermost if they are not named. Their
+ * number, 0 if not each of them is named. */
 static int find_wanted_order(const qn_kernel *k, const qn_facts *f, int lane_dim, int32_t *order)
 {
     uint32_t left = 0;
@@ -118,11 +120,13 @@ bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim)
     return n == 0 || order[n - 1] == lane_dim;
 }
 
-void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p)
+void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile,
+                    qn_plan *p)
 {
     const nest s = {k, f, a, has_tile, p};
     int32_t order[QN_MAX_RANK];
     int n = find_wanted_order(k, f, p->lane_dim, order);
     choose_order(&s);
-    memcpy(p->order + p->n_loops - n, order, (size_t)n * sizeof *order); /* sequential ones stay outermost */
+    memcpy(p->order + p->n_loops - n, order,
+           (size_t)n * sizeof *order); /* sequential ones stay outermost */
 }

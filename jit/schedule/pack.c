@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack.c: whether a register tile works on a copy of what its lanes load (jit/lower/pack.c makes it). Knows no LLVM.
+ * pack.c: whether a register tile works on a copy of what its lanes load (jit/lower/pack.c makes
+ * it). Knows no LLVM.
  *
  * "May it be copied?" (qn__may_pack) is kept apart from "is it worth it?" (is_worth).
  */
 #include "jit/schedule/plan.h"
 
-/* Cache lines that one step of the lanes meets before a copy pays: so many first-level caches, more where each row has many of
- * them side by side. */
+/* Cache lines that one step of the lanes meets before a copy pays: so many first-level caches, more
+ * where each row has many of them side by side. */
 enum { NARROW_CACHES = 1, WIDE_CACHES = 4 };
-/* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are gathered. */
+/* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are
+ * gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
-/* Lines of a set of the second-level cache that a load may fill: of more ways, half are for what else comes. */
+/* Lines of a set of the second-level cache that a load may fill: of more ways, half are for what
+ * else comes. */
 enum { MOST_WAYS = 8 };
-/* A batch reads as many streams as there are elements: of each so much at once as fits the second-level cache together. Those of a
- * few lines are read as they are. */
+/* A batch reads as many streams as there are elements: of each so much at once as fits the
+ * second-level cache together. Those of a few lines are read as they are. */
 enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_BLOCKS = 4 };
 
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
@@ -28,23 +31,29 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
     return reduce;
 }
 
-/** Whether load i, of one reduce, reads elements in range that nothing changes atomically, at a place that is known before it. */
+/** Whether load i, of one reduce, reads elements in range that nothing changes atomically, at a
+ * place that is known before it. */
 static bool is_copyable(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL || (k->param[x->imm].traits & QN_ATOMIC))
+    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL ||
+        (k->param[x->imm].traits & QN_ATOMIC))
         return false;
-    return !qn__is_checked(f, k, qn__site_of(k, i)) && qn__is_plain_access(k, f, i) && qn__is_known_ahead(k, i);
+    return !qn__is_checked(f, k, qn__site_of(k, i)) && qn__is_plain_access(k, f, i) &&
+           qn__is_known_ahead(k, i);
 }
 
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, int c, uint32_t i)
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j,
+                  int c, uint32_t i)
 {
     uint32_t deps = a->value[i].deps;
     if (!is_copyable(k, f, i) || k->param[k->inst[i].imm].is_written)
         return false;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
-    bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) && (c < 0 || !(deps >> c & 1));
-    return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 && qn__may_repeat(k, f, a);
+    bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) &&
+                   (c < 0 || !(deps >> c & 1));
+    return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 &&
+           qn__may_repeat(k, f, a);
 }
 
 /** Bytes of cache lines that the lanes of one step read in all points. */
@@ -53,30 +62,37 @@ static int64_t touched_bytes(const qn_plan *p, int64_t points, int64_t bytes)
     return points * ((p->width * p->unroll * bytes + LINE_BYTES - 1) / LINE_BYTES + 1) * LINE_BYTES;
 }
 
-/** Whether the points of load i are so far apart that their lines do not fit the sets they share. */
-static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d, int64_t bytes)
+/** Whether the points of load i are so far apart that their lines do not fit the sets they share.
+ */
+static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                          int d, int64_t bytes)
 {
     int64_t apart;
     if (!qn__access_stride(k, f, a, i, d, &apart) || apart == 0)
         return false;
     const qn_cache_level *second = &f->machine.cache[QN_CACHE_SECOND];
-    int64_t way_bytes = INT64_C(1) << qn__size_class(qn__way_bytes(second)) / 4, way = way_bytes, ways = second->ways < MOST_WAYS ? second->ways : MOST_WAYS;
+    int64_t way_bytes = INT64_C(1) << qn__size_class(qn__way_bytes(second)) / 4, way = way_bytes,
+            ways = second->ways < MOST_WAYS ? second->ways : MOST_WAYS;
     while ((apart * bytes) % way)
         way /= 2;
     return way >= second->line && qn__trips(f, d) > way_bytes / way * ways;
 }
 
-static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     uint32_t i)
 {
     if (f->plan.pack)
         return f->plan.pack > 0;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
-    int64_t bytes = qn_dtype_bytes(k->inst[i].type), tiles = (qn__trips(f, p->jam_dim) + p->jam - 1) / p->jam;
+    int64_t bytes = qn_dtype_bytes(k->inst[i].type),
+            tiles = (qn__trips(f, p->jam_dim) + p->jam - 1) / p->jam;
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    int64_t near = f->machine.cache[QN_CACHE_FIRST].bytes * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
-    bool is_much = touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
+    int64_t near =
+        f->machine.cache[QN_CACHE_FIRST].bytes * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
+    bool is_much =
+        touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
 }
 
@@ -85,15 +101,18 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
 {
     bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
     int at = qn__place_of(p, p->lane_dim);
-    if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim || p->width < 2)
+    if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim ||
+        p->width < 2)
         return;
     for (uint32_t n = 0; n < k->n_accesses && !p->pack; n++) {
         uint32_t i = k->access[n].inst;
-        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, p->cross_dim, i) || !is_worth(k, f, a, p, i))
+        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, p->cross_dim, i) ||
+            !is_worth(k, f, a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
         int64_t points = qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0));
-        if (__builtin_mul_overflow(points, step, &bytes) || bytes > f->machine.cache[QN_CACHE_SECOND].bytes)
+        if (__builtin_mul_overflow(points, step, &bytes) ||
+            bytes > f->machine.cache[QN_CACHE_SECOND].bytes)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
@@ -111,8 +130,10 @@ static uint32_t outside_lanes(const qn_plan *p)
     return dims;
 }
 
-/** Whether all strides of load i are known, one element along the lanes, and so is how often each loop inside theirs runs. */
-static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+/** Whether all strides of load i are known, one element along the lanes, and so is how often each
+ * loop inside theirs runs. */
+static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                              const qn_plan *p, uint32_t i)
 {
     uint32_t outside = outside_lanes(p);
     int64_t stride;
@@ -122,18 +143,22 @@ static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_an
         if (!qn__access_stride(k, f, a, i, d, &stride) || (d == p->lane_dim && stride != 1))
             return false;
         bool is_outside = outside >> d & 1;
-        if (is_outside ? d == p->jam_dim || d == p->cross_dim : d != p->lane_dim && qn__trips(f, d) <= 0)
+        if (is_outside ? d == p->jam_dim || d == p->cross_dim
+                       : d != p->lane_dim && qn__trips(f, d) <= 0)
             return false;
     }
     return a->value[i].deps >> p->lane_dim & 1;
 }
 
-bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                            const qn_plan *p, uint32_t i)
 {
-    return is_copyable(k, f, i) && has_known_strides(k, f, a, p, i) && !qn__is_written_too(k, f, a, k->inst[i].imm);
+    return is_copyable(k, f, i) && has_known_strides(k, f, a, p, i) &&
+           !qn__is_written_too(k, f, a, k->inst[i].imm);
 }
 
-uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         const qn_plan *p, uint32_t i)
 {
     uint32_t dims = 0, wanted = a->value[i].deps & ~outside_lanes(p) & ~(1u << p->lane_dim);
     int64_t stride;
@@ -143,7 +168,8 @@ uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
     return dims;
 }
 
-int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int64_t n = 1, most = f->machine.cache[QN_CACHE_SECOND].bytes;
@@ -154,44 +180,55 @@ int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analys
 }
 
 /** Bytes that load i reads in a step of the lanes. */
-static int64_t step_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+static int64_t step_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i)
 {
-    return qn__packed_points(k, f, a, p, i) * p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
+    return qn__packed_points(k, f, a, p, i) * p->width * p->unroll *
+           qn_dtype_bytes(k->inst[i].type);
 }
 
-int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i)
 {
     int64_t bytes = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
         if (m < i && qn__is_packed_in_steps(k, f, a, p, m))
-            bytes += (step_bytes(k, f, a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
+            bytes += (step_bytes(k, f, a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES *
+                     LINE_BYTES;
     }
     return bytes;
 }
 
-/** Whether each element that load i reads in a step of the lanes lies so far from all others that it is a stream. */
-static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+/** Whether each element that load i reads in a step of the lanes lies so far from all others that
+ * it is a stream. */
+static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int64_t stride, bytes = qn_dtype_bytes(k->inst[i].type);
     for (int d = 0; d < k->n_dims; d++)
-        if ((dims >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) && stride < FAR_BYTES / bytes && stride > -FAR_BYTES / bytes)
+        if ((dims >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) &&
+            stride < FAR_BYTES / bytes && stride > -FAR_BYTES / bytes)
             return false;
     return true;
 }
 
-/** Pages that access i meets in a step of the lanes, at most one more than the table of pages holds; *most: how many of them are in one set. */
-static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t *most)
+/** Pages that access i meets in a step of the lanes, at most one more than the table of pages
+ * holds; *most: how many of them are in one set. */
+static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                           const qn_plan *p, uint32_t i, int64_t *most)
 {
     const qn_machine *m = &f->machine;
-    int64_t in_set[QN_MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0, at = 0;
+    int64_t in_set[QN_MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0,
+            at = 0;
     int64_t bytes = qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int d = 0;
     *most = 0;
     for (int e = 0; e < k->n_dims; e++)
-        if ((dims >> e & 1) && (!qn__access_stride(k, f, a, i, e, &stride[e]) || qn__trips(f, e) <= 0))
+        if ((dims >> e & 1) &&
+            (!qn__access_stride(k, f, a, i, e, &stride[e]) || qn__trips(f, e) <= 0))
             dims &= ~(1u << e);
     while (d < k->n_dims && n <= (int64_t)m->page_sets * m->page_ways) {
         int64_t set = (qn__wrap_mul(at, bytes) / m->page_bytes) & (m->page_sets - 1);
@@ -210,8 +247,10 @@ static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analy
     return n;
 }
 
-/** Whether the streams of a step, those that are written too, are on more pages than the processor finds without delay. */
-static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+/** Whether the streams of a step, those that are written too, are on more pages than the processor
+ * finds without delay. */
+static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                               const qn_plan *p)
 {
     const qn_machine *m = &f->machine;
     int64_t pages = 0, in_set = 0, most;
@@ -219,11 +258,13 @@ static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_a
         pages += count_pages(k, f, a, p, k->access[n].inst, &most);
         in_set += most;
     }
-    return pages > (int64_t)m->page_sets * m->page_ways || (pages > m->near_pages && in_set > m->page_ways);
+    return pages > (int64_t)m->page_sets * m->page_ways ||
+           (pages > m->near_pages && in_set > m->page_ways);
 }
 
 /** Steps of the lanes whose copies are made together, 0 if none should be. */
-static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                            const qn_plan *p)
 {
     int64_t each = 0, narrowest = LINE_BYTES;
     bool are_far = true;
@@ -245,13 +286,15 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
     bool is_near = qn__touched_in_all(k, f, a) <= qn__stream_cache(f);
     int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
     bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
-    bool is_worth_it = !is_near && are_far && is_long && steps * narrowest >= LEAST_PIECE_BYTES && has_page_conflicts(k, f, a, p);
+    bool is_worth_it = !is_near && are_far && is_long && steps * narrowest >= LEAST_PIECE_BYTES &&
+                       has_page_conflicts(k, f, a, p);
     return is_worth_it ? (int32_t)steps : 0;
 }
 
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
-    bool is_batch = p->lane_dim >= 0 && p->width >= 2 && qn__is_parallel(k, p->lane_dim) && qn__is_batch(k, a, p->lane_dim);
+    bool is_batch = p->lane_dim >= 0 && p->width >= 2 && qn__is_parallel(k, p->lane_dim) &&
+                    qn__is_batch(k, a, p->lane_dim);
     p->pack_steps = is_batch ? choose_steps(k, f, a, p) : 0;
     if (p->pack_steps)
         p->scratch_bytes = qn__packed_offset(k, f, a, p, k->n_insts);

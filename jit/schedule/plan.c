@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c: how the domain is walked. Data in, data out; knows no LLVM. docs/plan.md explains the choices and where the
- * constants come from.
- * This file puts a plan for a processor together from what the other files choose, and chooses width, unrolling and
- * remainders itself.
+ * plan.c: how the domain is walked. Data in, data out; knows no LLVM. docs/plan.md explains the
+ * choices and where the constants come from. This file puts a plan for a processor together from
+ * what the other files choose, and chooses width, unrolling and remainders itself.
  */
 #include "jit/schedule/budget.h"
 #include "jit/schedule/cost.h"
@@ -26,10 +25,13 @@ typedef struct planner {
 
 /* ---------------------------------------------------------------- sides that are skipped */
 
-/** Whether code goes around side n, 0 or 1, of `if` i where no lane takes it: such a side is the rare one. */
+/** Whether code goes around side n, 0 or 1, of `if` i where no lane takes it: such a side is the
+ * rare one. */
 static bool is_skipped_side(const planner *s, uint32_t i, int n)
 {
-    enum { LANES = 8 }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
+    enum {
+        LANES = 8
+    }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
     const qn_inst *x = &s->k->inst[i];
     uint32_t begin = x->region[n], end = x->region[n + 1];
     if (!s->has_analysis || s->p->lane_dim < 0 || begin == end)
@@ -66,18 +68,20 @@ static uint32_t usual(const planner *s, uint32_t i)
 
 /* ---------------------------------------------------------------- width and unrolling */
 
-/** Whether instruction i is a sum of pairs of products of 16 bits, or what is multiplied for one. */
+/** Whether instruction i is a sum of pairs of products of 16 bits, or what is multiplied for one.
+ */
 static bool is_of_pairs(const planner *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
     uint32_t reduce = k->inst[i].op == QN_I_REDUCE ? i : qn__enclosing_reduce(k, i);
     uint32_t product = s->has_analysis && reduce ? qn__paired_product(k, &s->a, reduce) : 0;
-    bool is_factor = product && k->inst[i].op == QN_I_CAST && (qn__args(k, product)[0] == i || qn__args(k, product)[1] == i);
+    bool is_factor = product && k->inst[i].op == QN_I_CAST &&
+                     (qn__args(k, product)[0] == i || qn__args(k, product)[1] == i);
     return product && (i == reduce || i == product || is_factor);
 }
 
-/** Bits of the widest type that is computed with in vectors. Indices count only where they are data; what stands outside
- *  reduces whose points are the lanes is scalar. */
+/** Bits of the widest type that is computed with in vectors. Indices count only where they are
+ * data; what stands outside reduces whose points are the lanes is scalar. */
 static int widest_bits(const planner *s)
 {
     const qn_kernel *k = s->k;
@@ -89,7 +93,9 @@ static int widest_bits(const planner *s)
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
         bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].held;
         bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
-        int width = is_index || is_scalar || type == QN_VOID ? 8 : is_narrow ? s->a.value[i].held : qn__dtype_width(type);
+        int width = is_index || is_scalar || type == QN_VOID ? 8
+                    : is_narrow                              ? s->a.value[i].held
+                                                             : qn__dtype_width(type);
         width = is_reduction && is_of_pairs(s, i) ? 16 : width;
         bits = width > bits ? width : bits;
     }
@@ -110,22 +116,34 @@ static bool is_compiled(const qn_inst *x)
     return x->op != QN_I_CONST && x->type != QN_I64;
 }
 
-/** Vectors in one step by the operations of the body and the longest chain among them: where each waits for the one
- *  before it, more steps must be under way than the processor looks ahead. Where there is little but arithmetic, as in a
- *  mathematical function, the processor finds the next steps by itself, and each vector takes its time to compile, that of
- *  skipped sides too; these limits were chosen by bench_main compile/functions. */
+/** Vectors in one step by the operations of the body and the longest chain among them: where each
+ * waits for the one before it, more steps must be under way than the processor looks ahead. Where
+ * there is little but arithmetic, as in a mathematical function, the processor finds the next steps
+ * by itself, and each vector takes its time to compile, that of skipped sides too; these limits
+ * were chosen by bench_main compile/functions. */
 static int natural_unroll(const planner *s)
 {
     const qn_kernel *k = s->k;
-    enum { FEW = 12, SOME = 48, MANY = 192, LONG_CHAIN = 8, OPS_AN_ACCESS = 10, TWO_VECTORS = 24, ONE_VECTOR = 32 };
+    enum {
+        FEW = 12,
+        SOME = 48,
+        MANY = 192,
+        LONG_CHAIN = 8,
+        OPS_AN_ACCESS = 10,
+        TWO_VECTORS = 24,
+        ONE_VECTOR = 32
+    };
     uint8_t *chain = qn__zalloc(k->n_insts, 1);
     int n = 0, longest = 0, n_compiled = 0;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         n_compiled += is_compiled(&k->inst[i]);
     for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
-        bool has_stripes = x->op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
-        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR || (x->op == QN_I_IF && !has_skipped_side(s, i))) {
+        bool has_stripes =
+            x->op == QN_I_REDUCE &&
+            qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
+        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR ||
+            (x->op == QN_I_IF && !has_skipped_side(s, i))) {
             qn__free(chain);
             return 1;
         }
@@ -162,13 +180,15 @@ static int lanes_of(const planner *s)
     return lanes > 64 ? 64 : lanes;
 }
 
-/** A row of a few vectors that are only stored: what depends on the lanes alone is constant in one step. */
+/** A row of a few vectors that are only stored: what depends on the lanes alone is constant in one
+ * step. */
 static bool is_one_step(const planner *s, int64_t row)
 {
     enum { MOST_VECTORS = 16, MOST_OPS = 12 };
     uint32_t n_ops = s->k->n_insts - s->k->body;
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE || s->k->inst[s->k->access[n].inst].parent)
+        if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE ||
+            s->k->inst[s->k->access[n].inst].parent)
             return false;
     bool has_masks = s->f->target->has_masks || row % s->p->width == 0;
     return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
@@ -190,7 +210,8 @@ static void choose_width(planner *s)
     s->has_one_step = p->unroll > 1 && is_one_step(s, t);
     if (s->has_one_step)
         p->unroll = (int32_t)((t + p->width - 1) / p->width);
-    else if (t >= 0 && (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
+    else if (t >= 0 &&
+             (int64_t)p->unroll * p->width > t) /* a short row is one step: no loop turns */
         p->unroll = t < p->width ? 1 : (int32_t)(t / p->width);
 }
 
@@ -199,8 +220,8 @@ static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
     bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
-    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams || !qn__is_parallel(s->k, p->lane_dim) ||
-        qn__trips(s->f, p->lane_dim) < 0)
+    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams ||
+        !qn__is_parallel(s->k, p->lane_dim) || qn__trips(s->f, p->lane_dim) < 0)
         return false;
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
         if (qn__access_bytes(s->k, s->k->access[n].inst) < s->f->target->least_masked)
@@ -213,7 +234,8 @@ static void choose_jam_rest(const planner *s)
     qn_plan *p = s->p;
     if (s->has_strip)
         return;
-    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam && qn__may_repeat(s->k, s->f, &s->a);
+    bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam &&
+                       qn__may_repeat(s->k, s->f, &s->a);
     bool has_halves = s->has_tile && p->jam > 1 && !p->transpose && p->cross == 1 &&
                       qn__plan_has_halves(s->f, p->lane_dim, p->jam_dim);
     p->jam_rest = p->jam <= 1   ? QN_REMAINDER_NONE
@@ -236,14 +258,16 @@ static void choose_remainder(const planner *s)
 
 /* ---------------------------------------------------------------- the plan */
 
-/** Several rows or counts at once in scalar code, where lanes over them would gather or be taken apart. */
+/** Several rows or counts at once in scalar code, where lanes over them would gather or be taken
+ * apart. */
 static void choose_rows(planner *s)
 {
     enum { TOGETHER = 8 };
     qn_plan *p = s->p;
     int64_t t = qn__trips(s->f, p->lane_dim);
     bool are_rows = s->has_tile && qn__plan_is_rows(s->k, s->f, &s->a, p->lane_dim, p->width);
-    bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) && qn__plan_is_counting(s->k, s->f, &s->a, p->lane_dim);
+    bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) &&
+                      qn__plan_is_counting(s->k, s->f, &s->a, p->lane_dim);
     if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !(are_rows || are_counts))
         return;
     s->has_rows = true;
@@ -253,16 +277,19 @@ static void choose_rows(planner *s)
     p->width = p->unroll = 1;
 }
 
-/** A third dimension of a register tile, as the caller wants it, where the rest of the plan allows it. */
+/** A third dimension of a register tile, as the caller wants it, where the rest of the plan allows
+ * it. */
 static void apply_cross(const planner *s)
 {
     qn_plan *p = s->p;
     int c = s->f->plan.cross_dim - 1, cross = s->f->plan.cross;
-    if (cross == 1 || !s->has_tile || !qn__may_cross(s->k, s->f, &s->a, p, p->cross_dim, p->cross)) {
+    if (cross == 1 || !s->has_tile ||
+        !qn__may_cross(s->k, s->f, &s->a, p, p->cross_dim, p->cross)) {
         p->cross_dim = -1;
         p->cross = 1;
     }
-    if (cross > 1 && c < s->k->n_dims && s->has_tile && qn__may_cross(s->k, s->f, &s->a, p, c, cross)) {
+    if (cross > 1 && c < s->k->n_dims && s->has_tile &&
+        qn__may_cross(s->k, s->f, &s->a, p, c, cross)) {
         p->cross_dim = c;
         p->cross = cross;
     }
@@ -296,7 +323,8 @@ static void apply_overrides(const planner *s)
     while (p->jam * p->unroll > MOST_PLANNED)
         p->jam /= 2;
     apply_cross(s);
-    if (p->lane_dim >= 0 && !is_reduction && qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */
+    if (p->lane_dim >= 0 && !is_reduction &&
+        qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */
         p->unroll = 1;
         p->jam = 1;
         p->jam_dim = -1;
@@ -341,7 +369,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     if (s.has_analysis && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);
         out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(k, f, &s.a);
-        if (!is_wanted && out->lane_dim >= 0 && qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(&s)))
+        if (!is_wanted && out->lane_dim >= 0 &&
+            qn__plan_is_scalar(k, f, &s.a, out->lane_dim, lanes_of(&s)))
             out->lane_dim = -1;
     }
     if (out->lane_dim >= 0) {

@@ -7,11 +7,12 @@
 
 #include "jit/analysis/analyse.h"
 
-/** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code without loops. */
+/** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code
+ * without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
-/* What code is laid out for: lines of a cache as all processors of these instruction sets have them, at which memory for copies
- * begins. */
+/* What code is laid out for: lines of a cache as all processors of these instruction sets have
+ * them, at which memory for copies begins. */
 enum { LINE_BYTES = 64 };
 enum { SMALL_STRIDE = 4 };  /* lanes so many elements apart, at most, lie in so many vectors */
 static inline bool qn__is_small_stride(int64_t stride)
@@ -22,32 +23,41 @@ enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iter
 
 /** Points of a reduce, -1 if they are not known or too many (jit/schedule/points.c). */
 int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
-/** The last dimension of a reduce that may have more than one index, else its last; *n: how many have. */
+/** The last dimension of a reduce that may have more than one index, else its last; *n: how many
+ * have. */
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */
 bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
 /** The dimension along which they cost least; -1: none. */
 int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
-/** How deep floating-point reduces in the striped order are nested. Their partials are in memory, unless they are lanes. */
+/** How deep floating-point reduces in the striped order are nested. Their partials are in memory,
+ * unless they are lanes. */
 int qn__plan_stripe_depth(const qn_kernel *k);
-/** Relative cost of one element through one access by its stride along d; COST_GATHER and more: lane by lane. */
-double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
+/** Relative cost of one element through one access by its stride along d; COST_GATHER and more:
+ * lane by lane. */
+double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                       int d);
 #define COST_GATHER 6.0
-/** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one, with p->apart. */
-bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width, int64_t stride);
+/** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one,
+ * with p->apart. */
+bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,
+                       int64_t stride);
 /** Sets p->apart. */
 void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 
-/** Elements an access moves along d, about: of dynamic strides only the order is known (jit/schedule/order.c). */
+/** Elements an access moves along d, about: of dynamic strides only the order is known
+ * (jit/schedule/order.c). */
 double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d);
 /** Whether what is left of a jammed dimension of a register tile runs in halves of steps: its
  * number is not known. That of the lanes is, else each half would be as many bodies as they have.
  */
 bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim);
-/** Sets p->order and n_loops, once lanes and jam are chosen; has_tile: these make a register tile, and the jammed dimension
- *  is innermost. Without an analysis (NULL) dimensions stay as declared (jit/schedule/order.c). */
-void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile, qn_plan *p);
+/** Sets p->order and n_loops, once lanes and jam are chosen; has_tile: these make a register tile,
+ * and the jammed dimension is innermost. Without an analysis (NULL) dimensions stay as declared
+ * (jit/schedule/order.c). */
+void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile,
+                    qn_plan *p);
 
 /** Reduces of few points have no loops: so many additions in all of them. */
 int32_t qn__plan_straight(const qn_kernel *k);
@@ -55,37 +65,46 @@ int32_t qn__plan_straight(const qn_kernel *k);
 /** Whether the caller leaves the lanes, a parallel dimension, innermost. */
 bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim);
 
-/** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known; false if it does not
- *  apply (jit/schedule/tile.c). */
+/** Chooses unroll, jam_dim and jam for a kernel that reduces, once its lanes and width are known;
+ * false if it does not apply (jit/schedule/tile.c). */
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether the tile of p may have `cross` iterations of parallel dimension c, too: its lanes are a batch, and all steps of
- *  both dimensions are whole, or may overlap. */
-bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross);
-/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share it, those of d nothing. */
+/** Whether the tile of p may have `cross` iterations of parallel dimension c, too: its lanes are a
+ * batch, and all steps of both dimensions are whole, or may overlap. */
+bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   int c, int cross);
+/** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share
+ * it, those of d nothing. */
 bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d);
-/** Sets p->pack, or p->pack_steps, and p->scratch_bytes if a copy of what the lanes load pays; the rest of the plan is made
- *  (jit/schedule/pack.c). */
+/** Sets p->pack, or p->pack_steps, and p->scratch_bytes if a copy of what the lanes load pays; the
+ * rest of the plan is made (jit/schedule/pack.c). */
 void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether load i is one of those that p->pack_steps is for. */
-bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** The dimensions, but for the lanes, whose indices tell the elements apart that such a load reads in a step of the lanes: as
- *  bits; and how many there are for each lane. */
-uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                            const qn_plan *p, uint32_t i);
+/** The dimensions, but for the lanes, whose indices tell the elements apart that such a load reads
+ * in a step of the lanes: as bits; and how many there are for each lane. */
+uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         const qn_plan *p, uint32_t i);
+int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i);
 /** Where in the memory for copies that of load i begins; k->n_insts: all bytes. */
-int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the rest of the plan is made
- *  (jit/schedule/prefetch.c). */
+int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p, uint32_t i);
+/** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the
+ * rest of the plan is made (jit/schedule/prefetch.c). */
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Whether load i of a register tile is one of those that p->prefetch is for. */
-bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in a step of the lanes, where
- *  there is one, and its vectors are consecutive elements: each of them asks for a part of the next step; else -1. */
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i);
+bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                       const qn_plan *p, uint32_t i);
+/** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in
+ * a step of the lanes, where there is one, and its vectors are consecutive elements: each of them
+ * asks for a part of the next step; else -1. */
+int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                 uint32_t i);
 /** Bytes that the leading row of a stencil asks for ahead. */
 enum { LEAD_BYTES = 4096 };
-/** Sets `leads` of loads through a view that others read, too, in rows that lie apart, which meet new memory; whether there
- *  are any. False if memory runs out. */
+/** Sets `leads` of loads through a view that others read, too, in rows that lie apart, which meet
+ * new memory; whether there are any. False if memory runs out. */
 bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
 /** Place of a dimension in the order of the loops; n_loops: it is none of them. */
 static inline int qn__place_of(const qn_plan *p, int d)
@@ -99,36 +118,41 @@ static inline int qn__place_of(const qn_plan *p, int d)
 double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
-/** Whether what load i reads for one step of the lanes may be copied before the loop over dimension j; c is the third dimension
- *  of the tile, or -1. One copy serves all iterations of both. */
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j, int c, uint32_t i);
-/** Whether iterations may run twice, one after the other or by two threads: what they read is not written, also where two
- *  arguments are the same array, and they combine nothing. */
+/** Whether what load i reads for one step of the lanes may be copied before the loop over dimension
+ * j; c is the third dimension of the tile, or -1. One copy serves all iterations of both. */
+bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j,
+                  int c, uint32_t i);
+/** Whether iterations may run twice, one after the other or by two threads: what they read is not
+ * written, also where two arguments are the same array, and they combine nothing. */
 bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 
-/** Keeps the sums of the reduces in memory for a strip of the lanes, the points outside, if that pays; once the lanes and their
- *  width are known (jit/schedule/strip.c). */
+/** Keeps the sums of the reduces in memory for a strip of the lanes, the points outside, if that
+ * pays; once the lanes and their width are known (jit/schedule/strip.c). */
 bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Its length and memory; the rest of the plan is made. */
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_STRIPPED = 16 }; /* reduces */
-/** Where in the memory of a strip of so many iterations a reduce at the top has its result; k->n_insts: where arrays begin that
- *  all of them work in. */
+/** Where in the memory of a strip of so many iterations a reduce at the top has its result;
+ * k->n_insts: where arrays begin that all of them work in. */
 int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);
 /** Bytes from one array to the next. */
 int64_t qn__strip_pitch(int type, int64_t strip);
 
-/** Whether scalar code is better than lanes along d, because of loops that run differently in each (jit/schedule/scalar.c). */
-bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
+/** Whether scalar code is better than lanes along d, because of loops that run differently in each
+ * (jit/schedule/scalar.c). */
+bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                        int width);
 
-/** Whether scalar code for several iterations of d at once is better, because each reduces a row of its own. */
-bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width);
+/** Whether scalar code for several iterations of d at once is better, because each reduces a row of
+ * its own. */
+bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                      int width);
 
-/** Registers that hold n elements of so many bytes where permutations of them are faster than a gather; 0: they are not
- *  (jit/schedule/table.c). */
+/** Registers that hold n elements of so many bytes where permutations of them are faster than a
+ * gather; 0: they are not (jit/schedule/table.c). */
 int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n);
-/** Registers that hold the view of load i where a permutation of them may take the place of a gather; 0: it may not
- *  (jit/schedule/table.c). */
+/** Registers that hold the view of load i where a permutation of them may take the place of a
+ * gather; 0: it may not (jit/schedule/table.c). */
 int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);
 /** Elements of one of them. */
 int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
@@ -140,41 +164,55 @@ int32_t qn__plan_chunks_per_thread(const qn_plan *p);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
 int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 
-/** Whether scalar code for several iterations of d at once is better, because each does little but an atomic. */
+/** Whether scalar code for several iterations of d at once is better, because each does little but
+ * an atomic. */
 bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d);
-/** Sets p->atomics, and takes away what threads divide where they must be of one; the rest of the plan is made
- *  (jit/schedule/threads.c). */
+/** Sets p->atomics, and takes away what threads divide where they must be of one; the rest of the
+ * plan is made (jit/schedule/threads.c). */
 void qn__plan_atomics(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 
-/** Sets p->streams if non-temporal stores pay; the rest of the plan is made (jit/schedule/streams.c). */
+/** Sets p->streams if non-temporal stores pay; the rest of the plan is made
+ * (jit/schedule/streams.c). */
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to consecutive elements. */
-bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
-/** The same where rows begin at any place of a line, and each step of the lanes stores to many of them, innermost. */
-bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+/** Whether access `site` is a store that may be non-temporal under the plan: whole vectors to
+ * consecutive elements. */
+bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   uint32_t site);
+/** The same where rows begin at any place of a line, and each step of the lanes stores to many of
+ * them, innermost. */
+bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                    uint32_t site);
 
-/** Chooses jam and order for accesses that run along another dimension than the lanes (jit/schedule/transpose.c). */
+/** Chooses jam and order for accesses that run along another dimension than the lanes
+ * (jit/schedule/transpose.c). */
 void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Sets p->tile and p->tile_at if cache tiles pay, once the loops are known and which stores are streams (jit/schedule/reuse.c). */
+/** Sets p->tile and p->tile_at if cache tiles pay, once the loops are known and which stores are
+ * streams (jit/schedule/reuse.c). */
 void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on every iteration. */
-bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site);
+/** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on
+ * every iteration. */
+bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
+                       int across, uint32_t site);
 /** A dimension across which access i would be transposed, or -1. */
-int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, uint32_t i);
+int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
+                          uint32_t i);
 /** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
-bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   uint32_t site);
 
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
-/** Whether the first n reduces at the top may have their points divided: they are over the same dimensions, need nothing of
- *  one another, and nothing is written before the last of them (jit/schedule/points.c). */
+/** Whether the first n reduces at the top may have their points divided: they are over the same
+ * dimensions, need nothing of one another, and nothing is written before the last of them
+ * (jit/schedule/points.c). */
 bool qn__reduces_are_apart(const qn_kernel *k, int n);
-/** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the plan is made. */
+/** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the
+ * plan is made. */
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
 enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
-/** Iterations of dimension d before its begin at which threads of a GPU begin, and, with those beyond its end that rows which
- *  begin earlier need, in all. */
+/** Iterations of dimension d before its begin at which threads of a GPU begin, and, with those
+ * beyond its end that rows which begin earlier need, in all. */
 static inline int64_t qn__plan_lead(const qn_plan *p, int d)
 {
     return d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0;
@@ -188,7 +226,8 @@ static inline int64_t qn__plan_at_once(const qn_plan *p, int d)
 {
     return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
 }
-/** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or any does. */
+/** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or
+ * any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);
 
 #endif

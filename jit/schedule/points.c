@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * points.c: which kernels have reduces whose points several threads, or all blocks of a GPU, can share: each computes
- * the results of blocks of 4096 points, and what the order rule makes of them comes after (jit/lower/points.c,
- * jit/target/nvptx/team.c).
+ * points.c: which kernels have reduces whose points several threads, or all blocks of a GPU, can
+ * share: each computes the results of blocks of 4096 points, and what the order rule makes of them
+ * comes after (jit/lower/points.c, jit/target/nvptx/team.c).
  */
 #include "jit/schedule/plan.h"
 

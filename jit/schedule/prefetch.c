@@ -1,45 +1,54 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefetch.c: what a register tile asks for ahead of time, because the hardware does not (jit/lower/prefetch.c does it):
- * points that are far apart, which its jammed iterations load side by side; and, where the lanes are a batch, what the next
- * step of the lanes will load, a line of each element. And what a stencil out of cache asks for: of the many rows of one
- * array that it reads at once, the one that comes from memory. Knows no LLVM.
+ * prefetch.c: what a register tile asks for ahead of time, because the hardware does not
+ * (jit/lower/prefetch.c does it): points that are far apart, which its jammed iterations load side
+ * by side; and, where the lanes are a batch, what the next step of the lanes will load, a line of
+ * each element. And what a stencil out of cache asks for: of the many rows of one array that it
+ * reads at once, the one that comes from memory. Knows no LLVM.
  */
 #include "jit/schedule/plan.h"
 
-/* Points this far apart are not fetched ahead by the hardware; fewer stay near. So many points, of about 12 cycles each, cover the
- * way to the last-level cache, and their lines fit the sets of the second even at large powers of two. */
+/* Points this far apart are not fetched ahead by the hardware; fewer stay near. So many points, of
+ * about 12 cycles each, cover the way to the last-level cache, and their lines fit the sets of the
+ * second even at large powers of two. */
 enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
-/* Steps of the lanes ahead: as many as take about the way to memory. What all views have must be so often the
- * second-level cache. */
+/* Steps of the lanes ahead: as many as take about the way to memory. What all views have must be so
+ * often the second-level cache. */
 #define MOST_STEPS_AHEAD 8.0
 #define FAR 2.0
 
-/* Rows of one view, at least so far apart, that are read side by side before the first is asked for. */
+/* Rows of one view, at least so far apart, that are read side by side before the first is asked
+ * for. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
 
-bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                       const qn_plan *p, uint32_t i)
 {
-    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
+    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
+             deps = a->value[i].deps;
     int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || qn__is_grid(p) || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) || i == p->pack ||
-        !qn__is_known_ahead(k, i))
+    if (!reduce || qn__is_grid(p) || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) ||
+        i == p->pack || !qn__is_known_ahead(k, i))
         return false;
     int d = qn__dim_of(k, reduce, 0);
-    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) || qn__trips(f, d) < LEAST_POINTS ||
-        !qn__access_stride(k, f, a, i, d, &along) || !qn__access_stride(k, f, a, i, p->jam_dim, &across))
+    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) ||
+        qn__trips(f, d) < LEAST_POINTS || !qn__access_stride(k, f, a, i, d, &along) ||
+        !qn__access_stride(k, f, a, i, p->jam_dim, &across))
         return false;
     return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
 }
 
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                 uint32_t i)
 {
-    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0, deps = a->value[i].deps;
+    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
+             deps = a->value[i].deps;
     int64_t along;
     int shared = -1;
-    if (!reduce || qn__is_grid(p) || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || !qn__is_plain_access(k, f, i) ||
-        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
+    if (!reduce || qn__is_grid(p) || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) ||
+        !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i) ||
+        qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
         !qn__access_stride(k, f, a, i, p->lane_dim, &along) || along != 1)
         return -1;
     for (int d = 0; d < k->n_dims; d++) {
@@ -52,7 +61,8 @@ int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, co
     return shared;
 }
 
-/** Operations in one step of the lanes, about: points of the reduces times iterations of other dimensions. */
+/** Operations in one step of the lanes, about: points of the reduces times iterations of other
+ * dimensions. */
 static double step_operations(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     double n = 1;
@@ -73,26 +83,32 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__asked_by(k, f, a, p, k->access[n].inst) >= 0) {
-            double ahead = f->machine.memory_cycles * f->machine.operations, steps = ahead / step_operations(k, f, p);
+            double ahead = f->machine.memory_cycles * f->machine.operations,
+                   steps = ahead / step_operations(k, f, p);
             p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);
         }
 }
 
 /* ---------------------------------------------------------------- rows of a view */
 
-/** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost loop, outside of reduces
- *  and branches. */
-static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+/** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost
+ * loop, outside of reduces and branches. */
+static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     uint32_t site)
 {
     int64_t along;
     uint32_t i = k->access[site].inst;
-    bool is_plain = k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
+    bool is_plain =
+        k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
     return is_plain && !qn__is_checked(f, k, site) && qn__is_parallel(k, p->lane_dim) &&
-           p->order[p->n_loops - 1] == p->lane_dim && qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
+           p->order[p->n_loops - 1] == p->lane_dim &&
+           qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
 }
 
-/** 1 or -1: whether the outermost loop that moves load i moves it forwards or backwards; 0: none is known to. */
-static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i)
+/** 1 or -1: whether the outermost loop that moves load i moves it forwards or backwards; 0: none is
+ * known to. */
+static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     uint32_t i)
 {
     int64_t stride;
     for (int n = 0; n < p->n_loops; n++) {
@@ -106,16 +122,18 @@ static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 
 enum { NO_LEAD = 0, MAY_LEAD = 1, DONE = 2 };
 
-/** Of the loads that stay as far from that at `first` as they are, in state MAY_LEAD before and DONE after, marks the one that
- *  meets new memory, if they read enough rows; whether it did. */
-static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first, uint8_t *state, qn_analysis *a)
+/** Of the loads that stay as far from that at `first` as they are, in state MAY_LEAD before and
+ * DONE after, marks the one that meets new memory, if they read enough rows; whether it did. */
+static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first,
+                      uint8_t *state, qn_analysis *a)
 {
     uint32_t i = k->access[first].inst, lead = i;
     int64_t row[MOST_ROWS], apart, most = 0, bytes = qn_dtype_bytes(k->inst[i].type);
     int n_rows = 0, sign = direction(k, f, a, p, i);
     for (uint32_t n = first; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
-        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm || !qn__elements_apart(k, f, a, m, i, &apart))
+        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm ||
+            !qn__elements_apart(k, f, a, m, i, &apart))
             continue;
         state[n] = DONE;
         if (sign > 0 ? apart > most : apart < most) {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reuse.c: cache tiles. Where a kernel reads a view at several constant distances along a loop (the planes of a
- * stencil), and one iteration of that loop touches more than the second-level cache holds, what is read again comes from
- * further away. Then a dimension further in runs in tiles, outside that loop, so that what a tile touches stays.
- * docs/plan.md has the measurements.
+ * reuse.c: cache tiles. Where a kernel reads a view at several constant distances along a loop (the
+ * planes of a stencil), and one iteration of that loop touches more than the second-level cache
+ * holds, what is read again comes from further away. Then a dimension further in runs in tiles,
+ * outside that loop, so that what a tile touches stays. docs/plan.md has the measurements.
  */
 #include "jit/schedule/plan.h"
 
 /* Transposing kernels: a multiple of every block. */
 enum { TRANSPOSE_TILE = 512 };
-/* The part of the second-level cache that a tile fills. Of long rows a tile has more, up to FEW, and not less than LEAST_TILE: each
- * reads the rows beside it, too. Tiles of the lanes are long. */
+/* The part of the second-level cache that a tile fills. Of long rows a tile has more, up to FEW,
+ * and not less than LEAST_TILE: each reads the rows beside it, too. Tiles of the lanes are long. */
 #define TILE_PART 0.375
 enum { FEW = 8, LEAST_TILE = 4, LEAST_LANES = 4096 };
 /* Of what comes from memory with tiles, the least part that is read once more without. */
@@ -25,8 +25,8 @@ static int first_place(const qn_kernel *k, const qn_plan *p)
     return at;
 }
 
-/** Iterations of a dimension that a tile must be a multiple of, so that what follows the last whole step is the same in the
- *  last tile as in the domain, and nothing in others. */
+/** Iterations of a dimension that a tile must be a multiple of, so that what follows the last whole
+ * step is the same in the last tile as in the domain, and nothing in others. */
 static int64_t step_of(const qn_plan *p, int d)
 {
     if (d == p->lane_dim)
@@ -46,13 +46,15 @@ static void set_tile(const qn_facts *f, qn_plan *p, int d, int64_t tile, int at)
     p->tile_at = at;
 }
 
-/** Transposing kernels whose stores are not streams, with arrays larger than the caches: the lanes sweep each tile. */
+/** Transposing kernels whose stores are not streams, with arrays larger than the caches: the lanes
+ * sweep each tile. */
 static void tile_transposed(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
     double points = 1;
     for (int d = 0; d < k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
-    if (!p->streams && points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes)
+    if (!p->streams &&
+        points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes)
         set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
@@ -64,7 +66,8 @@ typedef struct reuse {
 } reuse;
 
 /** Elements from the first load to load m along the dimensions of `dims`. */
-static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t first, uint32_t m, uint32_t dims)
+static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                           uint32_t first, uint32_t m, uint32_t dims)
 {
     const qn_param_fact *param = &f->param[k->inst[m].imm];
     int64_t apart = 0;
@@ -75,20 +78,24 @@ static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analy
             is_along |= (dims >> d & 1) && y->coef[d];
         if (!is_along || param->dim[r].n_digits == 0)
             continue;
-        int64_t stride = f->digit[param->dim[r].first_digit].stride.value; /* exact, as the loads are a known distance apart */
+        int64_t stride = f->digit[param->dim[r].first_digit]
+                             .stride.value; /* exact, as the loads are a known distance apart */
         apart = qn__wrap_add(apart, qn__wrap_mul(qn__wrap_sub(y->constant, x->constant), stride));
     }
     return apart;
 }
 
-/** At how many distances along `dims` the loads that stay as far from that at `first` as they are read the view. */
-static int count_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t first, uint32_t dims)
+/** At how many distances along `dims` the loads that stay as far from that at `first` as they are
+ * read the view. */
+static int count_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t first,
+                       uint32_t dims)
 {
     int64_t found[MOST_APART], apart;
     int n_found = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[first].inst, m = k->access[n].inst;
-        if (k->inst[m].op != QN_I_LOAD || k->inst[m].imm != k->inst[i].imm || !qn__elements_apart(k, f, a, m, i, &apart))
+        if (k->inst[m].op != QN_I_LOAD || k->inst[m].imm != k->inst[i].imm ||
+            !qn__elements_apart(k, f, a, m, i, &apart))
             continue;
         if (n < first) /* counted with that one */
             return 0;
@@ -102,8 +109,10 @@ static int count_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return n_found;
 }
 
-/** For one iteration of the loop at place `at`, with all iterations of the loops inside. Streams leave nothing in a cache. */
-static reuse reuse_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int at)
+/** For one iteration of the loop at place `at`, with all iterations of the loops inside. Streams
+ * leave nothing in a cache. */
+static reuse reuse_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                      int at)
 {
     reuse all = {0};
     uint32_t outer = 0, here = 1u << p->order[at];
@@ -138,16 +147,20 @@ static bool is_plain_nest(const qn_kernel *k, const qn_facts *f, const qn_plan *
     return p->lane_dim >= 0 && k->n_accesses <= MOST_ACCESSES;
 }
 
-/** Tiles of the outermost dimension inside the loop at place `at` that has enough iterations for them; whether there is one. */
+/** Tiles of the outermost dimension inside the loop at place `at` that has enough iterations for
+ * them; whether there is one. */
 static bool tile_inside(const qn_kernel *k, const qn_facts *f, qn_plan *p, int at, double bytes)
 {
     for (int n = at + 1; n < p->n_loops; n++) {
         int d = p->order[n];
-        double fits = (double)qn__trips(f, d) * TILE_PART * (double)f->machine.cache[QN_CACHE_SECOND].bytes / bytes;
+        double fits = (double)qn__trips(f, d) * TILE_PART *
+                      (double)f->machine.cache[QN_CACHE_SECOND].bytes / bytes;
         int64_t tile = (int64_t)fits, twice = (int64_t)(2 * fits);
         tile = tile >= FEW ? tile : twice < FEW ? twice : FEW;
         int64_t least = d == p->lane_dim ? LEAST_LANES : LEAST_TILE;
-        bool is_near = d == p->lane_dim && bytes * 4 < (double)f->machine.cache[QN_CACHE_LAST].bytes; /* in the last-level cache */
+        bool is_near =
+            d == p->lane_dim &&
+            bytes * 4 < (double)f->machine.cache[QN_CACHE_LAST].bytes; /* in the last-level cache */
         if (!qn__is_parallel(k, d) || tile < least || is_near)
             continue;
         set_tile(f, p, d, tile, at);
@@ -161,7 +174,8 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     int wanted = f->plan.tile_dim - 1;
     if (f->plan.tile < 0 || f->is_ordered)
         return;
-    if (f->plan.tile > 0 && wanted >= 0 && qn__place_of(p, wanted) < p->n_loops && qn__is_parallel(k, wanted)) {
+    if (f->plan.tile > 0 && wanted >= 0 && qn__place_of(p, wanted) < p->n_loops &&
+        qn__is_parallel(k, wanted)) {
         set_tile(f, p, wanted, f->plan.tile, first_place(k, p));
         return;
     }
@@ -170,7 +184,8 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
             reuse x = reuse_of(k, f, a, p, at);
-            if (x.bytes > (double)f->machine.cache[QN_CACHE_SECOND].bytes && x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
+            if (x.bytes > (double)f->machine.cache[QN_CACHE_SECOND].bytes &&
+                x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
                 return;
         }
 }

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scalar.c: whether a kernel is better off without lanes. In loops whose trips differ between lanes, a lane that has
- * ended waits for the others, and what lies elsewhere for each lane is gathered under a mask; scalar code does neither. Sums
- * of rows in index order would gather a column at a time; scalar code adds several rows at once, each in its order.
+ * scalar.c: whether a kernel is better off without lanes. In loops whose trips differ between
+ * lanes, a lane that has ended waits for the others, and what lies elsewhere for each lane is
+ * gathered under a mask; scalar code does neither. Sums of rows in index order would gather a
+ * column at a time; scalar code adds several rows at once, each in its order.
  */
 #include "jit/schedule/plan.h"
 
-/* In vector operations. A gather under a mask takes so many for each lane; in scalar code an access or an operation takes
- * a part of one (several are done at once). Lanes wait for the longest loop among them. docs/plan.md has measurements. */
+/* In vector operations. A gather under a mask takes so many for each lane; in scalar code an access
+ * or an operation takes a part of one (several are done at once). Lanes wait for the longest loop
+ * among them. docs/plan.md has measurements. */
 #define MASKED_GATHER 1.0
 #define ROW_GATHER 1.5 /* a cache line for each lane */
 #define SCALAR_COST 0.5
@@ -26,7 +28,8 @@ static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
 }
 
 /** Whether each lane of access i is an access of its own. */
-static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d, int width)
+static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                            int d, int width)
 {
     bool is_load = k->inst[i].op == QN_I_LOAD;
     int64_t stride;
@@ -35,9 +38,11 @@ static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_anal
             qn__is_one_by_one(f, f->plan.apart, is_load, qn__access_bytes(k, i), width, stride));
 }
 
-/** Whether iterations compute nothing but indices and move elements that lie elsewhere for each lane of d: a scatter, or where
- *  there are no good gathers one of those. Each element is an access of its own then, with lanes or without. */
-static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
+/** Whether iterations compute nothing but indices and move elements that lie elsewhere for each
+ * lane of d: a scatter, or where there are no good gathers one of those. Each element is an access
+ * of its own then, with lanes or without. */
+static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                       int width)
 {
     bool is_apart = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
@@ -51,7 +56,8 @@ static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return is_apart;
 }
 
-bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
+bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                        int width)
 {
     double vector = 0, scalar = 0;
     if (only_moves(k, f, a, d, width))
@@ -88,13 +94,16 @@ bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analys
     return n_ops < OPS_OF_ATOMIC * n_atomics;
 }
 
-/** Whether load i lies elsewhere for each lane of d, but together along the points of its reduce. */
-static bool runs_along_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+/** Whether load i lies elsewhere for each lane of d, but together along the points of its reduce.
+ */
+static bool runs_along_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                              uint32_t i, int d)
 {
     uint32_t reduce = qn__enclosing_reduce(k, i);
     int64_t stride;
     int last = reduce ? qn__dim_of(k, reduce, k->inst[reduce].n_args - 1) : -1;
-    return last >= 0 && qn__access_cost(k, f, a, i, d) >= COST_GATHER && qn__access_stride(k, f, a, i, last, &stride) && stride == 1;
+    return last >= 0 && qn__access_cost(k, f, a, i, d) >= COST_GATHER &&
+           qn__access_stride(k, f, a, i, last, &stride) && stride == 1;
 }
 
 bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d, int width)
@@ -103,12 +112,15 @@ bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     bool has_rows = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        bool is_inside = qn__enclosing_reduce(k, i) != 0, is_sum = x->op == QN_I_REDUCE && !qn__contracted_product(k, i);
+        bool is_inside = qn__enclosing_reduce(k, i) != 0,
+             is_sum = x->op == QN_I_REDUCE && !qn__contracted_product(k, i);
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
         if (!is_sum && !(is_inside && (is_data || x->op == QN_I_LOAD)))
             continue;
         bool is_row = x->op == QN_I_LOAD && runs_along_points(k, f, a, i, d);
-        vector += is_row ? ROW_GATHER * width : x->op == QN_I_LOAD ? qn__access_cost(k, f, a, i, d) : 1;
+        vector += is_row               ? ROW_GATHER * width
+                  : x->op == QN_I_LOAD ? qn__access_cost(k, f, a, i, d)
+                                       : 1;
         scalar += SCALAR_COST * width;
         has_rows |= is_row;
     }

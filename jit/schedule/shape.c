@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shape.c: which loops of a schedule are the block that each statement is emitted for, and which are
- * emitted as loops. A schedule that was verified but has a form that the code generator has no code
- * for is refused here with the name of the form.
+ * shape.c: which loops of a schedule are the block that each statement is emitted for, and which
+ * are emitted as loops. A schedule that was verified but has a form that the code generator has no
+ * code for is refused here with the name of the form.
  */
 #include "jit/schedule/shape.h"
 #include "jit/schedule/plan.h"
@@ -205,8 +205,8 @@ static bool has_same_block(shaper *m)
 
 /* ---------------------------------------------------------------- reduces */
 
-/** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all partials of
- * the striped order. */
+/** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all
+ * partials of the striped order. */
 static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
 {
     const qn_schedule *s = m->s;
@@ -217,7 +217,8 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
     bool is_last = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
                    qn__axis(s, c->of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
                    qn__dim_of(m->x->k, reduce, n_args - 1) == d && l->role == QN_ROLE_SEQUENTIAL;
-    bool are_tails = c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
+    bool are_tails =
+        c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
     int64_t extent[2] = {1, 1};
     if (!is_last || !are_tails || c->n > 3)
         return refuse(m, "points that are cut like this", l->axis);
@@ -468,7 +469,8 @@ static int remainder_of(const shaper *m, const qn_block *b)
     if (!at.id)
         return QN_REMAINDER_NONE;
     int tail = qn__tail_of_steps(m->x, m->s, at);
-    bool is_section = has_section(m->s, qn__node(m->s, at)->axis), has_masks = m->x->f->target->has_masks;
+    bool is_section = has_section(m->s, qn__node(m->s, at)->axis),
+         has_masks = m->x->f->target->has_masks;
     if (!is_section && qn__is_multiple(m->x->f, b->lane_dim, (int64_t)b->width * b->unroll))
         return QN_REMAINDER_NONE;
     if (tail == QN_TAIL_NARROWER && (is_section || qn__trips(m->x->f, b->lane_dim) < 0))

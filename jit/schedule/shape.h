@@ -10,8 +10,8 @@
 
 enum { QN_MOST_BLOCK_AXES = 8 };
 
-/** The iterations that each statement of a schedule is emitted for at once: its loops over lanes and
- * its unrolled loops. */
+/** The iterations that each statement of a schedule is emitted for at once: its loops over lanes
+ * and its unrolled loops. */
 typedef struct qn_block {
     int lane_dim;  /* the dimension of the lanes; -1: scalar code */
     int width;     /* lanes of a vector */
@@ -24,24 +24,25 @@ typedef struct qn_block {
     int points_width, points_unroll, points_tail;
 } qn_block;
 
-/** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension. Where
- * iterations come in order no unrolled loop is. */
+/** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension.
+ * Where iterations come in order no unrolled loop is. */
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
 /** The block of all statements. QN_ERR_UNSUPPORTED: they have different ones, or one that the code
  * generator has no code for. */
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err);
 /** The first loop over dimension d in the tree from node n on, its siblings included; 0: none. */
 qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, int d);
-/** How iterations end that are left of whole steps of a loop, of which the loops of the block inside
- * take all. */
+/** How iterations end that are left of whole steps of a loop, of which the loops of the block
+ * inside take all. */
 int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
 /** Whether node n is, or has inside, a loop over iterations that is no part of the block. */
 bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n);
 /** Widens [*first, *end) to the instructions of the statements of node n. */
 void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint32_t *first,
                        uint32_t *end);
-/** The plan that says of statements what the schedule says: lanes, threads, what is non-temporal. The
- * loops are those of the schedule. QN_ERR_UNSUPPORTED: the code generator cannot lower it yet. */
+/** The plan that says of statements what the schedule says: lanes, threads, what is non-temporal.
+ * The loops are those of the schedule. QN_ERR_UNSUPPORTED: the code generator cannot lower it yet.
+ */
 qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_plan *out,
                                qn_error *err);
 

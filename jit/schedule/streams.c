@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * streams.c: non-temporal stores. They pay where all that a kernel touches is larger than the last-level cache, so that
- * what it writes would not stay there, and where it reads none of that and fills whole cache lines: then no line is read
- * before it is written. docs/plan.md has the measurements.
+ * streams.c: non-temporal stores. They pay where all that a kernel touches is larger than the
+ * last-level cache, so that what it writes would not stay there, and where it reads none of that
+ * and fills whole cache lines: then no line is read before it is written. docs/plan.md has the
+ * measurements.
  *
- * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?" (qn__plan_streams) is not.
+ * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?"
+ * (qn__plan_streams) is not.
  */
 #include "jit/schedule/plan.h"
 
 enum { LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64, CARRIED_PART = 8 };
 
-/** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the same place of a cache
- *  line. */
-static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i,
-                               int64_t bytes)
+/** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the
+ * same place of a cache line. */
+static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                               const qn_plan *p, uint32_t i, int64_t bytes)
 {
     bool is_inside = false;
     for (int n = 0; n < p->n_loops; n++) {
@@ -38,36 +40,46 @@ static bool has_early_address(const qn_kernel *k, const qn_facts *f, uint32_t i)
 }
 
 /** Whether store `site` fills whole lines with the lanes, where these begin at one. */
-static bool may_fill_lines(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+static bool may_fill_lines(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                           const qn_plan *p, uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
     int64_t bytes = qn__access_bytes(k, i), stride;
-    if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent || qn__is_checked(f, k, site))
+    if (!qn__is_plain_access(k, f, i) || x->op != QN_I_STORE || x->parent ||
+        qn__is_checked(f, k, site))
         return false;
     if (param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) || LINE_BYTES % bytes ||
         !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
         return false;
-    return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+    return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) &&
+           stride == 1;
 }
 
-bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   uint32_t site)
 {
     uint32_t i = k->access[site].inst;
-    return may_fill_lines(k, f, a, p, site) && rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
+    return may_fill_lines(k, f, a, p, site) &&
+           rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
 }
 
-bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                    uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     int64_t bytes = qn__access_bytes(k, i);
-    bool has_rows_inside = p->transpose && p->n_loops >= 2 && p->order[p->n_loops - 1] == p->jam_dim &&
+    bool has_rows_inside = p->transpose && p->n_loops >= 2 &&
+                           p->order[p->n_loops - 1] == p->jam_dim &&
                            p->order[p->n_loops - 2] == p->lane_dim;
-    if (!f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 || p->width * bytes != LINE_BYTES)
+    if (!f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 ||
+        p->width * bytes != LINE_BYTES)
         return false;
-    for (uint32_t n = 0; n < k->n_accesses; n++) { /* another store to it would come too early; so would a later access to a */
-        uint32_t m = k->access[n].inst;            /* view that has the same elements, which launches may share with views of one dtype */
+    for (uint32_t n = 0; n < k->n_accesses;
+         n++) { /* another store to it would come too early; so would a later access to a */
+        uint32_t m = k->access[n].inst; /* view that has the same elements, which launches may share
+                                           with views of one dtype */
         uint64_t other = k->inst[m].imm, own = k->inst[i].imm;
         if (n != site && (other == own || (m > i && k->param[other].dtype == k->param[own].dtype)))
             return false;
@@ -114,7 +126,8 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-typedef bool (*may_stream)(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site);
+typedef bool (*may_stream)(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                           const qn_plan *p, uint32_t site);
 
 /** Stores that may be streams in one of two ways. */
 typedef struct streams {
@@ -123,7 +136,8 @@ typedef struct streams {
     int64_t row, element; /* bytes of a row and an element of the last one */
 } streams;
 
-static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, may_stream is_stream)
+static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                            const qn_plan *p, may_stream is_stream)
 {
     streams s = {.n = 0};
     for (uint32_t n = 0; n < k->n_accesses; n++) {
@@ -137,13 +151,16 @@ static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_anal
     return s;
 }
 
-/** Rows at a time: n lines of each wait in a part of the second-level cache, and those that loads along the lanes ask for. */
-static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p, int n)
+/** Rows at a time: n lines of each wait in a part of the second-level cache, and those that loads
+ * along the lanes ask for. */
+static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p,
+                       int n)
 {
     int64_t lines = n, stride, all = qn__trips_or(f, p->jam_dim, INT64_MAX), step = p->transpose;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst;
-        lines += k->inst[i].op == QN_I_LOAD && qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+        lines += k->inst[i].op == QN_I_LOAD &&
+                 qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
     }
     int64_t rows = f->machine.cache[QN_CACHE_SECOND].bytes / CARRIED_PART / LINE_BYTES / lines;
     rows = rows < all ? rows : all;
@@ -159,13 +176,16 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     bool is_carried = s.n == 0;
     if (is_carried)
         s = find_streams(k, f, a, p, qn__is_carried);
-    bool is_short = s.row >= 0 && s.row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
-    bool is_worth = !is_short && !has_long_reduce(k, f) &&
-                    (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), s.bytes));
+    bool is_short = s.row >= 0 &&
+                    s.row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
+    bool is_worth =
+        !is_short && !has_long_reduce(k, f) &&
+        (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), s.bytes));
     p->streams = s.n && (is_worth || f->plan.streams > 0);
     if (p->streams && is_carried)
         plan_carry(k, f, a, p, s.n);
     /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
-    while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 && p->unroll * p->width * s.element > LINE_BYTES)
+    while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 &&
+           p->unroll * p->width * s.element > LINE_BYTES)
         p->unroll /= 2;
 }

@@ -13,13 +13,15 @@ enum { PIECE_BYTES = 16 };
 /** One load of as many neighbouring elements as there are lanes. */
 typedef struct qn_piece {
     int begin;             /* the first element that is read, counted from the element of lane 0 */
-    int pick[PIECE_BYTES]; /* for each lane its place in the load; the number of lanes where another load has it */
+    int pick[PIECE_BYTES]; /* for each lane its place in the load; the number of lanes where another
+                              load has it */
 } qn_piece;
 
 /**
- * Load `n` of the `stride` loads that together have the elements of `lanes` lanes, `stride` elements apart; 0 < lanes <= PIECE_BYTES,
- * 0 <= n < stride. False where no lane needs it. No load reads an element before that of lane 0 or after that of the last lane, and
- * each lane has its element from one load.
+ * Load `n` of the `stride` loads that together have the elements of `lanes` lanes, `stride`
+ * elements apart; 0 < lanes <= PIECE_BYTES, 0 <= n < stride. False where no lane needs it. No load
+ * reads an element before that of lane 0 or after that of the last lane, and each lane has its
+ * element from one load.
  */
 bool qn__piece_of(int lanes, int stride, int n, qn_piece *out);
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * strip.c: reduces whose points lie far apart in memory while the lanes lie together: sums of columns of a matrix that
- * is stored by rows, a matrix times a vector from the other side. A register tile meets one or two cache lines of each row and
- * then goes on to the next page; nothing is fetched ahead. So the points go outside and a strip of the lanes inside, what is
- * added so far in memory (jit/lower/strip.c). Knows no LLVM; docs/plan.md explains the model.
+ * strip.c: reduces whose points lie far apart in memory while the lanes lie together: sums of
+ * columns of a matrix that is stored by rows, a matrix times a vector from the other side. A
+ * register tile meets one or two cache lines of each row and then goes on to the next page; nothing
+ * is fetched ahead. So the points go outside and a strip of the lanes inside, what is added so far
+ * in memory (jit/lower/strip.c). Knows no LLVM; docs/plan.md explains the model.
  *
  * "May the sums be in memory?" (is_applicable) is kept apart from "is it worth it?" (is_worth).
  */
@@ -11,13 +12,14 @@
 
 enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 
-/* A strip of sums fills the first-level cache; in the striped order each of the 33 arrays of sums is so small a part of the
- * second-level cache. Points at once: what is loaded and stored for each vector of sums, each time, serves so many. */
+/* A strip of sums fills the first-level cache; in the striped order each of the 33 arrays of sums
+ * is so small a part of the second-level cache. Points at once: what is loaded and stored for each
+ * vector of sums, each time, serves so many. */
 enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
 enum { STRIPED_TOGETHER = 16, FEW_TOGETHER = STRIPED_TOGETHER / 2 };
 
-/* Rows further apart than the first are streams of their own; shorter ones than the second are none. With fewer points, or
- * less data than so much, registers are better. */
+/* Rows further apart than the first are streams of their own; shorter ones than the second are
+ * none. With fewer points, or less data than so much, registers are better. */
 #define FAR_BYTES 1024.0
 #define LEAST_ROW_BYTES 512.0
 #define LEAST_BYTES 131072.0
@@ -47,7 +49,8 @@ static int work_arrays(const qn_kernel *k, const qn_facts *f, uint32_t reduce, i
 int64_t qn__strip_pitch(int type, int64_t strip)
 {
     int64_t lines = (strip * qn_dtype_bytes(type) + LINE_BYTES - 1) / LINE_BYTES;
-    return (lines | 1) * LINE_BYTES; /* arrays that are read side by side are not all in the same sets */
+    return (lines | 1) *
+           LINE_BYTES; /* arrays that are read side by side are not all in the same sets */
 }
 
 int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip)
@@ -72,15 +75,18 @@ static int64_t scratch_bytes(const qn_kernel *k, const qn_facts *f, const qn_pla
 
 /* ---------------------------------------------------------------- where */
 
-/** Whether a reduce has points, and an order rule that lower/strip.c follows: blocks and stripes over one dimension. */
+/** Whether a reduce has points, and an order rule that lower/strip.c follows: blocks and stripes
+ * over one dimension. */
 static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int n_long)
 {
     int order = qn__order_rule(k, reduce);
-    bool is_followed = n_long <= 1 || !order || order == QN_ORDERED || (order == QN_INDEXED && levels(k, f, reduce) == 0);
+    bool is_followed = n_long <= 1 || !order || order == QN_ORDERED ||
+                       (order == QN_INDEXED && levels(k, f, reduce) == 0);
     return is_followed && qn__points(k, f, reduce) != 0;
 }
 
-/** Whether the region of a reduce may be emitted for several points at once, and its failures told in order. */
+/** Whether the region of a reduce may be emitted for several points at once, and its failures told
+ * in order. */
 static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
 {
     for (uint32_t i = k->inst[reduce].region[0]; i < k->inst[reduce].region[2]; i++)
@@ -90,13 +96,16 @@ static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
     return true;
 }
 
-/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at the top, over one last
- *  dimension, and before the last of them are only pure operations, loads and reduces. */
-static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p)
+/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at
+ * the top, over one last dimension, and before the last of them are only pure operations, loads and
+ * reduces. */
+static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p)
 {
     int d = -1, n = 0;
     bool has_effect = false;
-    if (f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) || !qn__may_lanes_be_inner(k, f, p->lane_dim))
+    if (f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) ||
+        !qn__may_lanes_be_inner(k, f, p->lane_dim))
         return -1;
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
         const qn_inst *x = &k->inst[i];
@@ -109,7 +118,8 @@ static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analys
         }
         int n_long, last = qn__long_dim(k, f, i, &n_long);
         bool is_same = d < 0 || d == last, depends = a->value[i].deps >> p->lane_dim & 1;
-        if (has_effect || !is_same || !depends || !has_order(k, f, i, n_long) || !has_plain_region(k, i) || ++n > MOST_STRIPPED)
+        if (has_effect || !is_same || !depends || !has_order(k, f, i, n_long) ||
+            !has_plain_region(k, i) || ++n > MOST_STRIPPED)
             return -1;
         d = last;
     }
@@ -118,8 +128,10 @@ static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analys
 
 /* ---------------------------------------------------------------- is it worth it? */
 
-/** Bytes between the points of load i, a large number where the stride is not known but that of the lanes is; 0: near. */
-static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+/** Bytes between the points of load i, a large number where the stride is not known but that of the
+ * lanes is; 0: near. */
+static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                          int d)
 {
     int64_t stride;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
@@ -127,19 +139,23 @@ static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analys
         return (double)(stride < 0 ? -stride : stride) * bytes;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
         const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
-        if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && dim->reach > 1 && a->affine[qn__args(k, i)[r]].sym[0] == 0)
+        if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && dim->reach > 1 &&
+            a->affine[qn__args(k, i)[r]].sym[0] == 0)
             return FAR_BYTES;
     }
     return 0;
 }
 
-/** Bytes that load i reads for all lanes and points, -1 if it is none of rows that lie far apart and are read once. */
-static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t i, int d)
+/** Bytes that load i reads for all lanes and points, -1 if it is none of rows that lie far apart
+ * and are read once. */
+static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                        const qn_plan *p, uint32_t i, int d)
 {
     uint32_t deps = a->value[i].deps;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
     int64_t lanes = qn__trips(f, p->lane_dim), points = qn__trips(f, d);
-    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER || apart_bytes(k, f, a, i, d) < FAR_BYTES)
+    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER ||
+        apart_bytes(k, f, a, i, d) < FAR_BYTES)
         return -1;
     for (int e = 0; e < k->n_dims; e++)
         if (qn__is_parallel(k, e) && qn__trips(f, e) != 1 && !(deps >> e & 1))
@@ -149,7 +165,8 @@ static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis
     return lanes < 0 || points < 0 ? LEAST_BYTES : (double)lanes * (double)points * bytes;
 }
 
-static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
+static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     int d)
 {
     double bytes = 0;
     if (f->plan.strip)
@@ -173,7 +190,8 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
 
 /* ---------------------------------------------------------------- the choice */
 
-/** Points at once in index order: as many as leave none, so that a smaller step need not be compiled; else the most. */
+/** Points at once in index order: as many as leave none, so that a smaller step need not be
+ * compiled; else the most. */
 static int32_t points_together(const qn_facts *f, int d)
 {
     int64_t n = qn__trips(f, d);
@@ -184,19 +202,23 @@ static int32_t points_together(const qn_facts *f, int d)
 }
 
 /** Rows of load i, those of every 32nd point, that find room in the nearest cache together. */
-static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                             uint32_t i, int d)
 {
     int64_t stride;
     if (!qn__access_stride(k, f, a, i, d, &stride))
         return FEW_TOGETHER;
     const qn_cache_level *first = &f->machine.cache[QN_CACHE_FIRST];
-    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) % (uint64_t)qn__way_bytes(first);
-    return apart || first->ways > STRIPED_TOGETHER ? STRIPED_TOGETHER : first->ways; /* all in the same sets */
+    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) %
+                     (uint64_t)qn__way_bytes(first);
+    return apart || first->ways > STRIPED_TOGETHER ? STRIPED_TOGETHER
+                                                   : first->ways; /* all in the same sets */
 }
 
-/** Points of a pair of partials at once: the most where registers hold their factors and the cache their rows, else half as
- *  many; all steps about as long. */
-static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int d)
+/** Points of a pair of partials at once: the most where registers hold their factors and the cache
+ * their rows, else half as many; all steps about as long. */
+static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                                const qn_plan *p, int d)
 {
     int64_t n = qn__trips(f, d);
     int32_t most = f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : FEW_TOGETHER;
@@ -205,11 +227,13 @@ static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_
         uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);
         if (!r || (a->value[i].deps & both) != both)
             continue;
-        int32_t rows = r == last ? FEW_TOGETHER : rows_together(k, f, a, i, d); /* FEW_TOGETHER: of two views */
+        int32_t rows = r == last ? FEW_TOGETHER
+                                 : rows_together(k, f, a, i, d); /* FEW_TOGETHER: of two views */
         most = rows < most ? rows : most;
         last = r;
     }
-    int64_t longest = n < 0 || n > QN_BLOCK_POINTS ? QN_BLOCK_POINTS / PAIRS : (n + PAIRS - 1) / PAIRS;
+    int64_t longest =
+        n < 0 || n > QN_BLOCK_POINTS ? QN_BLOCK_POINTS / PAIRS : (n + PAIRS - 1) / PAIRS;
     int64_t steps = (longest + most - 1) / most;
     return (int32_t)((longest + steps - 1) / steps + 1) / 2 * 2;
 }
@@ -232,7 +256,8 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     p->strip = 1;
     p->jam_dim = d;
     int64_t lanes = qn__trips(f, p->lane_dim);
-    bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0, is_striped = has_stripes(k);
+    bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0,
+         is_striped = has_stripes(k);
     p->jam = is_striped ? striped_together(k, f, a, p, d) : points_together(f, d);
     p->unroll = is_striped || has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
@@ -245,7 +270,8 @@ static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
     FOR_TOP_REDUCES(k, i)
     {
         bool is_striped = qn__order_rule(k, i) == QN_STRIPED;
-        int64_t fits = is_striped ? f->machine.cache[QN_CACHE_SECOND].bytes / STRIPED_PART : f->machine.cache[QN_CACHE_FIRST].bytes;
+        int64_t fits = is_striped ? f->machine.cache[QN_CACHE_SECOND].bytes / STRIPED_PART
+                                  : f->machine.cache[QN_CACHE_FIRST].bytes;
         fits /= qn_dtype_bytes(k->inst[i].type);
         most = fits < most ? fits : most;
     }

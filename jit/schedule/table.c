@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.c: small tables. A load at an index that differs from lane to lane is a gather; from a view of a few elements
- * that nothing writes, also not through another view, it is a permutation of registers, which hold the whole view
- * (jit/lower/table.c).
+ * table.c: small tables. A load at an index that differs from lane to lane is a gather; from a view
+ * of a few elements that nothing writes, also not through another view, it is a permutation of
+ * registers, which hold the whole view (jit/lower/table.c).
  */
 #include "jit/schedule/plan.h"
 
@@ -27,7 +27,8 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis
     if (x->op != QN_I_LOAD || qn__n_indices(k, i) != 1 || !qn__is_plain_access(k, f, i) ||
         view->has_atomics || (view->traits & QN_ATOMIC) || f->is_ordered)
         return 0;
-    if (dim->n_digits != 1 || dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT || dim->extent.value < 1)
+    if (dim->n_digits != 1 || dim->lower.kind != QN_FACT_EXACT ||
+        dim->extent.kind != QN_FACT_EXACT || dim->extent.value < 1)
         return 0;
     const qn_fact *stride = &f->digit[dim->first_digit].stride;
     if (stride->kind != QN_FACT_EXACT || stride->value != 1)

@@ -1,22 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * threads.c: which dimension threads divide, and how many iterations are worth a chunk of their own. Waking a helper
- * and waiting for it takes microseconds, so a chunk should hold some times that: counted in work, bytes through accesses and
- * operations, not in iterations, which differ by a factor of 100 between a copy of bytes and a long body.
+ * threads.c: which dimension threads divide, and how many iterations are worth a chunk of their
+ * own. Waking a helper and waiting for it takes microseconds, so a chunk should hold some times
+ * that: counted in work, bytes through accesses and operations, not in iterations, which differ by
+ * a factor of 100 between a copy of bytes and a long body.
  */
 #include "jit/schedule/plan.h"
 
 #include <limits.h>
 
-/* The outermost parallel loop is divided if it has so many pieces, else the one with most; of a register tile the lanes,
- * whose steps share nothing but what is read from memory. */
-enum { ENOUGH_PIECES = 64, ENOUGH_STEPS = 32, SHORT_ROW = 64, STEPS_OF_ROWS = 16, STEPS_OF_STRIPS = 8, CHUNKS_PER_THREAD = 4 };
-/* A register tile whose lanes have fewer steps than the first is divided in both dimensions, if the jammed one has so many steps. */
+/* The outermost parallel loop is divided if it has so many pieces, else the one with most; of a
+ * register tile the lanes, whose steps share nothing but what is read from memory. */
+enum {
+    ENOUGH_PIECES = 64,
+    ENOUGH_STEPS = 32,
+    SHORT_ROW = 64,
+    STEPS_OF_ROWS = 16,
+    STEPS_OF_STRIPS = 8,
+    CHUNKS_PER_THREAD = 4
+};
+/* A register tile whose lanes have fewer steps than the first is divided in both dimensions, if the
+ * jammed one has so many steps. */
 enum { MANY_STEPS = 128, LEAST_SECOND = 4 };
 
-/* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane takes as long as 4 bytes;
- * scalar code is four times as slow. */
-enum { CHUNK_WORK = 1 << 19, OPERATION_BYTES = 4, SCALAR_FACTOR = 4, LOOP_FACTOR = 8, LEAST_CHUNK = 1024 };
+/* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane
+ * takes as long as 4 bytes; scalar code is four times as slow. */
+enum {
+    CHUNK_WORK = 1 << 19,
+    OPERATION_BYTES = 4,
+    SCALAR_FACTOR = 4,
+    LOOP_FACTOR = 8,
+    LEAST_CHUNK = 1024
+};
 
 /* ---------------------------------------------------------------- what is divided */
 
@@ -33,14 +48,18 @@ static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
     return d == p->jam_dim && p->transpose ? t / p->transpose : t;
 }
 
-/** Few steps of the lanes of a register tile do not come out even for many threads, and threads that divide only the jammed
- *  dimension each load, and copy, what the lanes load of all steps: so both are divided. */
+/** Few steps of the lanes of a register tile do not come out even for many threads, and threads
+ * that divide only the jammed dimension each load, and copy, what the lanes load of all steps: so
+ * both are divided. */
 static void split_both(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
-    bool is_pair = (p->split_dim == p->lane_dim || p->split_dim == p->jam_dim) && qn__is_parallel(k, p->lane_dim) &&
-                   p->jam_dim >= 0 && qn__is_parallel(k, p->jam_dim) && !p->merged[p->jam_dim];
-    int64_t steps = is_pair ? pieces(f, p, p->lane_dim, true) : 0; /* without lanes there is no such dimension */
-    if (p->transpose || steps < 2 || steps >= MANY_STEPS || qn__trips(f, p->jam_dim) < LEAST_SECOND * p->jam)
+    bool is_pair = (p->split_dim == p->lane_dim || p->split_dim == p->jam_dim) &&
+                   qn__is_parallel(k, p->lane_dim) && p->jam_dim >= 0 &&
+                   qn__is_parallel(k, p->jam_dim) && !p->merged[p->jam_dim];
+    int64_t steps = is_pair ? pieces(f, p, p->lane_dim, true)
+                            : 0; /* without lanes there is no such dimension */
+    if (p->transpose || steps < 2 || steps >= MANY_STEPS ||
+        qn__trips(f, p->jam_dim) < LEAST_SECOND * p->jam)
         return;
     p->split_dim = p->lane_dim;
     p->second_dim = p->jam_dim;
@@ -65,7 +84,10 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
     if (is_tile && p->split_dim >= 0)
         split_both(k, f, p);
     if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
-        p->granule = (int64_t)p->width * p->unroll * (is_tile || p->transpose ? 1 : p->strip ? STEPS_OF_STRIPS : STEPS_OF_ROWS);
+        p->granule = (int64_t)p->width * p->unroll *
+                     (is_tile || p->transpose ? 1
+                      : p->strip              ? STEPS_OF_STRIPS
+                                              : STEPS_OF_ROWS);
     else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
         p->granule = p->transpose ? p->transpose : p->jam;
     else if (p->split_dim >= 0 && p->split_dim == p->cross_dim)
@@ -108,7 +130,8 @@ int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 
 /* ---------------------------------------------------------------- atomics */
 
-/** Whether the launch is one chunk for any number of threads: less than two are worth one (execute.c). */
+/** Whether the launch is one chunk for any number of threads: less than two are worth one
+ * (execute.c). */
 static bool is_one_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     double n = 1;

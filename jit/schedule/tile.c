@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tile.c: the register tile of a reduction: how many vectors of the lane dimension times how many iterations of a
- * second parallel dimension have their accumulators in registers together. What is loaded for one of them serves the
- * others, and many independent sums hide the latency of one. Knows no LLVM; docs/plan.md explains the model.
+ * tile.c: the register tile of a reduction: how many vectors of the lane dimension times how many
+ * iterations of a second parallel dimension have their accumulators in registers together. What is
+ * loaded for one of them serves the others, and many independent sums hide the latency of one.
+ * Knows no LLVM; docs/plan.md explains the model.
  *
- * "May the kernel have a tile?" (is_applicable) is kept apart from "what does one cost?" (step_cost).
+ * "May the kernel have a tile?" (is_applicable) is kept apart from "what does one cost?"
+ * (step_cost).
  */
 #include "jit/schedule/plan.h"
 
 enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
-/* In operations of one vector. A step takes at least the latency of one addition to each accumulator; the loop itself about one;
- * loads and operations go side by side, nearly. Tiles within the processor's window overlap: the latency of one is hidden by the
- * next. */
+/* In operations of one vector. A step takes at least the latency of one addition to each
+ * accumulator; the loop itself about one; loads and operations go side by side, nearly. Tiles
+ * within the processor's window overlap: the latency of one is hidden by the next. */
 #define LOOP_COST 1.0
 #define OVERLAP_LOSS 0.1
 #define LEAST_LOAD 0.5
@@ -31,12 +33,13 @@ enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
  */
 enum { MOST_FEW = 64 };
 
-/* For each vector more in a step, see room_cost; so much of the nearest cache is for the lines that a tile loads again and
- * again. */
+/* For each vector more in a step, see room_cost; so much of the nearest cache is for the lines that
+ * a tile loads again and again. */
 #define ROOM_COST 0.05
 #define ROOM_PART 0.5
 
-/* A copy costs that much for each element that is not loaded lane by lane, and pays from so many tiles on. */
+/* A copy costs that much for each element that is not loaded lane by lane, and pays from so many
+ * tiles on. */
 #define COPY_COST 2.0
 
 typedef struct tiler {
@@ -53,8 +56,8 @@ typedef struct shape {
 
 /* ---------------------------------------------------------------- where */
 
-/** Whether the kernel is straight but for reduces over other dimensions than the lanes, at the top, with one accumulator
- *  for each part, and has one. */
+/** Whether the kernel is straight but for reduces over other dimensions than the lanes, at the top,
+ * with one accumulator for each part, and has one. */
 static bool is_applicable(const tiler *s)
 {
     const qn_kernel *k = s->k;
@@ -78,7 +81,8 @@ static bool is_applicable(const tiler *s)
 bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 {
     for (int p = 0; p < k->n_params; p++)
-        if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(k, f, a, (uint64_t)p)))
+        if (k->param[p].has_atomics ||
+            (k->param[p].is_read && qn__is_written_too(k, f, a, (uint64_t)p)))
             return false;
     return true;
 }
@@ -102,11 +106,13 @@ bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
     return has_load;
 }
 
-bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int c, int cross)
+bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   int c, int cross)
 {
     int j = p->jam_dim;
-    if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 || cross <= 1 || !qn__is_parallel(k, c) ||
-        !qn__is_parallel(k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(k, a, p->lane_dim))
+    if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 ||
+        cross <= 1 || !qn__is_parallel(k, c) || !qn__is_parallel(k, p->lane_dim) ||
+        p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(k, a, p->lane_dim))
         return false;
     int64_t across = qn__trips(f, j), further = qn__trips(f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
@@ -127,8 +133,9 @@ static int parts(const tiler *s, uint32_t i, const shape *t)
            (depends(s, i, t->c) ? t->cross : 1);
 }
 
-/** Registers that one reduce holds besides the accumulators: what is loaded for all iterations of the outermost dimension of
- *  the tile. With a third dimension, one vector more, which is loaded for each of its iterations. */
+/** Registers that one reduce holds besides the accumulators: what is loaded for all iterations of
+ * the outermost dimension of the tile. With a third dimension, one vector more, which is loaded for
+ * each of its iterations. */
 static int held_registers(const tiler *s, uint32_t reduce, const shape *t)
 {
     int n = 0, outer = t->c >= 0 ? t->c : t->j;
@@ -153,12 +160,13 @@ static bool fits_registers(const tiler *s, const shape *t)
     return n + held + spare <= most;
 }
 
-/** Of one part; a splat takes a load instruction or half of one. What would be loaded lane by lane is copied if it can be:
- *  once for all tiles of the jammed dimension. */
+/** Of one part; a splat takes a load instruction or half of one. What would be loaded lane by lane
+ * is copied if it can be: once for all tiles of the jammed dimension. */
 static double load_cost(const tiler *s, uint32_t i, const shape *t)
 {
     double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
-    if (t->j >= 0 && cost >= COST_GATHER && qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, t->j, t->c, i))
+    if (t->j >= 0 && cost >= COST_GATHER &&
+        qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, t->j, t->c, i))
         cost = 1 + COPY_COST * t->jam / (double)qn__trips(s->f, t->j);
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
@@ -181,7 +189,8 @@ static double step_cost(const tiler *s, const shape *t)
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         const qn_inst *x = &s->k->inst[i];
         if (x->op == QN_I_REDUCE)
-            ops += qn__contracted_product(s->k, i) ? 0 : parts(s, i, t); /* else the product counts */
+            ops +=
+                qn__contracted_product(s->k, i) ? 0 : parts(s, i, t); /* else the product counts */
         if (!qn__enclosing_reduce(s->k, i))
             continue;
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
@@ -198,12 +207,14 @@ static double step_cost(const tiler *s, const shape *t)
     return longer + OVERLAP_LOSS * (ops + loads) + LOOP_COST;
 }
 
-/** Where all that is loaded depends on the lanes, more vectors of them share nothing and take room in the nearest cache. */
+/** Where all that is loaded depends on the lanes, more vectors of them share nothing and take room
+ * in the nearest cache. */
 static double room_cost(const tiler *s, const shape *t)
 {
     if (!qn__is_batch(s->k, s->a, s->p->lane_dim))
         return 1;
-    bool fits = t->jam * t->unroll * points(s) * (double)LINE_BYTES <= ROOM_PART * (double)s->f->machine.cache[QN_CACHE_FIRST].bytes;
+    bool fits = t->jam * t->unroll * points(s) * (double)LINE_BYTES <=
+                ROOM_PART * (double)s->f->machine.cache[QN_CACHE_FIRST].bytes;
     return t->jam > 1 && !fits ? 1 + ROOM_COST * (t->unroll - 1) : 1;
 }
 
@@ -257,7 +268,8 @@ static double iteration_cost(const tiler *s, const shape *t)
 
 /* ---------------------------------------------------------------- the choice */
 
-/** Gathers take so long lane by lane that unrolling only adds code, unless they are made once, for a copy. */
+/** Gathers take so long lane by lane that unrolling only adds code, unless they are made once, for
+ * a copy. */
 static int most_unroll(const tiler *s, int j)
 {
     const shape t = {.j = j, .c = -1, .jam = 1};
@@ -319,7 +331,8 @@ static void try_dimensions(const tiler *s, int j, int c, qn_plan *p, double *lea
 /** Whether dimension d may be jammed. */
 static bool may_jam(const tiler *s, int d)
 {
-    return d != s->p->lane_dim && qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1 && qn__trips(s->f, d) != 0;
+    return d != s->p->lane_dim && qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1 &&
+           qn__trips(s->f, d) != 0;
 }
 
 bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)

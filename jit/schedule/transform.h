@@ -26,8 +26,8 @@ extern const int qn__n_transforms;
 
 /** Applies one step to a copy, verifies the copy, and keeps it, with the step in its history. */
 qn_status qn__transform(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err);
-/** qn__transform for a text of steps, each ended by `;`: "split d0 8 tail=mask; vectorize d0.1;". Steps
- * before one that is refused stay applied. */
+/** qn__transform for a text of steps, each ended by `;`: "split d0 8 tail=mask; vectorize d0.1;".
+ * Steps before one that is refused stay applied. */
 qn_status qn__transform_text(const qn_scheduled *x, qn_schedule *s, const char *text, size_t n,
                              qn_error *err);
 

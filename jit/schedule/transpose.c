@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transpose.c: accesses that run along another dimension than the lanes. One that moves far with the lanes, but by
- * one element with a second parallel dimension, is done for a block of both: a vector along the second dimension for each
- * lane, and a transposition in registers. The second dimension is the jammed one then, and the innermost loop.
+ * transpose.c: accesses that run along another dimension than the lanes. One that moves far with
+ * the lanes, but by one element with a second parallel dimension, is done for a block of both: a
+ * vector along the second dimension for each lane, and a transposition in registers. The second
+ * dimension is the jammed one then, and the innermost loop.
  *
  * "May this access be transposed?" is asked by the lowering too; "is it worth it?" is not.
  */
@@ -11,16 +12,18 @@
 enum { PIECE_BYTES = 16, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
-bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across, uint32_t site)
+bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
+                       int across, uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     int64_t far, near;
-    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent || (k->param[x->imm].traits & QN_ATOMIC) ||
-        PIECE_BYTES % qn__access_bytes(k, i) || qn__is_checked(f, k, site))
+    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent ||
+        (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % qn__access_bytes(k, i) ||
+        qn__is_checked(f, k, site))
         return false;
-    return qn__access_stride(k, f, a, i, lanes, &far) && qn__access_stride(k, f, a, i, across, &near) && near == 1 &&
-           !qn__is_small_stride(far);
+    return qn__access_stride(k, f, a, i, lanes, &far) &&
+           qn__access_stride(k, f, a, i, across, &near) && near == 1 && !qn__is_small_stride(far);
 }
 
 /** Regions would be emitted for every jammed iteration. */
@@ -32,20 +35,22 @@ static bool has_regions(const qn_kernel *k)
     return false;
 }
 
-int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, uint32_t i)
+int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
+                          uint32_t i)
 {
     if (!qn__is_parallel(k, lanes) || has_regions(k))
         return -1;
     uint32_t site = qn__site_of(k, i);
     for (int d = 0; d < k->n_dims; d++)
-        if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(f, d, INT64_MAX) >= 4 && qn__is_transposed(k, f, a, lanes, d, site))
+        if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(f, d, INT64_MAX) >= 4 &&
+            qn__is_transposed(k, f, a, lanes, d, site))
             return d;
     return -1;
 }
 
 /** Loads and stores that are transposed for a dimension across, and their widest element. */
-static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes, int across,
-                            int64_t *widest)
+static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
+                            int across, int64_t *widest)
 {
     int count = 0;
     *widest = 1;
@@ -58,30 +63,37 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
     return count;
 }
 
-bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, uint32_t site)
+bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                   uint32_t site)
 {
     if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
-        qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES || !qn__is_known_ahead(k, k->access[site].inst))
+        qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES ||
+        !qn__is_known_ahead(k, k->access[site].inst))
         return false;
-    for (uint32_t n = 0; n <= site; n++) /* the copy is made before the body: no store may come first */
+    for (uint32_t n = 0; n <= site;
+         n++) /* the copy is made before the body: no store may come first */
         if (k->inst[k->access[n].inst].op != QN_I_LOAD)
             return false;
     return true;
 }
 
-/** Iterations across that make one block: whole cache lines of the widest element through buffers, or `jam`. */
-static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int64_t widest)
+/** Iterations across that make one block: whole cache lines of the widest element through buffers,
+ * or `jam`. */
+static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                        const qn_plan *p, int64_t widest)
 {
     qn_plan staged = *p;
     int n = 0;
     staged.transpose = (int32_t)(LINE_BYTES / widest);
     for (uint32_t site = 0; site < k->n_accesses; site++)
         n += qn__is_staged(k, f, a, &staged, site);
-    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED && qn__trips_or(f, p->jam_dim, INT64_MAX) >= staged.transpose;
+    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED &&
+                    qn__trips_or(f, p->jam_dim, INT64_MAX) >= staged.transpose;
     return is_worth ? staged.transpose : p->jam;
 }
 
-/** Moves dimension d inwards to place `to` of the order, unless it is further in: the caller may want it there. */
+/** Moves dimension d inwards to place `to` of the order, unless it is further in: the caller may
+ * want it there. */
 static void move_inwards(qn_plan *p, int d, int to)
 {
     int at = qn__place_of(p, d);
@@ -91,10 +103,10 @@ static void move_inwards(qn_plan *p, int d, int to)
     }
 }
 
-/** What moves through memory along the lanes and what is transposed: a view that is read counts 1, one that is written 2.
- *  Also how many views run along the lanes. */
-static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p, int across,
-                         int *along, int *transposed)
+/** What moves through memory along the lanes and what is transposed: a view that is read counts 1,
+ * one that is written 2. Also how many views run along the lanes. */
+static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         const qn_plan *p, int across, int *along, int *transposed)
 {
     int views = 0;
     *along = *transposed = 0;
@@ -116,9 +128,11 @@ static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysi
     return views;
 }
 
-/** Where several arrays that are read and written run along the lanes, and one is transposed, the lanes are the innermost
- *  loop, so that those arrays are streams: one for each jammed iteration, and not more than are prefetched. */
-static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p, int across)
+/** Where several arrays that are read and written run along the lanes, and one is transposed, the
+ * lanes are the innermost loop, so that those arrays are streams: one for each jammed iteration,
+ * and not more than are prefetched. */
+static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                             qn_plan *p, int across)
 {
     int along, transposed, views = count_streams(k, f, a, p, across, &along, &transposed);
     if (along < STREAM_RATIO * transposed)
@@ -133,8 +147,8 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     int most = 0, across = -1;
     int64_t widest = 1, bytes;
     uint32_t size = k->n_insts - k->body;
-    if (p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->jam_dim >= 0 || f->plan.transpose < 0 || f->plan.jam_dim ||
-        has_regions(k) || size > LARGE_BODY)
+    if (p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->jam_dim >= 0 ||
+        f->plan.transpose < 0 || f->plan.jam_dim || has_regions(k) || size > LARGE_BODY)
         return;
     for (int d = 0; d < k->n_dims; d++) {
         if (d == p->lane_dim || !qn__is_parallel(k, d) || qn__trips_or(f, d, INT64_MAX) < 4)
@@ -148,12 +162,15 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     }
     if (across < 0)
         return;
-    int32_t piece = (int32_t)(PIECE_BYTES / widest), jam = piece < 8 && size <= SMALL_BODY ? 8 : piece;
+    int32_t piece = (int32_t)(PIECE_BYTES / widest),
+            jam = piece < 8 && size <= SMALL_BODY ? 8 : piece;
     while (jam > 2 && (jam * most > LIVE_VECTORS || jam > qn__trips_or(f, across, INT64_MAX)))
         jam /= 2;
     p->jam_dim = across;
     p->jam = jam;
-    p->unroll = f->target->vector_bytes < LINE_BYTES && jam * 2 <= LIVE_VECTORS ? 2 : 1; /* a cache line of each row */
+    p->unroll = f->target->vector_bytes < LINE_BYTES && jam * 2 <= LIVE_VECTORS
+                    ? 2
+                    : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
     if (lanes_carry_most(k, f, a, p, across)) {

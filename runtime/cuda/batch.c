@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.c: work of streams in batches, what it keeps alive, and its faults; see cuda/stream.h. Obligations:
+ * batch.c: work of streams in batches, what it keeps alive, and its faults; see cuda/stream.h.
+ * Obligations:
  *
  * (1) References of a batch are given up without any lock, since that may free memory, code, or
  * call the host. (2) A released stream leaves its batches to its GPU, which gives them up as their
@@ -91,8 +92,8 @@ static void read_faults(qn_gpu *g, qn_batch *b, qn_error *first)
     }
 }
 
-/** Takes the batches off a list, oldest first, whose work is done; with `wait`, all of them. The lock of the
- * list is held, the GPU's context current. */
+/** Takes the batches off a list, oldest first, whose work is done; with `wait`, all of them. The
+ * lock of the list is held, the GPU's context current. */
 static qn_batch *take_done(qn_gpu *g, qn_batch **list, bool wait, qn_error *first)
 {
     qn_batch *done = NULL, **last = &done;
@@ -128,8 +129,8 @@ static qn_batch *take_done_of(qn_stream *s, bool wait)
     return done;
 }
 
-/** Closes the open batch: copies its faults to the host and records its event. The lock is held. A batch whose
- * event could not be recorded counts as done when the stream is. */
+/** Closes the open batch: copies its faults to the host and records its event. The lock is held. A
+ * batch whose event could not be recorded counts as done when the stream is. */
 static qn_status close_batch(qn_stream *s, const char *who, qn_error *err)
 {
     qn_gpu *g = s->gpu;
@@ -197,7 +198,8 @@ static qn_status add_fault(qn_stream *s, const char *who, const qn_report *repor
 
 /* ---------------------------------------------------------------- giving work */
 
-/** A stream of the host's that is being captured takes no work of ours: its references would have no end. */
+/** A stream of the host's that is being captured takes no work of ours: its references would have
+ * no end. */
 static qn_status check_capture(qn_stream *s, const char *who, qn_error *err)
 {
     int state = 0;
@@ -256,7 +258,8 @@ void qn__stream_keep(qn_stream *s, void (*release)(void *what), void *what)
 bool qn__stream_keeps(const qn_stream *s, const void *what)
 {
     const qn_batch *b = s->open;
-    return (b->n_keeps > 0 && b->keep[b->n_keeps - 1].what == what) || (b->n_keeps > 1 && b->keep[b->n_keeps - 2].what == what);
+    return (b->n_keeps > 0 && b->keep[b->n_keeps - 1].what == what) ||
+           (b->n_keeps > 1 && b->keep[b->n_keeps - 2].what == what);
 }
 
 void qn__stream_end(qn_stream *s)
@@ -387,5 +390,6 @@ qn_status qn__stream_take_fault(qn_stream *s, const char *who, qn_error *err)
     pthread_mutex_unlock(&s->lock);
     if (fault.status == QN_OK)
         return QN_OK;
-    return qn__fail(err, (qn_status)fault.status, "%s%s%s", who ? who : "", who ? ": " : "", fault.message);
+    return qn__fail(err, (qn_status)fault.status, "%s%s%s", who ? who : "", who ? ": " : "",
+                    fault.message);
 }

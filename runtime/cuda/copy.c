@@ -42,7 +42,8 @@ qn_status qn__cuda_take_over(qn_copier *p, const qn_view *dst, const qn_view *sr
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "%s: context is NULL, and view \"%s\" is in space %s", p->who,
                         qn__label(dst->label), qn_space_name(dst->space));
-    if (g && g->owner != p->context) /* memory of another context: the same GPU, as seen by this one */
+    if (g &&
+        g->owner != p->context) /* memory of another context: the same GPU, as seen by this one */
         g = on_dst = on_src = NULL;
     qn_status status = g ? QN_OK : qn__gpu_of(p->context, p->who, -1, &g, err);
     if (status == QN_OK)
@@ -165,7 +166,8 @@ static qn_cu_ptr address(const void *p)
     return (qn_cu_ptr)(uintptr_t)p;
 }
 
-/** Lets g reach the memory of another GPU where it can: else copies of the driver's go through the host. */
+/** Lets g reach the memory of another GPU where it can: else copies of the driver's go through the
+ * host. */
 static qn_status connect(qn_gpu *g, qn_gpu *other, const char *who, qn_error *err)
 {
     bool is_pushed, reaches;
@@ -188,7 +190,8 @@ static qn_status copy_run(const qn_copier *p, const qn_view *dst, const qn_view 
                      .src = address(from),
                      .bytes = (size_t)bytes};
     qn_gpu *a = qn__cuda_gpu(dst), *b = qn__cuda_gpu(src);
-    if (a && b && a->device != b->device && dst->space == QN_SPACE_CUDA && src->space == QN_SPACE_CUDA) {
+    if (a && b && a->device != b->device && dst->space == QN_SPACE_CUDA &&
+        src->space == QN_SPACE_CUDA) {
         w.peer_dst = a->context;
         w.peer_src = b->context;
         qn_status status = connect(a, b, p->who, err);
@@ -263,8 +266,9 @@ static qn_status give_set(driver_work *w, qn_error *err)
     return QN_CU(s->gpu, who, set_32, (w->dst, word, w->bytes / 4, s->handle), err);
 }
 
-qn_status qn__cuda_set(const qn_copier *p, const qn_view *v, char *first, const unsigned char *element,
-                       int64_t element_bytes, int64_t bytes, qn_error *err)
+qn_status qn__cuda_set(const qn_copier *p, const qn_view *v, char *first,
+                       const unsigned char *element, int64_t element_bytes, int64_t bytes,
+                       qn_error *err)
 {
     driver_work w = {.p = p,
                      .view = {v, NULL},
@@ -287,16 +291,19 @@ static qn_status new_dense(const qn_copier *p, int space, qn_stream *home, const
 {
     int64_t extents[QN_MAX_RANK];
     qn_layout l;
-    const qn_alloc_options o = {.bytes = sizeof o, .uninitialised = 1, .space = space, .stream = home};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .uninitialised = 1, .space = space, .stream = home};
     for (int d = 0; d < like->layout.rank; d++)
         extents[d] = like->layout.dim[d].extent;
     qn_status status = qn_layout_right(like->layout.rank, extents, &l, err);
     return status ? status
-                  : qn__allocate(p->who, p->context, "staging", like->dtype, like->record, &l, &o, out, err);
+                  : qn__allocate(p->who, p->context, "staging", like->dtype, like->record, &l, &o,
+                                 out, err);
 }
 
 /** Copies on the host's side of a piece; it has waited for the GPU where it must. */
-static qn_status copy_on_host(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+static qn_status copy_on_host(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                              qn_error *err)
 {
     int executor = p->context->options.default_executor;
     return qn__copy(p->who, p->context, executor, dst, src, err);
@@ -307,9 +314,10 @@ static qn_status wait_for_stream(const qn_copier *p, qn_error *err)
     return qn__cuda_hand_back(p, QN_OK, err);
 }
 
-/** Between the host and a GPU, each of which does half, where the layouts have no common shape. The memory between them is
- *  new, kept by the work. */
-static qn_status stage_all(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+/** Between the host and a GPU, each of which does half, where the layouts have no common shape. The
+ * memory between them is new, kept by the work. */
+static qn_status stage_all(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                           qn_error *err)
 {
     qn_view between = {0};
     qn_status status = new_dense(p, QN_SPACE_CUDA_PINNED, NULL, src, &between, err);
@@ -331,17 +339,19 @@ static qn_status stage_all(const qn_copier *p, const qn_view *dst, const qn_view
 }
 
 /** Between two GPUs: dense memory on each side, where a side is not dense. */
-static qn_status copy_between(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+static qn_status copy_between(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                              qn_error *err)
 {
     qn_view here = {0}, there = {0};
     qn_copier on_src = *p, on_dst = *p;
     on_src.stream = qn__cuda_gpu(src)->own;
     on_dst.stream = qn__cuda_gpu(dst)->own;
-    bool is_foreign = on_src.stream->gpu->owner != p->context || on_dst.stream->gpu->owner != p->context;
+    bool is_foreign =
+        on_src.stream->gpu->owner != p->context || on_dst.stream->gpu->owner != p->context;
     if (is_foreign)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: dst \"%s\" and src \"%s\" are on two devices and of other contexts", p->who,
-                        qn__label(dst->label), qn__label(src->label));
+                        "%s: dst \"%s\" and src \"%s\" are on two devices and of other contexts",
+                        p->who, qn__label(dst->label), qn__label(src->label));
     qn_status status = new_dense(p, QN_SPACE_CUDA, on_src.stream, src, &there, err);
     if (status == QN_OK)
         status = new_dense(p, QN_SPACE_CUDA, on_dst.stream, dst, &here, err);
@@ -364,7 +374,8 @@ static qn_status copy_between(const qn_copier *p, const qn_view *dst, const qn_v
 }
 
 /** A conversion between host and GPU: first a copy to dst's side. */
-static qn_status convert_there(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+static qn_status convert_there(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                               qn_error *err)
 {
     qn_view there = {0};
     qn_stream *home = dst->space == QN_SPACE_CUDA && p->stream->is_own ? p->stream : NULL;
@@ -388,7 +399,8 @@ static qn_status convert_there(const qn_copier *p, const qn_view *dst, const qn_
 static bool are_apart(const qn_view *dst, const qn_view *src)
 {
     const qn_gpu *a = qn__cuda_gpu(dst), *b = qn__cuda_gpu(src);
-    return a && b && a->device != b->device && dst->space == QN_SPACE_CUDA && src->space == QN_SPACE_CUDA;
+    return a && b && a->device != b->device && dst->space == QN_SPACE_CUDA &&
+           src->space == QN_SPACE_CUDA;
 }
 
 /** Copies a shape between host and GPU that is not one run on both sides. */
@@ -404,8 +416,8 @@ static qn_status copy_shape(const qn_copier *p, const qn_copy_shape *s, const qn
 }
 
 /** Copies on one GPU, or between host and GPU. `is_one_gpu`: the GPU reaches both sides. */
-static qn_status copy_here(const qn_copier *p, bool is_one_gpu, const qn_view *dst, const qn_view *src,
-                           qn_error *err)
+static qn_status copy_here(const qn_copier *p, bool is_one_gpu, const qn_view *dst,
+                           const qn_view *src, qn_error *err)
 {
     qn_copy_shape s;
     bool has_shape = !dst->unit && !src->unit && qn__copy_shape(dst, src, &s);
@@ -425,8 +437,8 @@ qn_status qn__cuda_copy(const qn_copier *p, const qn_view *dst, const qn_view *s
     bool is_copy = dst->dtype == src->dtype;
     int64_t begin, end;
     if (!is_on_gpu(dst) && !is_on_gpu(src))
-        return qn__fail(err, QN_ERR_SPACE, "%s: dst \"%s\" and src \"%s\" are both in space host", p->who,
-                        qn__label(dst->label), qn__label(src->label));
+        return qn__fail(err, QN_ERR_SPACE, "%s: dst \"%s\" and src \"%s\" are both in space host",
+                        p->who, qn__label(dst->label), qn__label(src->label));
     if (!is_copy)
         return is_one_gpu ? qn__copy_launch(p, dst, src, 0, err) : convert_there(p, dst, src, err);
     if (!dst->unit && !src->unit && qn__layout_equal(&dst->layout, &src->layout) &&

@@ -120,7 +120,8 @@ qn_status qn__gpu_check(qn_gpu *g, const char *who, int call, int result, qn_err
     return qn__cuda_fail(&g->cuda->api, who, g->device, call, result, err);
 }
 
-qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out, qn_error *err)
+qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out,
+                          qn_error *err)
 {
     bool is_pushed;
     qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
@@ -128,7 +129,8 @@ qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream,
         return status;
     int result = event ? g->cuda->api.event_query(event) : g->cuda->api.stream_query(stream);
     if (result != QN_CU_NOT_READY)
-        status = qn__gpu_check(g, who, event ? QN_CU_CALL_event_query : QN_CU_CALL_stream_query, result, err);
+        status = qn__gpu_check(g, who, event ? QN_CU_CALL_event_query : QN_CU_CALL_stream_query,
+                               result, err);
     if (status == QN_OK)
         *out = result != QN_CU_NOT_READY;
     qn__gpu_leave(g, is_pushed);
@@ -171,7 +173,9 @@ static qn_status connect_peer(qn_gpu *g, qn_gpu *other, const char *who, bool *o
         return QN_CU(g, who, pool_access, (other->pool, &access, 1), err);
     }
     int result = g->cuda->api.peer_enable(other->context, 0);
-    return result == QN_CU_PEER_IS_ENABLED ? QN_OK : qn__gpu_check(g, who, QN_CU_CALL_peer_enable, result, err);
+    return result == QN_CU_PEER_IS_ENABLED
+               ? QN_OK
+               : qn__gpu_check(g, who, QN_CU_CALL_peer_enable, result, err);
 }
 
 qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, qn_error *err)
@@ -206,7 +210,8 @@ static void read_machine(qn_gpu *g)
     g->machine = (qn_machine){0};
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
         int value = 0;
-        *list[i].to = g->cuda->api.device_attribute(&value, list[i].attribute, g->handle) ? 0 : value;
+        *list[i].to =
+            g->cuda->api.device_attribute(&value, list[i].attribute, g->handle) ? 0 : value;
     }
 }
 
@@ -454,7 +459,8 @@ static int describe_device(const qn_cuda *cuda, int device, qn_cuda_device *out,
     return read_attributes(api, handle, out);
 }
 
-qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, size_t out_bytes, qn_error *err)
+qn_status qn_cuda_device_info(qn_context *c, int device, qn_cuda_device *out, size_t out_bytes,
+                              qn_error *err)
 {
     const char *who = "qn_cuda_device_info";
     qn_cuda *cuda = NULL;

@@ -15,8 +15,9 @@
  * cuda/graph.c    graphs of prepared calls
  * cuda/table.c    index lists and MultiViews as arguments
  *
- * Every function that calls the driver does so between qn__gpu_enter and qn__gpu_leave. After a fatal
- * result of the driver, and in a forked child, enter refuses, and what is released frees host memory only.
+ * Every function that calls the driver does so between qn__gpu_enter and qn__gpu_leave. After a
+ * fatal result of the driver, and in a forked child, enter refuses, and what is released frees host
+ * memory only.
  */
 #ifndef QN_RUNTIME_CUDA_H
 #define QN_RUNTIME_CUDA_H
@@ -41,7 +42,8 @@ struct qn_batch;
 typedef struct qn_piece qn_piece;
 typedef struct qn_gpu_clock qn_gpu_clock;
 
-/** A CUDA context on a device: the primary one, or that of a stream of the host's. Lives as long as our context. */
+/** A CUDA context on a device: the primary one, or that of a stream of the host's. Lives as long as
+ * our context. */
 typedef struct qn_gpu {
     struct qn_gpu *next;
     qn_cuda *cuda;
@@ -63,7 +65,8 @@ typedef struct qn_gpu {
     int n_streams;                 /* made so far: their numbers */
     qn_gpu_clock *clock;           /* of cuda/time.c; NULL: no time was asked for yet */
     qn_stream *own;                /* the stream that is meant where none is given */
-    uint64_t peers_asked, peers;   /* bit: number of another device; whether its memory can be reached */
+    uint64_t peers_asked,
+        peers; /* bit: number of another device; whether its memory can be reached */
 } qn_gpu;
 
 /* ---------------------------------------------------------------- cuda.c */
@@ -87,15 +90,17 @@ void qn__cuda_forked(qn_context *c);
 /** Makes the GPU's context current if another is; *is_pushed is for qn__gpu_leave. */
 qn_status qn__gpu_enter(qn_gpu *g, const char *who, bool *is_pushed, qn_error *err);
 void qn__gpu_leave(qn_gpu *g, bool is_pushed);
-/** Whether kernels of a GPU reach memory that another one, of another device, allocates; made so now if it can be. The context of
- *  `g` is current. */
+/** Whether kernels of a GPU reach memory that another one, of another device, allocates; made so
+ * now if it can be. The context of `g` is current. */
 qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, qn_error *err);
 /** Whether the driver may be called at all. */
 bool qn__gpu_is_usable(const qn_gpu *g);
 /** The status of a result of the driver; notes a lost context. */
 qn_status qn__gpu_check(qn_gpu *g, const char *who, int call, int result, qn_error *err);
-/** Whether the work before an event is done, or without one (NULL) all work of a stream; both are the driver's. */
-qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out, qn_error *err);
+/** Whether the work before an event is done, or without one (NULL) all work of a stream; both are
+ * the driver's. */
+qn_status qn__gpu_is_done(qn_gpu *g, const char *who, void *event, void *stream, bool *out,
+                          qn_error *err);
 /** A call of the driver: QN_CU(g, who, stream_sync, (handle), err). */
 #define QN_CU(g, who, name, arguments, err)                                                        \
     qn__gpu_check(g, who, QN_CU_CALL_##name, (g)->cuda->api.name arguments, err)

@@ -4,9 +4,9 @@
  * while the driver captures it. Scratch memory belongs to the graph; the calls use it one after the
  * other. So two runs of a graph must not overlap: the driver orders those of one graph.
  *
- * Calls that may fault have a record each in memory of the graph. Its first node clears them; after a run, the stream copies
- * them to pinned memory of that run, which its batch reads when it is done. An event puts the next run of the graph, on
- * whatever stream, behind that copy.
+ * Calls that may fault have a record each in memory of the graph. Its first node clears them; after
+ * a run, the stream copies them to pinned memory of that run, which its batch reads when it is
+ * done. An event puts the next run of the graph, on whatever stream, behind that copy.
  */
 #include "runtime/cuda/memory.h"
 #include "runtime/launch.h"
@@ -90,23 +90,26 @@ static qn_status check_call(const char *who, qn_context *c, int i, const qn_call
     if (!call)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: call %d is NULL", who, i);
     if (!own || own->owner != c)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: call %d was not prepared for a stream of this context",
-                        who, i);
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: call %d was not prepared for a stream of this context", who, i);
     if (g && own != g)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: call %d is for device %d, call 0 for device %d", who,
-                        i, own->device, g->device);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: call %d is for device %d, call 0 for device %d",
+                        who, i, own->device, g->device);
     const char *list = qn__call_copied_list(call);
     if (list)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: call %d, kernel \"%.60s\": list \"%.80s\" is in host memory, and a graph does not copy it", who,
-                        i, t->kernel->name, list);
+                        "%s: call %d, kernel \"%.60s\": list \"%.80s\" is in host memory, and a "
+                        "graph does not copy it",
+                        who, i, t->kernel->name, list);
     if (qn__call_prints(call))
-        return qn__fail(err, QN_ERR_UNSUPPORTED,
-                        "%s: call %d, kernel \"%.60s\": it prints, and a graph gives no lines to the host",
-                        who, i, t->kernel->name);
+        return qn__fail(
+            err, QN_ERR_UNSUPPORTED,
+            "%s: call %d, kernel \"%.60s\": it prints, and a graph gives no lines to the host", who,
+            i, t->kernel->name);
     if (t->function && t->function->info.gpu.words_in_memory)
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: call %d, kernel \"%.60s\": it has too many arguments for a graph", who, i,
-                        t->kernel->name);
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "%s: call %d, kernel \"%.60s\": it has too many arguments for a graph", who,
+                        i, t->kernel->name);
     return QN_OK;
 }
 
@@ -161,7 +164,8 @@ static qn_status make_records(qn_graph *g, const char *who, qn_error *err)
     qn_status status = qn__gpu_alloc(s, who, 2 * n * sizeof *cleared, &g->records, err);
     if (status == QN_OK)
         status = QN_CU(s->gpu, who, copy,
-                       (g->records + n * sizeof *cleared, (qn_cu_ptr)(uintptr_t)cleared, n * sizeof *cleared, s->handle),
+                       (g->records + n * sizeof *cleared, (qn_cu_ptr)(uintptr_t)cleared,
+                        n * sizeof *cleared, s->handle),
                        err);
     if (status == QN_OK) /* other streams will use it */
         status = QN_CU(s->gpu, who, stream_sync, (s->handle), err);
@@ -178,7 +182,8 @@ static qn_status capture_call(qn_graph *g, int i, int *at, qn_error *err)
     const qn_task *t = qn__call_task(g->call[i], &slots);
     if (!t->function)
         return QN_OK;
-    qn_cu_ptr fault = t->function->may_fault ? g->records + (qn_cu_ptr)(*at)++ * sizeof(qn_gpu_fault) : 0;
+    qn_cu_ptr fault =
+        t->function->may_fault ? g->records + (qn_cu_ptr)(*at)++ * sizeof(qn_gpu_fault) : 0;
     return qn__cuda_capture(t, slots, g->stream, fault, g->scratch, err);
 }
 
@@ -220,8 +225,8 @@ static qn_status capture(qn_graph *g, const char *who, qn_error *err)
 }
 
 /** A graph of nothing that holds the calls. */
-static qn_status new_graph(qn_context *c, const char *who, const qn_gpu *gpu, int n, qn_call *const *calls, qn_graph **out,
-                           qn_error *err)
+static qn_status new_graph(qn_context *c, const char *who, const qn_gpu *gpu, int n,
+                           qn_call *const *calls, qn_graph **out, qn_error *err)
 {
     qn_graph *g = qn__zalloc(1, sizeof *g + (size_t)n * sizeof(qn_call *));
     qn_error inner = {0};
@@ -260,7 +265,8 @@ qn_status qn_graph_new(qn_context *c, int n, qn_call *const *calls, qn_graph **o
                         : !calls ? "calls"
                                  : "out");
     if (n < 1 || n > MOST_CALLS)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %d calls not in [1,%d]", who, n, (int)MOST_CALLS);
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: %d calls not in [1,%d]", who, n,
+                        (int)MOST_CALLS);
     qn_gpu *gpu = NULL;
     for (int i = 0; i < n; i++) {
         qn_status status = check_call(who, c, i, calls[i], gpu, err);
@@ -307,8 +313,9 @@ static qn_status take_run(qn_graph *g, const char *who, graph_run **out, qn_erro
     r = qn__zalloc(1, sizeof *r);
     if (!r)
         return qn__fail(err, QN_ERR_MEMORY, "%s: no memory", who);
-    qn_status status = QN_CU(g->stream->gpu, who, host_alloc,
-                             (&seen, (size_t)g->n_faults * sizeof *r->seen, QN_CU_HOST_PORTABLE), err);
+    qn_status status =
+        QN_CU(g->stream->gpu, who, host_alloc,
+              (&seen, (size_t)g->n_faults * sizeof *r->seen, QN_CU_HOST_PORTABLE), err);
     if (status) {
         qn__free(r);
         return status;
@@ -355,7 +362,8 @@ static qn_status run_reported(qn_graph *g, qn_stream *s, const char *who, qn_err
     if (status == QN_OK)
         status = QN_CU(gpu, who, graph_launch, (g->exec, s->handle), err);
     if (status == QN_OK)
-        status = QN_CU(gpu, who, copy, ((qn_cu_ptr)(uintptr_t)r->seen, g->records, bytes, s->handle), err);
+        status = QN_CU(gpu, who, copy,
+                       ((qn_cu_ptr)(uintptr_t)r->seen, g->records, bytes, s->handle), err);
     if (status == QN_OK)
         status = QN_CU(gpu, who, event_record, (g->copied, s->handle), err);
     qn__stream_end(s);
@@ -382,7 +390,8 @@ qn_status qn_graph_run(qn_graph *g, qn_stream *s, qn_error *err)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: %s is NULL", who, g ? "stream" : "graph");
     qn_gpu *gpu = g->stream->gpu;
     if (s->gpu != gpu)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: the graph is of device %d, the stream of another CUDA context", who,
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: the graph is of device %d, the stream of another CUDA context", who,
                         gpu->device);
     qn_status status = qn__gpu_enter(gpu, who, &is_pushed, err);
     if (status)

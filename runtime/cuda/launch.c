@@ -224,8 +224,8 @@ qn_status qn__cuda_scratch(const qn_task *t, int64_t *bytes, qn_error *err)
     int64_t units = qn__gpu_units(&info->step[0], t->kernel, t->domain);
     *bytes = 0;
     if (units > 0 && __builtin_mul_overflow(units, info->scratch_per_unit, bytes))
-        return qn__fail(err, QN_ERR_OVERFLOW, "%s: kernel \"%.60s\": scratch memory of %lld units", who,
-                        t->kernel->name, (long long)units);
+        return qn__fail(err, QN_ERR_OVERFLOW, "%s: kernel \"%.60s\": scratch memory of %lld units",
+                        who, t->kernel->name, (long long)units);
     return QN_OK;
 }
 
@@ -255,7 +255,8 @@ static qn_status run_entered(work *w, const int64_t *slots, qn_error *err)
         return status;
     w->words = n_words <= SMALL_WORDS ? small : qn__alloc(n_words * sizeof *w->words);
     if (!w->words)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, t->kernel->name);
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who,
+                        t->kernel->name);
     memcpy(w->words, slots, (size_t)t->function->facts.n_slots * sizeof *slots);
     status = take_memory(w, err);
     if (status == QN_OK)
@@ -269,8 +270,8 @@ static qn_status run_entered(work *w, const int64_t *slots, qn_error *err)
     return status;
 }
 
-qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault, uint64_t scratch,
-                           qn_error *err)
+qn_status qn__cuda_capture(const qn_task *t, const int64_t *slots, qn_stream *s, uint64_t fault,
+                           uint64_t scratch, qn_error *err)
 {
     int64_t words[SMALL_WORDS];
     work w = {.task = t, .stream = s, .info = &t->function->info.gpu, .words = words};

@@ -139,8 +139,8 @@ static qn_status settle_memory(qn_cuda_memory *m, const char *who, bool wait, qn
     return status;
 }
 
-/** The stream whose order memory follows: one of ours. That of a stream of the host's is its GPU's own, for which it
- * waits. */
+/** The stream whose order memory follows: one of ours. That of a stream of the host's is its GPU's
+ * own, for which it waits. */
 static qn_status find_home(qn_context *c, const char *who, qn_stream *s, qn_stream **out,
                            qn_error *err)
 {
@@ -189,8 +189,8 @@ static qn_status make_memory(const char *who, qn_context *c, int space, qn_strea
 }
 
 qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, int dtype,
-                            const qn_record *record, const qn_layout *l, const qn_alloc_options *o, qn_view *out,
-                            qn_error *err)
+                            const qn_record *record, const qn_layout *l, const qn_alloc_options *o,
+                            qn_view *out, qn_error *err)
 {
     enum { DRIVER_ALIGNMENT = 256 };
     int64_t bytes, first_byte;
@@ -198,8 +198,9 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
     qn_error inner = {0};
     const char *space = qn_space_name(o->space);
     if (!c)
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": context is NULL, and space %s needs one",
-                        who, qn__label(label), space);
+        return qn__fail(err, QN_ERR_ARGUMENT,
+                        "%s: view \"%s\": context is NULL, and space %s needs one", who,
+                        qn__label(label), space);
     qn_status status = qn__view_storage(who, label, dtype, record, l, &bytes, &first_byte, err);
     if (status)
         return status;
@@ -226,13 +227,14 @@ qn_status qn__cuda_allocate(const char *who, qn_context *c, const char *label, i
     return QN_OK;
 }
 
-qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int64_t n, const int64_t *values,
-                          qn_view *out, qn_error *err)
+qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int64_t n,
+                          const int64_t *values, qn_view *out, qn_error *err)
 {
     qn_layout l;
     qn_view made;
     bool is_pushed = false;
-    const qn_alloc_options o = {.bytes = sizeof o, .uninitialised = 1, .space = QN_SPACE_CUDA, .stream = s};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .uninitialised = 1, .space = QN_SPACE_CUDA, .stream = s};
     qn_status status = qn_layout_right(1, &n, &l, err);
     if (status == QN_OK)
         status = qn__cuda_allocate(who, s->gpu->owner, label, QN_I64, NULL, &l, &o, &made, err);
@@ -241,8 +243,10 @@ qn_status qn__cuda_upload(const char *who, qn_stream *s, const char *label, int6
     qn_cuda_memory *m = memory_of(made.owner);
     status = qn__gpu_enter(m->gpu, who, &is_pushed, err);
     if (status == QN_OK)
-        status = QN_CU(m->gpu, who, copy,
-                       (m->start, (qn_cu_ptr)(uintptr_t)values, (size_t)n * sizeof *values, m->home->handle), err);
+        status = QN_CU(
+            m->gpu, who, copy,
+            (m->start, (qn_cu_ptr)(uintptr_t)values, (size_t)n * sizeof *values, m->home->handle),
+            err);
     if (status == QN_OK)
         status = settle_memory(m, who, false, err);
     qn__gpu_leave(m->gpu, is_pushed);
@@ -268,14 +272,18 @@ typedef struct pointer_info {
 static qn_status ask_pointer(qn_gpu *g, const char *who, uintptr_t at, pointer_info *out,
                              qn_error *err)
 {
-    int wanted[] = {QN_CU_POINTER_MEMORY_TYPE, QN_CU_POINTER_IS_MANAGED,  QN_CU_POINTER_DEVICE, QN_CU_POINTER_IS_LEGACY,
-                    QN_CU_POINTER_RANGE_START, QN_CU_POINTER_RANGE_BYTES, QN_CU_POINTER_POOL};
-    void *to[] = {&out->type, &out->is_managed, &out->device, &out->is_legacy, &out->start, &out->bytes, &out->pool};
+    int wanted[] = {QN_CU_POINTER_MEMORY_TYPE, QN_CU_POINTER_IS_MANAGED,  QN_CU_POINTER_DEVICE,
+                    QN_CU_POINTER_IS_LEGACY,   QN_CU_POINTER_RANGE_START, QN_CU_POINTER_RANGE_BYTES,
+                    QN_CU_POINTER_POOL};
+    void *to[] = {&out->type,  &out->is_managed, &out->device, &out->is_legacy,
+                  &out->start, &out->bytes,      &out->pool};
     *out = (pointer_info){.device = -1};
-    return QN_CU(g, who, pointer_attributes, (sizeof wanted / sizeof wanted[0], wanted, to, (qn_cu_ptr)at), err);
+    return QN_CU(g, who, pointer_attributes,
+                 (sizeof wanted / sizeof wanted[0], wanted, to, (qn_cu_ptr)at), err);
 }
 
-/** Whether memory was mapped piece by piece, so that an array may lie in several allocations, one behind the other. */
+/** Whether memory was mapped piece by piece, so that an array may lie in several allocations, one
+ * behind the other. */
 static bool is_mapped(const pointer_info *p)
 {
     return p->type == QN_CU_MEMORY_DEVICE && !p->is_managed && !p->is_legacy && !p->pool;
@@ -315,14 +323,16 @@ static qn_status check_foreign(qn_gpu *g, const char *who, const qn_view *v, qn_
     if (!is_of_space(&p, v->space))
         return fail_pointer(who, v, v->data, &p, err);
     if (v->space == QN_SPACE_CUDA && !p.is_managed && p.device != g->handle)
-        return qn__fail(err, QN_ERR_SPACE, "%s: view \"%.80s\": its memory is on device %d, the stream on %d",
-                        who, qn__label(v->label), p.device, g->device);
+        return qn__fail(err, QN_ERR_SPACE,
+                        "%s: view \"%.80s\": its memory is on device %d, the stream on %d", who,
+                        qn__label(v->label), p.device, g->device);
     return QN_OK;
 }
 
-/** Checks that bytes [begin, end] of a view are in one allocation of its space, or in mapped ones without a gap, and
- *  notes the device. */
-static qn_status check_range(qn_gpu *g, const char *who, qn_view *v, uintptr_t begin, uintptr_t end, qn_error *err)
+/** Checks that bytes [begin, end] of a view are in one allocation of its space, or in mapped ones
+ * without a gap, and notes the device. */
+static qn_status check_range(qn_gpu *g, const char *who, qn_view *v, uintptr_t begin, uintptr_t end,
+                             qn_error *err)
 {
     pointer_info first, p;
     qn_status status = ask_pointer(g, who, begin, &first, err);
@@ -332,19 +342,22 @@ static qn_status check_range(qn_gpu *g, const char *who, qn_view *v, uintptr_t b
         return fail_pointer(who, v, (void *)begin, &first, err);
     v->device = first.device;
     p = first;
-    while (status == QN_OK && p.bytes && is_mapped(&p) && p.start + p.bytes <= end && is_of_space(&p, v->space) &&
-           p.device == first.device)
+    while (status == QN_OK && p.bytes && is_mapped(&p) && p.start + p.bytes <= end &&
+           is_of_space(&p, v->space) && p.device == first.device)
         status = ask_pointer(g, who, (uintptr_t)(p.start + p.bytes), &p, err);
     if (status)
         return status;
     if (p.bytes && p.start + p.bytes <= end)
-        return qn__fail(err, QN_ERR_BOUNDS,
-                        "%s: view \"%.80s\": its elements, up to %p, leave their allocation of %zu bytes at %p", who,
-                        qn__label(v->label), (void *)end, p.bytes, (void *)(uintptr_t)p.start);
+        return qn__fail(
+            err, QN_ERR_BOUNDS,
+            "%s: view \"%.80s\": its elements, up to %p, leave their allocation of %zu bytes at %p",
+            who, qn__label(v->label), (void *)end, p.bytes, (void *)(uintptr_t)p.start);
     status = ask_pointer(g, who, end, &p, err);
     if (status == QN_OK && (!is_of_space(&p, v->space) || p.device != first.device))
-        return qn__fail(err, QN_ERR_BOUNDS, "%s: view \"%.80s\": its last element, at %p, is no longer in memory of space %s",
-                        who, qn__label(v->label), (void *)end, qn_space_name(v->space));
+        return qn__fail(
+            err, QN_ERR_BOUNDS,
+            "%s: view \"%.80s\": its last element, at %p, is no longer in memory of space %s", who,
+            qn__label(v->label), (void *)end, qn_space_name(v->space));
     return status;
 }
 
@@ -360,8 +373,8 @@ qn_status qn_cuda_wrap(qn_context *c, int space, const char *label, void *data, 
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": %s is NULL", who, qn__label(label),
                         c ? "out" : "context");
     if (!qn__space_is_cuda(space))
-        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": space %d (%s) is none of CUDA's", who,
-                        qn__label(label), space, qn_space_name(space));
+        return qn__fail(err, QN_ERR_ARGUMENT, "%s: view \"%s\": space %d (%s) is none of CUDA's",
+                        who, qn__label(label), space, qn_space_name(space));
     qn_status status = qn_view_wrap(label, data, dtype, l, traits, &made, &inner);
     if (status) { /* its message has the label already */
         const char *message = strstr(inner.message, ": ");
@@ -427,7 +440,8 @@ qn_status qn__cuda_use(qn_stream *s, const char *who, const qn_view *v, bool *ke
             return status;
         if (!reaches)
             return qn__fail(err, QN_ERR_SPACE,
-                            "%s: view \"%.80s\": its memory is on device %d, which device %d of the stream does not reach",
+                            "%s: view \"%.80s\": its memory is on device %d, which device %d of "
+                            "the stream does not reach",
                             who, qn__label(v->label), m->gpu->device, s->gpu->device);
     }
     return m->home == s ? QN_OK : wait_ready(s, who, m, err);

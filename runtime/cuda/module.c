@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * module.c: PTX to code on a GPU. The driver's linker assembles, since it gives the cubin away;
- * its log is in the message of a failure. Cubins that could be loaded are kept, on disk too. No lock is
- * held meanwhile: of two threads that load the same function, one unloads again.
+ * its log is in the message of a failure. Cubins that could be loaded are kept, on disk too. No
+ * lock is held meanwhile: of two threads that load the same function, one unloads again.
  */
 #include "runtime/cuda/module.h"
 
@@ -52,17 +52,19 @@ typedef struct logs {
 } logs;
 
 /** PTX -> cubin. */
-static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, const qn_text *ptx, logs *said,
-                          qn_text *cubin, qn_error *err)
+static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, const qn_text *ptx,
+                          logs *said, qn_text *cubin, qn_error *err)
 {
     const qn_cuda_api *api = &g->cuda->api;
     char *log = said->error;
-    int option[] = {QN_CU_JIT_ERROR_LOG, QN_CU_JIT_ERROR_LOG_BYTES, QN_CU_JIT_INFO_LOG, QN_CU_JIT_INFO_LOG_BYTES,
-                    QN_CU_JIT_LOG_VERBOSE};
-    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES, said->info, (void *)(uintptr_t)LOG_BYTES, (void *)(uintptr_t)1};
+    int option[] = {QN_CU_JIT_ERROR_LOG, QN_CU_JIT_ERROR_LOG_BYTES, QN_CU_JIT_INFO_LOG,
+                    QN_CU_JIT_INFO_LOG_BYTES, QN_CU_JIT_LOG_VERBOSE};
+    void *value[] = {log, (void *)(uintptr_t)LOG_BYTES, said->info, (void *)(uintptr_t)LOG_BYTES,
+                     (void *)(uintptr_t)1};
     void *state = NULL, *image = NULL;
     size_t bytes = 0;
-    int call = QN_CU_CALL_link_create, result = api->link_create(sizeof option / sizeof *option, option, value, &state);
+    int call = QN_CU_CALL_link_create,
+        result = api->link_create(sizeof option / sizeof *option, option, value, &state);
     if (result)
         return fail_assembly(g, who, f, call, result, log, err);
     call = QN_CU_CALL_link_add;
@@ -76,8 +78,8 @@ static qn_status assemble(qn_gpu *g, const char *who, const qn_code *f, const qn
     api->link_destroy(state);
     if (result)
         return fail_assembly(g, who, f, call, result, log, err);
-    return cubin->failed ? qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory for code", who,
-                                    f->kernel->name)
+    return cubin->failed ? qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory for code",
+                                    who, f->kernel->name)
                          : QN_OK;
 }
 
@@ -131,12 +133,14 @@ static qn_status assemble_best(qn_gpu *g, const char *who, const qn_code *f, log
 }
 
 /** PTX -> cubin, and how long that takes. */
-static qn_status make_cubin(qn_gpu *g, const char *who, const qn_code *f, qn_text *out, qn_error *err)
+static qn_status make_cubin(qn_gpu *g, const char *who, const qn_code *f, qn_text *out,
+                            qn_error *err)
 {
     qn_context *c = f->context;
     logs *said = qn__zalloc(1, sizeof *said);
     if (!said)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who,
+                        f->kernel->name);
     uint32_t host = qn__fpu_enter();
     double start = qn__now_ms();
     qn_status status = assemble_best(g, who, f, said, out, err);
@@ -152,8 +156,10 @@ static qn_status make_cubin(qn_gpu *g, const char *who, const qn_code *f, qn_tex
 /** Where a cubin comes from. */
 enum { CUBIN_KEPT, CUBIN_ON_DISK, CUBIN_MADE };
 
-/** The cubin for a GPU: a copy of the one that the function keeps, or one of the cache on disk, or a new one. */
-static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_assembler by, int *from, qn_text *out, qn_error *err)
+/** The cubin for a GPU: a copy of the one that the function keeps, or one of the cache on disk, or
+ * a new one. */
+static qn_status find_cubin(qn_gpu *g, const char *who, qn_code *f, qn_assembler by, int *from,
+                            qn_text *out, qn_error *err)
 {
     qn_context *c = f->context;
     *from = CUBIN_KEPT;
@@ -227,7 +233,8 @@ static qn_status find_steps(qn_gpu *g, const char *who, const qn_code *f, qn_gpu
     return QN_OK;
 }
 
-/** Finds or makes the cubin and loads it. One of the cache on disk that the driver does not take is made anew. */
+/** Finds or makes the cubin and loads it. One of the cache on disk that the driver does not take is
+ * made anew. */
 static qn_status load_module(qn_gpu *g, const char *who, qn_code *f, void **module, qn_error *err)
 {
     const qn_assembler by = {g->cuda->driver, g->capability};
@@ -235,12 +242,14 @@ static qn_status load_module(qn_gpu *g, const char *who, qn_code *f, void **modu
     qn_error refused = {0};
     int from;
     qn_status status = find_cubin(g, who, f, by, &from, &cubin, err);
-    if (status == QN_OK && from == CUBIN_ON_DISK && QN_CU(g, who, module_load, (module, cubin.data), &refused) != QN_OK) {
+    if (status == QN_OK && from == CUBIN_ON_DISK &&
+        QN_CU(g, who, module_load, (module, cubin.data), &refused) != QN_OK) {
         from = CUBIN_MADE;
         *module = NULL;
         qn__text_release(&cubin);
-        status = qn__gpu_is_usable(g) ? make_cubin(g, who, f, &cubin, err)
-                                      : qn__fail(err, (qn_status)refused.status, "%s", refused.message);
+        status = qn__gpu_is_usable(g)
+                     ? make_cubin(g, who, f, &cubin, err)
+                     : qn__fail(err, (qn_status)refused.status, "%s", refused.message);
     }
     if (status == QN_OK && !*module)
         status = QN_CU(g, who, module_load, (module, cubin.data), err);
@@ -254,7 +263,8 @@ static qn_status load(qn_gpu *g, const char *who, qn_code *f, qn_gpu_code **out,
 {
     qn_gpu_code *code = qn__zalloc(1, sizeof *code);
     if (!code)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, f->kernel->name);
+        return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who,
+                        f->kernel->name);
     code->gpu = g;
     qn_status status = load_module(g, who, f, &code->module, err);
     if (status == QN_OK)

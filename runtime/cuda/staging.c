@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * staging.c: copies between the host and a GPU of which each does half, with the elements in pinned memory between
- * them, dense and in the order of dst. Large ones go in pieces through two pieces of pinned memory, so that the host
- * packs or unpacks one while the GPU moves the other. Pieces stay with the GPU for the next copy: to pin memory takes
- * longer than to fill it.
+ * staging.c: copies between the host and a GPU of which each does half, with the elements in pinned
+ * memory between them, dense and in the order of dst. Large ones go in pieces through two pieces of
+ * pinned memory, so that the host packs or unpacks one while the GPU moves the other. Pieces stay
+ * with the GPU for the next copy: to pin memory takes longer than to fill it.
  */
 #include "runtime/cuda/copy.h"
 
@@ -79,7 +79,8 @@ static qn_status make_piece(qn_gpu *g, const char *who, qn_piece **out, qn_error
     x->gpu = g;
     qn_status status = qn__gpu_enter(g, who, &is_pushed, err);
     if (status == QN_OK) {
-        status = QN_CU(g, who, host_alloc, (&x->data, PIECE_BYTES, QN_CU_HOST_PORTABLE | QN_CU_HOST_MAPPED), err);
+        status = QN_CU(g, who, host_alloc,
+                       (&x->data, PIECE_BYTES, QN_CU_HOST_PORTABLE | QN_CU_HOST_MAPPED), err);
         if (status == QN_OK)
             status = QN_CU(g, who, event_create, (&x->event, QN_CU_EVENT_NO_TIMING), err);
         qn__gpu_leave(g, is_pushed);
@@ -119,7 +120,8 @@ static qn_status mark_piece(const staging *s, const qn_piece *x, bool wait, qn_e
 /* ---------------------------------------------------------------- one piece */
 
 /** Copies on the host's side of a piece. */
-static qn_status copy_on_host(const qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
+static qn_status copy_on_host(const qn_copier *p, const qn_view *dst, const qn_view *src,
+                              qn_error *err)
 {
     return qn__copy(p->who, p->context, p->context->options.default_executor, dst, src, err);
 }
@@ -130,7 +132,11 @@ static qn_status view_piece(const qn_piece *x, const qn_view *like, qn_view *out
     int64_t extents[QN_MAX_RANK];
     for (int d = 0; d < like->layout.rank; d++)
         extents[d] = like->layout.dim[d].extent;
-    *out = (qn_view){.data = x->data, .dtype = like->dtype, .record = like->record, .space = QN_SPACE_CUDA_PINNED, .label = "staging"};
+    *out = (qn_view){.data = x->data,
+                     .dtype = like->dtype,
+                     .record = like->record,
+                     .space = QN_SPACE_CUDA_PINNED,
+                     .label = "staging"};
     return qn_layout_right(like->layout.rank, extents, &out->layout, err);
 }
 
@@ -144,7 +150,8 @@ static qn_status unpack(staging *s, int n, qn_error *err)
     return status ? status : copy_on_host(s->p, &s->to[n], &s->between[n], err);
 }
 
-/** Gives one part of the copy. The host's half of the part before is done meanwhile, if it is the second. */
+/** Gives one part of the copy. The host's half of the part before is done meanwhile, if it is the
+ * second. */
 static qn_status give_part(staging *s, const qn_view *to, const qn_view *from, qn_error *err)
 {
     int n = s->n++ % N_PIECES;
@@ -157,7 +164,8 @@ static qn_status give_part(staging *s, const qn_view *to, const qn_view *from, q
     if (status == QN_OK && s->is_up)
         status = copy_on_host(s->p, &s->between[n], from, err);
     if (status == QN_OK)
-        status = s->is_up ? qn__cuda_copy(s->p, to, &s->between[n], err) : qn__cuda_copy(s->p, &s->between[n], from, err);
+        status = s->is_up ? qn__cuda_copy(s->p, to, &s->between[n], err)
+                          : qn__cuda_copy(s->p, &s->between[n], from, err);
     if (status == QN_OK)
         status = mark_piece(s, s->piece[n], false, err);
     if (status || s->is_up)
@@ -221,12 +229,13 @@ static qn_status leave_pieces(staging *s, qn_error *err)
     return status;
 }
 
-qn_status qn__cuda_stage(const qn_copier *p, const qn_copy_shape *shape, const qn_view *dst, const qn_view *src,
-                         bool is_up, qn_error *err)
+qn_status qn__cuda_stage(const qn_copier *p, const qn_copy_shape *shape, const qn_view *dst,
+                         const qn_view *src, bool is_up, qn_error *err)
 {
     staging s = {.p = p, .dst = dst, .src = src, .is_up = is_up};
     qn_status status = give_parts(&s, shape, 0, err);
-    for (int n = 0; n < N_PIECES && status == QN_OK; n++) /* the last part is the only one that may wait */
+    for (int n = 0; n < N_PIECES && status == QN_OK;
+         n++) /* the last part is the only one that may wait */
         status = unpack(&s, n, err);
     qn_status left = leave_pieces(&s, status ? NULL : err);
     return status ? status : left;

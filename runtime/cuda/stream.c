@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c: streams: their life, and waiting for them. A reference of a stream holds one of the context; the own
- * stream of a GPU holds none. A released stream leaves its batches to its GPU (cuda/batch.c).
+ * stream.c: streams: their life, and waiting for them. A reference of a stream holds one of the
+ * context; the own stream of a GPU holds none. A released stream leaves its batches to its GPU
+ * (cuda/batch.c).
  */
 #include "runtime/cuda/stream.h"
 
@@ -9,8 +10,8 @@
 
 /* ---------------------------------------------------------------- life */
 
-qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrapped, qn_stream **out,
-                          qn_error *err)
+qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrapped,
+                          qn_stream **out, qn_error *err)
 {
     qn_stream *s = qn__zalloc(1, sizeof *s);
     if (!s || pthread_mutex_init(&s->lock, NULL) != 0) {
@@ -98,7 +99,8 @@ void qn__cuda_drain(qn_context *c)
     }
 }
 
-qn_status qn__stream_of(qn_context *c, const char *who, qn_stream *s, qn_stream **out, qn_error *err)
+qn_status qn__stream_of(qn_context *c, const char *who, qn_stream *s, qn_stream **out,
+                        qn_error *err)
 {
     if (s && s->gpu->owner != c)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: the stream is of another context", who);

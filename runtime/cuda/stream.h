@@ -2,9 +2,10 @@
 /*
  * stream.h: streams, and what their work needs until it is done.
  *
- * Work goes into the open batch of its stream, together with references to what it uses; a batch is closed with an
- * event of the driver's when it is full or somebody waits. When the event has happened, the fault records of the batch
- * are read and the references given up. So a launch costs no event of its own.
+ * Work goes into the open batch of its stream, together with references to what it uses; a batch is
+ * closed with an event of the driver's when it is full or somebody waits. When the event has
+ * happened, the fault records of the batch are read and the references given up. So a launch costs
+ * no event of its own.
  */
 #ifndef QN_RUNTIME_CUDA_STREAM_H
 #define QN_RUNTIME_CUDA_STREAM_H
@@ -18,12 +19,14 @@ typedef struct qn_keep {
     void *what;
 } qn_keep;
 
-/** What a fault is reported with, or several: those of a graph. Borrowed: something in the batch keeps it. */
+/** What a fault is reported with, or several: those of a graph. Borrowed: something in the batch
+ * keeps it. */
 typedef struct qn_report {
     const qn_kernel *kernel;
     int n;
     const qn_arg *args;
-    int n_more; /* not 0: these reports instead, with records that are pinned and will have been copied */
+    int n_more; /* not 0: these reports instead, with records that are pinned and will have been
+                   copied */
     const struct qn_report *more;
     const qn_gpu_fault *seen;
 } qn_report;
@@ -57,27 +60,28 @@ struct qn_stream {
     qn_error fault; /* the first since the last fence */
 };
 
-/** A stream of a GPU with one reference, which is not one of the context: `handle` of the host's, or a new one. The
- *  GPU's context is current. */
-qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrapped, qn_stream **out,
-                          qn_error *err);
-/** Keeps the driver's stream until qn__stream_unhold, not what its work uses: what is held may be in a batch of it. The
- *  caller keeps the context. */
+/** A stream of a GPU with one reference, which is not one of the context: `handle` of the host's,
+ * or a new one. The GPU's context is current. */
+qn_status qn__stream_make(qn_gpu *g, const char *who, void *handle, bool is_wrapped,
+                          qn_stream **out, qn_error *err);
+/** Keeps the driver's stream until qn__stream_unhold, not what its work uses: what is held may be
+ * in a batch of it. The caller keeps the context. */
 qn_stream *qn__stream_hold(qn_stream *s);
 void qn__stream_unhold(qn_stream *s);
-/** The stream that is meant: `s`, or the context's own. Borrowed. QN_ERR_ARGUMENT for streams of other contexts. */
+/** The stream that is meant: `s`, or the context's own. Borrowed. QN_ERR_ARGUMENT for streams of
+ * other contexts. */
 qn_status qn__stream_of(qn_context *c, const char *who, qn_stream *s, qn_stream **out,
                         qn_error *err);
 /** Frees the own stream, orphans and free batches of a GPU. Nobody else uses it. */
 void qn__gpu_streams_release(qn_gpu *g);
-/** Gives up what finished work of a GPU held. With `wait`, waits for all of it. The GPU's context is current, and no
- *  stream locked. */
+/** Gives up what finished work of a GPU held. With `wait`, waits for all of it. The GPU's context
+ * is current, and no stream locked. */
 void qn__gpu_sweep(qn_gpu *g, bool wait);
 
 /**
- * Starts giving work to a stream: locks it, and makes room for n_keeps references and a launch. *fault becomes the
- * device address of a cleared record if `report` is not NULL. The GPU's context is current. On success qn__stream_end
- * must follow.
+ * Starts giving work to a stream: locks it, and makes room for n_keeps references and a launch.
+ * *fault becomes the device address of a cleared record if `report` is not NULL. The GPU's context
+ * is current. On success qn__stream_end must follow.
  */
 qn_status qn__stream_begin(qn_stream *s, const char *who, int n_keeps, const qn_report *report,
                            qn_cu_ptr *fault, qn_error *err);

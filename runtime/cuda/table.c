@@ -31,7 +31,8 @@ bool qn__cuda_is_copied(const qn_table *t)
 
 /* ---------------------------------------------------------------- lists */
 
-/** The values of a list in a block, to be freed: the driver may read them later than the host changes the list. */
+/** The values of a list in a block, to be freed: the driver may read them later than the host
+ * changes the list. */
 static int64_t *pack(const char *who, const qn_table *t, qn_error *err)
 {
     int64_t *packed = qn__alloc((size_t)t->n * sizeof *packed);
@@ -44,7 +45,8 @@ static int64_t *pack(const char *who, const qn_table *t, qn_error *err)
 }
 
 /** The view of a list becomes one of a copy, with a reference. */
-static qn_status copy_list(const char *who, qn_stream *s, const qn_table *t, qn_view *list, qn_error *err)
+static qn_status copy_list(const char *who, qn_stream *s, const qn_table *t, qn_view *list,
+                           qn_error *err)
 {
     list->space = QN_SPACE_CUDA;
     list->owner = NULL;
@@ -52,7 +54,8 @@ static qn_status copy_list(const char *who, qn_stream *s, const qn_table *t, qn_
         return QN_OK;
     int64_t *packed = pack(who, t, err);
     qn_view copy;
-    qn_status status = packed ? qn__cuda_upload(who, s, t->label, t->n, packed, &copy, err) : QN_ERR_MEMORY;
+    qn_status status =
+        packed ? qn__cuda_upload(who, s, t->label, t->n, packed, &copy, err) : QN_ERR_MEMORY;
     qn__free(packed);
     if (status)
         return status;
@@ -64,24 +67,28 @@ static qn_status copy_list(const char *who, qn_stream *s, const qn_table *t, qn_
 }
 
 /** Copies a list again to where it was copied. */
-static qn_status renew_list(const char *who, qn_stream *s, const qn_table *t, const qn_view *list, qn_error *err)
+static qn_status renew_list(const char *who, qn_stream *s, const qn_table *t, const qn_view *list,
+                            qn_error *err)
 {
     if (t->n == 0)
         return QN_OK;
     int64_t *packed = pack(who, t, err);
-    qn_status status = packed ? QN_CU(s->gpu, who, copy,
-                                      ((qn_cu_ptr)(uintptr_t)list->data, (qn_cu_ptr)(uintptr_t)packed,
-                                       (size_t)t->n * sizeof *packed, s->handle),
-                                      err)
-                              : QN_ERR_MEMORY;
+    qn_status status = packed
+                           ? QN_CU(s->gpu, who, copy,
+                                   ((qn_cu_ptr)(uintptr_t)list->data, (qn_cu_ptr)(uintptr_t)packed,
+                                    (size_t)t->n * sizeof *packed, s->handle),
+                                   err)
+                           : QN_ERR_MEMORY;
     qn__free(packed);
     return status;
 }
 
 /* ---------------------------------------------------------------- members */
 
-/** The offsets of all members on the GPU of a stream, copied now if need be. Borrowed from the table. */
-static qn_status offsets_on(const char *who, qn_stream *s, const qn_table *whole, const qn_view **out, qn_error *err)
+/** The offsets of all members on the GPU of a stream, copied now if need be. Borrowed from the
+ * table. */
+static qn_status offsets_on(const char *who, qn_stream *s, const qn_table *whole,
+                            const qn_view **out, qn_error *err)
 {
     qn_holder *h = whole->holder;
     for (qn_table_copy *at = atomic_load(&h->copies); at; at = at->next)
@@ -91,14 +98,17 @@ static qn_status offsets_on(const char *who, qn_stream *s, const qn_table *whole
         }
     qn_table_copy *made = qn__alloc(sizeof *made);
     if (!made)
-        return qn__fail(err, QN_ERR_MEMORY, "%s: MultiView \"%.80s\": no memory", who, qn__label(whole->label));
+        return qn__fail(err, QN_ERR_MEMORY, "%s: MultiView \"%.80s\": no memory", who,
+                        qn__label(whole->label));
     made->gpu = s->gpu;
-    qn_status status = qn__cuda_upload(who, s->gpu->own, whole->label, whole->n, whole->value, &made->view, err);
+    qn_status status =
+        qn__cuda_upload(who, s->gpu->own, whole->label, whole->n, whole->value, &made->view, err);
     if (status) {
         qn__free(made);
         return status;
     }
-    made->next = atomic_load(&h->copies); /* another thread may have made one, too: the first is found */
+    made->next =
+        atomic_load(&h->copies); /* another thread may have made one, too: the first is found */
     while (!atomic_compare_exchange_weak(&h->copies, &made->next, made))
         ;
     *out = &made->view;
@@ -116,7 +126,8 @@ void qn__cuda_copies_release(qn_table_copy *list)
 }
 
 /** What qn__cuda_use does, for each member of a MultiView. */
-static qn_status use_members(const char *who, qn_stream *s, const qn_view *v, const qn_table *t, qn_error *err)
+static qn_status use_members(const char *who, qn_stream *s, const qn_view *v, const qn_table *t,
+                             qn_error *err)
 {
     const qn_table *whole = qn__table_whole(t);
     qn_status status = QN_OK;
@@ -137,8 +148,8 @@ static qn_status use_members(const char *who, qn_stream *s, const qn_view *v, co
 }
 
 /** The view of a MultiView's table becomes one of the offsets on the GPU. */
-static qn_status place_members(const char *who, qn_stream *s, const qn_view *given, const qn_table *t, qn_view *table,
-                               qn_error *err)
+static qn_status place_members(const char *who, qn_stream *s, const qn_view *given,
+                               const qn_table *t, qn_view *table, qn_error *err)
 {
     const qn_table *whole = qn__table_whole(t);
     const qn_view *offsets = NULL;
@@ -149,12 +160,14 @@ static qn_status place_members(const char *who, qn_stream *s, const qn_view *giv
     table->space = QN_SPACE_CUDA;
     table->owner = offsets->owner;
     qn__buffer_retain(table->owner);
-    return qn_exec_can_access(QN_EXEC_CUDA, given->space) ? use_members(who, s, given, t, err) : QN_OK;
+    return qn_exec_can_access(QN_EXEC_CUDA, given->space) ? use_members(who, s, given, t, err)
+                                                          : QN_OK;
 }
 
 /* ---------------------------------------------------------------- all of them */
 
-qn_status qn__cuda_tables_place(const char *who, qn_stream *s, const qn_arg *given, qn_expanded *e, qn_error *err)
+qn_status qn__cuda_tables_place(const char *who, qn_stream *s, const qn_arg *given, qn_expanded *e,
+                                qn_error *err)
 {
     bool is_pushed = false;
     qn_status status = qn__gpu_enter(s->gpu, who, &is_pushed, err);
@@ -205,12 +218,13 @@ void qn__cuda_tables_keep(const char *who, qn_stream *s, const qn_arg *given, co
     }
 }
 
-qn_status qn__cuda_tables_renew(const char *who, qn_stream *s, const qn_kernel *k, const qn_view *given,
-                                const qn_arg *args, qn_error *err)
+qn_status qn__cuda_tables_renew(const char *who, qn_stream *s, const qn_kernel *k,
+                                const qn_view *given, const qn_arg *args, qn_error *err)
 {
     bool is_pushed = false;
     qn_status status = qn__gpu_enter(s->gpu, who, &is_pushed, err);
-    bool has_begun = status == QN_OK && (status = qn__stream_begin(s, who, 0, NULL, NULL, err)) == QN_OK;
+    bool has_begun =
+        status == QN_OK && (status = qn__stream_begin(s, who, 0, NULL, NULL, err)) == QN_OK;
     for (int i = qn__n_given(k); i < k->n_params && status == QN_OK; i++) {
         const qn_view *v = &given[k->expansion->param[i]];
         const qn_table *t = table_of(k, i, v);

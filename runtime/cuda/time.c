@@ -130,7 +130,8 @@ static void finish(void *what)
     bool is_pushed = false;
     float before = 0, during = 0;
     bool is_entered = qn__gpu_enter(g, "", &is_pushed, NULL) == QN_OK;
-    bool is_known = is_entered && g->cuda->api.event_elapsed(&during, span->begin, span->end) == QN_CU_OK;
+    bool is_known =
+        is_entered && g->cuda->api.event_elapsed(&during, span->begin, span->end) == QN_CU_OK;
     int64_t ns = is_known ? (int64_t)((double)during * 1e6) : -1;
     if (span->trial)
         qn__trial_record(g->owner, span->kernel, span->trial, ns, span->n_timed);

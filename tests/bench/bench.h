@@ -72,7 +72,7 @@ typedef struct bench_line {
     double ratio;       /* theirs / ours; larger is better */
     double goal;        /* printed */
     double short_below; /* ratios below this are SHORT */
-    int n_elements;     /* bench_in_turns: times are those of one of so many elements; 0: of a call */
+    int n_elements; /* bench_in_turns: times are those of one of so many elements; 0: of a call */
 } bench_line;
 
 /** Whether a case is wanted: all filters, or exactly the case of --asm. */
@@ -87,11 +87,13 @@ __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *nam
 /** qn_prepare; where candidates are timed (bench_model.c), it also notes the estimate. */
 qn_status bench_prepare(bench *b, const qn_kernel *k, int n, const qn_arg *args,
                         const qn_options *o, qn_call **out, qn_error *err);
-/** Options of our side: code on one thread, the plan fields of --plan, the instruction set of QUERN_BENCH_ISA. */
+/** Options of our side: code on one thread, the plan fields of --plan, the instruction set of
+ * QUERN_BENCH_ISA. */
 qn_options bench_options(const bench *b);
 
-/** Memory of the arrays of a case, zeroed, in huge pages: each begins a page of 4 KiB and 21 cache lines behind the end of the one
- *  before, which keeps loads of one array from looking like stores to another (same low 12 bits of the address). */
+/** Memory of the arrays of a case, zeroed, in huge pages: each begins a page of 4 KiB and 21 cache
+ * lines behind the end of the one before, which keeps loads of one array from looking like stores
+ * to another (same low 12 bits of the address). */
 typedef struct bench_memory {
     void *block;
     size_t block_bytes;
@@ -124,7 +126,8 @@ qn_kernel *bench_kernel(int kernel, int dtype, qn_error *err);
 int bench_n_views(int kernel);
 bool bench_has_scalar(int kernel);
 
-/** A loop body: see bench_body.c for its text. Arrays that are written come first, then those that are read. */
+/** A loop body: see bench_body.c for its text. Arrays that are written come first, then those that
+ * are read. */
 typedef struct bench_body_info {
     const char *name, *text;
     int rank;         /* dimensions of the domain: those of the first array */
@@ -156,10 +159,12 @@ void bench_math_cases(bench *b);
 void bench_apps_cases(bench *b);
 void bench_schedule_cases(bench *b);
 
-/** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line by medians and reports it. */
-void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data);
+/** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line
+ * by medians and reports it. */
+void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data),
+                    const void *data);
 /** Times several prepared calls, one after the other, likewise. */
-void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *const *calls, void (*theirs)(const void *data),
-                          const void *data);
+void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *const *calls,
+                          void (*theirs)(const void *data), const void *data);
 
 #endif

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_body.c: a kernel from the text of a loop body (bodies.h, bench_cases_sum.c): statements separated by semicolons.
+ * bench_body.c: a kernel from the text of a loop body (bodies.h, bench_cases_sum.c): statements
+ * separated by semicolons.
  *
- *   O(i, j) = expression          arrays O, P, Q, R, S, U, V, W; indices are i, j, k, l, m with constant distances, or numbers
- *   real name = expression        + - * /, -x, root(x), size(x), real(i + 1), numbers, A(i, j - 1), a < b ? x : y, a >= b ? x : y
- *   sum(name, l, A, 1, expression)   over index l, which walks dimension 1 of A; stripes: in the striped order; least, most;
- *                                    the indices of later ones are those of the first
+ *   O(i, j) = expression          arrays O, P, Q, R, S, U, V, W; indices are i, j, k, l, m with
+ * constant distances, or numbers real name = expression        + - * /, -x, root(x), size(x),
+ * real(i + 1), numbers, A(i, j - 1), a < b ? x : y, a >= b ? x : y sum(name, l, A, 1, expression)
+ * over index l, which walks dimension 1 of A; stripes: in the striped order; least, most; the
+ * indices of later ones are those of the first
  */
 #include "bench.h"
 
@@ -229,8 +231,10 @@ static void reduction(body *s, int combine, int order)
         s->is_wrong = true;
         return;
     }
-    if (!s->index[d].id) /* dimensions come before what runs in them: later sums walk the same one */
-        s->index[d] = qn_reduction(s->b, qn_index(s->b, 0), qn_extent(s->b, s->array[letter - letters], of));
+    if (!s->index[d]
+             .id) /* dimensions come before what runs in them: later sums walk the same one */
+        s->index[d] =
+            qn_reduction(s->b, qn_index(s->b, 0), qn_extent(s->b, s->array[letter - letters], of));
     qn_reduce(s->b, combine, order, 1, &s->index[d]);
     qn_val v = expression(s);
     define(s, text, n, qn_end_reduce(s->b, v));
@@ -280,21 +284,26 @@ static void statement(body *s)
 
 qn_kernel *bench_body(const bench_body_info *info, qn_error *err)
 {
-    body s = {.at = info->text, .b = qn_builder_new(info->name, QN_CONTRACT), .dtype = info->dtype ? info->dtype : QN_F64};
+    body s = {.at = info->text,
+              .b = qn_builder_new(info->name, QN_CONTRACT),
+              .dtype = info->dtype ? info->dtype : QN_F64};
     qn_kernel *k = NULL;
     for (int n = 0; n < info->n_out + info->n_in; n++) {
         int at = n < info->n_out ? n : MOST_ARRAYS / 2 + n - info->n_out;
         char name[2] = {letters[at], 0};
         s.rank[at] = info->ranks ? info->ranks[n] - '0' : info->rank;
-        s.array[at] = qn_view_param(s.b, name, s.dtype, s.rank[at], n < info->n_out ? 0 : QN_READ_ONLY);
+        s.array[at] =
+            qn_view_param(s.b, name, s.dtype, s.rank[at], n < info->n_out ? 0 : QN_READ_ONLY);
     }
-    for (int is_parallel = 0; is_parallel < 2; is_parallel++) /* sequential ones are declared first */
+    for (int is_parallel = 0; is_parallel < 2;
+         is_parallel++) /* sequential ones are declared first */
         for (int d = 0; d < info->rank; d++) {
             if (is_parallel == (info->sequential >> d & 1))
                 continue;
             qn_val begin = qn_index(s.b, info->first);
             qn_val end = qn_sub(s.b, qn_extent(s.b, s.array[0], d), qn_index(s.b, info->last));
-            s.index[d] = is_parallel ? qn_parallel(s.b, begin, end) : qn_sequential(s.b, begin, end);
+            s.index[d] =
+                is_parallel ? qn_parallel(s.b, begin, end) : qn_sequential(s.b, begin, end);
         }
     do
         statement(&s);
@@ -304,7 +313,8 @@ qn_kernel *bench_body(const bench_body_info *info, qn_error *err)
         (void)qn_finish(s.b, &k, err);
     else if (err) {
         *err = (qn_error){.status = QN_ERR_PARSE};
-        snprintf(err->message, sizeof err->message, "cannot read the body of %s from here on: %.40s", info->name, s.at);
+        snprintf(err->message, sizeof err->message,
+                 "cannot read the body of %s from here on: %.40s", info->name, s.at);
     }
     qn_builder_release(s.b);
     return k;

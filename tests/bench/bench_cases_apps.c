@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_apps.c: the kernels of examples/math_kernels.h against the same loops in C, compiled by gcc with -ffast-math and
- * libmvec (native_apps.c): one thread, arrays in the second cache. Times are those of an element of the matrix, an option, a
- * pair of bodies, two points.
+ * bench_cases_apps.c: the kernels of examples/math_kernels.h against the same loops in C, compiled
+ * by gcc with -ffast-math and libmvec (native_apps.c): one thread, arrays in the second cache.
+ * Times are those of an element of the matrix, an option, a pair of bodies, two points.
  */
 #include "bench.h"
 #include "examples/math_kernels.h"
@@ -25,7 +25,8 @@ static const struct {
     [POINT] = {0, {0}, 1},
 };
 
-/* Kernels run in turn; the arrays of each are those whose numbers its text names. What is read stands before what is written. */
+/* Kernels run in turn; the arrays of each are those whose numbers its text names. What is read
+ * stands before what is written. */
 typedef struct app {
     const char *name;
     int dtype, n_elements, n_arrays, first_out, first_result, n_scalars;
@@ -43,15 +44,40 @@ static qn_kernel *build_pi_of(int dtype, qn_error *err)
     return build_pi(err);
 }
 
-#define APPS(dtype, suffix)                                                                                                    \
-    {"softmax", dtype, SOFTMAX_ROWS * SOFTMAX_COLUMNS, 4, 1, 3, 0, {MATRIX, ROWS, ROWS, MATRIX}, -8, 8, {0},                  \
-     {build_softmax_largest, build_softmax_exp, build_softmax_scale, build_softmax_scaled},                                    \
-     {"01", "031", "32", "32"}, softmax_##suffix},                                                                             \
-    {"black_scholes", dtype, N_OPTIONS, 5, 3, 3, 2, {OPTIONS, OPTIONS, OPTIONS, OPTIONS, OPTIONS}, 0.5, 2,                     \
-     {APP_RATE, APP_VOLATILITY}, {build_black_scholes}, {"01234"}, black_scholes_##suffix},                                    \
-    {"n_body", dtype, N_BODIES * N_BODIES, 10, 4, 4, 2,                                                                        \
-     {BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES}, 0, 1, {APP_DT, APP_SOFTENING},          \
-     {build_n_body}, {"0123456789"}, n_body_##suffix}
+#define APPS(dtype, suffix)                                                                        \
+    {"softmax",                                                                                    \
+     dtype,                                                                                        \
+     SOFTMAX_ROWS * SOFTMAX_COLUMNS,                                                               \
+     4,                                                                                            \
+     1,                                                                                            \
+     3,                                                                                            \
+     0,                                                                                            \
+     {MATRIX, ROWS, ROWS, MATRIX},                                                                 \
+     -8,                                                                                           \
+     8,                                                                                            \
+     {0},                                                                                          \
+     {build_softmax_largest, build_softmax_exp, build_softmax_scale, build_softmax_scaled},        \
+     {"01", "031", "32", "32"},                                                                    \
+     softmax_##suffix},                                                                            \
+        {"black_scholes",                                                                          \
+         dtype,                                                                                    \
+         N_OPTIONS,                                                                                \
+         5,                                                                                        \
+         3,                                                                                        \
+         3,                                                                                        \
+         2,                                                                                        \
+         {OPTIONS, OPTIONS, OPTIONS, OPTIONS, OPTIONS},                                            \
+         0.5,                                                                                      \
+         2,                                                                                        \
+         {APP_RATE, APP_VOLATILITY},                                                               \
+         {build_black_scholes},                                                                    \
+         {"01234"},                                                                                \
+         black_scholes_##suffix},                                                                  \
+    {                                                                                              \
+        "n_body", dtype, N_BODIES *N_BODIES, 10, 4, 4, 2,                                          \
+            {BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES, BODIES}, 0,   \
+            1, {APP_DT, APP_SOFTENING}, {build_n_body}, {"0123456789"}, n_body_##suffix            \
+    }
 static const app apps[] = {
     APPS(QN_F32, f32),
     APPS(QN_F64, f64),
@@ -70,7 +96,9 @@ typedef struct app_case {
 
 static double get(const void *at, int dtype, int64_t i)
 {
-    return dtype == QN_F32 ? ((const float *)at)[i] : dtype == QN_F64 ? ((const double *)at)[i] : (double)((const int64_t *)at)[i];
+    return dtype == QN_F32   ? ((const float *)at)[i]
+           : dtype == QN_F64 ? ((const double *)at)[i]
+                             : (double)((const int64_t *)at)[i];
 }
 
 /** Uniform numbers. */
@@ -133,7 +161,8 @@ static bool make_calls(bench *b, app_case *c, qn_error *err)
         c->kernel[k] = c->app->build[k](c->app->dtype, err);
         if (c->kernel[k] && b->assembly_of)
             bench_print_assembly(b, c->name, c->kernel[k], n, args, &o);
-        else if (!c->kernel[k] || qn_prepare(b->context, c->kernel[k], n, args, &o, &c->call[k], err))
+        else if (!c->kernel[k] ||
+                 qn_prepare(b->context, c->kernel[k], n, args, &o, &c->call[k], err))
             return false;
     }
     return true;
@@ -166,7 +195,11 @@ static bool is_close(const app_case *c, const char *kept)
 static void time_case(bench *b, const app_case *c)
 {
     qn_error error = {0};
-    bench_line line = {.name = c->name, .group = GROUP_APPLICATION, .goal = 1, .short_below = 0.9, .n_elements = c->app->n_elements};
+    bench_line line = {.name = c->name,
+                       .group = GROUP_APPLICATION,
+                       .goal = 1,
+                       .short_below = 0.9,
+                       .n_elements = c->app->n_elements};
     clear_results(c);
     c->app->theirs(c->memory.at);
     char *kept = bench_memory_keep(&c->memory);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_body.c: the loop bodies of bodies.h on one thread against the same in C, for three layouts: Right, Left, and
- * a mixture (what is written is Right, what is read Left; of vectors every second element). Checked before they are
- * timed: against C to a few roundings (C contracts where its compiler likes), and on small arrays of the same
- * layouts against the interpreter, bit for bit.
+ * bench_cases_body.c: the loop bodies of bodies.h on one thread against the same in C, for three
+ * layouts: Right, Left, and a mixture (what is written is Right, what is read Left; of vectors
+ * every second element). Checked before they are timed: against C to a few roundings (C contracts
+ * where its compiler likes), and on small arrays of the same layouts against the interpreter, bit
+ * for bit.
  */
 #include "bench.h"
 #include "bodies.h"
@@ -21,20 +22,24 @@ typedef struct arrays {
     bench_memory memory;
     qn_view view[BENCH_ARRAYS];
     qn_arg args[BENCH_ARRAYS];
-    double *data[BENCH_ARRAYS]; /* as the C loops want them: written ones from 0, read ones from 8 */
+    double
+        *data[BENCH_ARRAYS]; /* as the C loops want them: written ones from 0, read ones from 8 */
     int n;
 } arrays;
 
-static qn_status layout_of(const bench_body_info *info, int kind, bool is_out, int64_t edge, qn_layout *out, qn_error *err)
+static qn_status layout_of(const bench_body_info *info, int kind, bool is_out, int64_t edge,
+                           qn_layout *out, qn_error *err)
 {
     const int64_t extents[MAX_RANK] = {edge, edge, edge}, step = BODY_STEP;
     if (kind == BODY_MIXED && info->rank == 1)
         return qn_layout_strided(1, extents, &step, out, err);
     bool is_left = kind == BODY_LEFT || (kind == BODY_MIXED && !is_out);
-    return is_left ? qn_layout_left(info->rank, extents, out, err) : qn_layout_right(info->rank, extents, out, err);
+    return is_left ? qn_layout_left(info->rank, extents, out, err)
+                   : qn_layout_right(info->rank, extents, out, err);
 }
 
-static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_t edge, qn_error *err)
+static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_t edge,
+                        qn_error *err)
 {
     size_t n = (size_t)edge * BODY_STEP, bytes[BENCH_ARRAYS];
     for (int d = 1; d < info->rank; d++)
@@ -48,7 +53,8 @@ static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_
         qn_layout l;
         bool is_out = i < info->n_out;
         if (layout_of(info, kind, is_out, edge, &l, err) ||
-            qn_view_wrap("array", a->memory.at[i], QN_F64, &l, is_out ? 0 : QN_READ_ONLY, &a->view[i], err))
+            qn_view_wrap("array", a->memory.at[i], QN_F64, &l, is_out ? 0 : QN_READ_ONLY,
+                         &a->view[i], err))
             return false;
         a->args[i] = qn_arg_view(&a->view[i]);
         a->data[is_out ? i : HALF + i - info->n_out] = a->memory.at[i];
@@ -57,7 +63,8 @@ static bool make_arrays(arrays *a, const bench_body_info *info, int kind, int64_
 }
 
 /* Small arrays: bits of the interpreter. */
-static bool is_exact(bench *b, const char *name, const bench_body_info *info, int kind, const qn_kernel *k)
+static bool is_exact(bench *b, const char *name, const bench_body_info *info, int kind,
+                     const qn_kernel *k)
 {
     arrays a;
     qn_error error = {0};
@@ -67,12 +74,14 @@ static bool is_exact(bench *b, const char *name, const bench_body_info *info, in
     void *kept = NULL;
     if (is_ok) {
         bench_memory_fill(&a.memory);
-        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && (kept = bench_memory_keep(&a.memory)) != NULL;
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK &&
+                (kept = bench_memory_keep(&a.memory)) != NULL;
     }
     if (is_ok) {
         bench_memory_fill(&a.memory);
         o = (qn_options){.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
-        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK && memcmp(a.memory.first, kept, a.memory.bytes) == 0;
+        is_ok = qn_launch(b->context, k, a.n, a.args, &o, &error) == QN_OK &&
+                memcmp(a.memory.first, kept, a.memory.bytes) == 0;
     }
     if (!is_ok)
         bench_wrong(b, name, "not the interpreter's result: %s", error.message);
@@ -114,8 +123,9 @@ static void run_case(bench *b, const char *name, int body, int kind, const qn_ke
     }
     free(ours);
     if (is_ok)
-        bench_in_turns(b, &(bench_line){.name = name, .group = GROUP_BODY, .goal = 0.9, .short_below = 0.9}, call, run_native,
-                       &(native_run){native_bodies[body][kind], a.data});
+        bench_in_turns(
+            b, &(bench_line){.name = name, .group = GROUP_BODY, .goal = 0.9, .short_below = 0.9},
+            call, run_native, &(native_run){native_bodies[body][kind], a.data});
     else
         bench_wrong(b, name, "not the result of C: %s", error.message);
     qn_call_release(call);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_compile.c: what a compile costs: from a finished kernel to code that is ready, every time for extents that
- * were never met; the code generator is loaded before. "Theirs" is the goal, but for compile/saxpy/emission, where it is
- * LLVM alone: the IR of that very kernel to object bytes by LLVM's C interface, with a target machine that is kept.
+ * bench_cases_compile.c: what a compile costs: from a finished kernel to code that is ready, every
+ * time for extents that were never met; the code generator is loaded before. "Theirs" is the goal,
+ * but for compile/saxpy/emission, where it is LLVM alone: the IR of that very kernel to object
+ * bytes by LLVM's C interface, with a target machine that is kept.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -36,11 +37,13 @@ struct source {
     int *n_args;
 };
 
-static qn_status add_view(const source *s, int dtype, int rank, const int64_t *extents, qn_error *err)
+static qn_status add_view(const source *s, int dtype, int rank, const int64_t *extents,
+                          qn_error *err)
 {
     qn_layout layout;
     qn_view *v = &s->view[*s->n_args];
-    void *data = (void *)(((uintptr_t)*s->n_args + 1) << 36); /* nothing runs, but views must not overlap */
+    void *data =
+        (void *)(((uintptr_t)*s->n_args + 1) << 36); /* nothing runs, but views must not overlap */
     qn_status status = qn_layout_right(rank, extents, &layout, err);
     if (!status)
         status = qn_view_wrap("view", data, dtype, &layout, 0, v, err);
@@ -63,20 +66,21 @@ static qn_kernel *make_loop(const source *s, int round, qn_error *err)
 
 static qn_kernel *make_product(const source *s, int round, qn_error *err)
 {
-    static const char text[] = "kernel \"product\" contract {\n"
-                               "  view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-                               "  %0: i64 = const 0;\n"
-                               "  %1: i64 = extent c, 0; %2: i64 = extent c, 1; %3: i64 = extent a, 1;\n"
-                               "  %i: i64 = parallel %0, %1;\n"
-                               "  %j: i64 = parallel %0, %2;\n"
-                               "  %k: i64 = reduction %0, %3;\n"
-                               "  %s: f64 = reduce sum over %k {\n"
-                               "    %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
-                               "    %p: f64 = mul %x, %y;\n"
-                               "    yield %p;\n"
-                               "  };\n"
-                               "  store c[%i, %j], %s;\n"
-                               "}\n";
+    static const char text[] =
+        "kernel \"product\" contract {\n"
+        "  view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+        "  %0: i64 = const 0;\n"
+        "  %1: i64 = extent c, 0; %2: i64 = extent c, 1; %3: i64 = extent a, 1;\n"
+        "  %i: i64 = parallel %0, %1;\n"
+        "  %j: i64 = parallel %0, %2;\n"
+        "  %k: i64 = reduction %0, %3;\n"
+        "  %s: f64 = reduce sum over %k {\n"
+        "    %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
+        "    %p: f64 = mul %x, %y;\n"
+        "    yield %p;\n"
+        "  };\n"
+        "  store c[%i, %j], %s;\n"
+        "}\n";
     int64_t n = s->first + (int64_t)s->step * round;
     const int64_t extents[2] = {n, n};
     qn_kernel *k = NULL;
@@ -96,7 +100,8 @@ static qn_kernel *make_body(const source *s, int round, qn_error *err)
     return status ? NULL : bench_body(s->body, err);
 }
 
-/* A text of so many operations: a straight body on 16 vectors, or a vector, rows of 100 elements and a vector of indices. */
+/* A text of so many operations: a straight body on 16 vectors, or a vector, rows of 100 elements
+ * and a vector of indices. */
 static qn_kernel *make_text(const source *s, int round, qn_error *err)
 {
     const int64_t extents[2] = {1000 + round, REDUCE_POINTS};
@@ -108,7 +113,8 @@ static qn_kernel *make_text(const source *s, int round, qn_error *err)
         return NULL;
     s->print(text, s->n_ops);
     for (int i = 0; i < n_views && !status; i++)
-        status = add_view(s, i == 2 && n_views == 3 ? QN_I64 : QN_F32, i == 1 && n_views == 3 ? 2 : 1, extents, err);
+        status = add_view(s, i == 2 && n_views == 3 ? QN_I64 : QN_F32,
+                          i == 1 && n_views == 3 ? 2 : 1, extents, err);
     status = status ? status : qn_kernel_parse(text, strlen(text), &k, err);
     free(text);
     return status ? NULL : k;
@@ -150,7 +156,8 @@ static bool compile_median(bench *b, const source *s, int n, double *median)
         is_ok = compile_once(b, s, round, &seconds[round], NULL);
     qn_context_counters(b->context, &after, sizeof after);
     if (is_ok && after.compiles - before.compiles != n)
-        bench_wrong(b, s->name, "%lld compiles, expected %d", (long long)(after.compiles - before.compiles), n);
+        bench_wrong(b, s->name, "%lld compiles, expected %d",
+                    (long long)(after.compiles - before.compiles), n);
     *median = is_ok ? bench_median(seconds, n) : 0;
     return is_ok;
 }
@@ -174,10 +181,16 @@ typedef struct llvm {
 
 static bool open_llvm(llvm *l, int isa)
 {
-    static const char *const names[] = {
-        "LLVMContextCreate", "LLVMContextDispose", "LLVMCreateMemoryBufferWithMemoryRangeCopy", "LLVMParseIRInContext",
-        "LLVMGetTargetFromTriple", "LLVMCreateTargetMachine", "LLVMDisposeTargetMachine",
-        "LLVMTargetMachineEmitToMemoryBuffer", "LLVMDisposeMemoryBuffer", "LLVMDisposeModule"};
+    static const char *const names[] = {"LLVMContextCreate",
+                                        "LLVMContextDispose",
+                                        "LLVMCreateMemoryBufferWithMemoryRangeCopy",
+                                        "LLVMParseIRInContext",
+                                        "LLVMGetTargetFromTriple",
+                                        "LLVMCreateTargetMachine",
+                                        "LLVMDisposeTargetMachine",
+                                        "LLVMTargetMachineEmitToMemoryBuffer",
+                                        "LLVMDisposeMemoryBuffer",
+                                        "LLVMDisposeModule"};
     static const char triple[] = "x86_64-unknown-linux-gnu";
     enum { N = sizeof names / sizeof *names, DEFAULT_LEVEL = 2, PIC = 2, SMALL = 3 };
     void *library = dlopen("libLLVM.so.19.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD), *target;
@@ -191,7 +204,8 @@ static bool open_llvm(llvm *l, int isa)
     memcpy(l, function, sizeof function); /* ISO C has no cast between the two */
     if (l->target_of(triple, &target, &message))
         return false;
-    l->machine = l->machine_new(target, triple, isa == QN_ISA_V4 ? "x86-64-v4" : "x86-64-v3", "", DEFAULT_LEVEL, PIC, SMALL);
+    l->machine = l->machine_new(target, triple, isa == QN_ISA_V4 ? "x86-64-v4" : "x86-64-v3", "",
+                                DEFAULT_LEVEL, PIC, SMALL);
     return l->machine != NULL;
 }
 
@@ -276,7 +290,8 @@ static void body_case(bench *b, source s)
     bench_report_cost(b, name, most, 15e-3);
 }
 
-/* A function against a root in its place, and ten calls against one: what one costs above the root is not to come ten times. */
+/* A function against a root in its place, and ten calls against one: what one costs above the root
+ * is not to come ten times. */
 static void function_cases(bench *b, source s)
 {
     static const struct {
@@ -308,18 +323,71 @@ static void function_cases(bench *b, source s)
 void bench_compile_cases(bench *b)
 {
     static const source cases[] = {
-        {.name = "compile/saxpy", .goal_seconds = 1.8e-3, .make = make_loop, .kernel = KERNEL_SAXPY, .rank = 1},
-        {.name = "compile/stencil5", .goal_seconds = 3.2e-3, .make = make_loop, .kernel = KERNEL_FIVE, .rank = 2},
-        {.name = "compile/stencil7", .goal_seconds = 3.2e-3, .make = make_loop, .kernel = KERNEL_SEVEN, .rank = 3},
-        {.name = "compile/product/whole", .goal_seconds = 4e-3, .make = make_product, .first = 192, .step = 24},
-        {.name = "compile/product/rest", .goal_seconds = 6e-3, .make = make_product, .first = 193, .step = 26},
-        {.name = "compile/large/300", .goal_seconds = 300 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 300},
-        {.name = "compile/large/1000", .goal_seconds = 1000 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 1000},
-        {.name = "compile/large/3000", .goal_seconds = 3000 * 20e-6, .make = make_text, .print = bench_print_straight, .n_ops = 3000, .n_compiles = 5},
-        {.name = "compile/branches/96", .goal_seconds = 96 * 400e-6, .make = make_text, .print = bench_print_branches, .n_ops = 96, .n_compiles = 9},
-        {.name = "compile/gathers/100", .goal_seconds = 100 * 0.6e-3, .make = make_text, .print = bench_print_gathers, .n_ops = 100, .n_compiles = 5},
-        {.name = "compile/reduces/16", .goal_seconds = 16 * 0.8e-3, .make = make_text, .print = bench_print_reduces, .n_ops = 16, .n_compiles = 9},
-        {.name = "compile/reduces/50", .goal_seconds = 50 * 0.8e-3, .make = make_text, .print = bench_print_reduces, .n_ops = 50, .n_compiles = 9},
+        {.name = "compile/saxpy",
+         .goal_seconds = 1.8e-3,
+         .make = make_loop,
+         .kernel = KERNEL_SAXPY,
+         .rank = 1},
+        {.name = "compile/stencil5",
+         .goal_seconds = 3.2e-3,
+         .make = make_loop,
+         .kernel = KERNEL_FIVE,
+         .rank = 2},
+        {.name = "compile/stencil7",
+         .goal_seconds = 3.2e-3,
+         .make = make_loop,
+         .kernel = KERNEL_SEVEN,
+         .rank = 3},
+        {.name = "compile/product/whole",
+         .goal_seconds = 4e-3,
+         .make = make_product,
+         .first = 192,
+         .step = 24},
+        {.name = "compile/product/rest",
+         .goal_seconds = 6e-3,
+         .make = make_product,
+         .first = 193,
+         .step = 26},
+        {.name = "compile/large/300",
+         .goal_seconds = 300 * 20e-6,
+         .make = make_text,
+         .print = bench_print_straight,
+         .n_ops = 300},
+        {.name = "compile/large/1000",
+         .goal_seconds = 1000 * 20e-6,
+         .make = make_text,
+         .print = bench_print_straight,
+         .n_ops = 1000},
+        {.name = "compile/large/3000",
+         .goal_seconds = 3000 * 20e-6,
+         .make = make_text,
+         .print = bench_print_straight,
+         .n_ops = 3000,
+         .n_compiles = 5},
+        {.name = "compile/branches/96",
+         .goal_seconds = 96 * 400e-6,
+         .make = make_text,
+         .print = bench_print_branches,
+         .n_ops = 96,
+         .n_compiles = 9},
+        {.name = "compile/gathers/100",
+         .goal_seconds = 100 * 0.6e-3,
+         .make = make_text,
+         .print = bench_print_gathers,
+         .n_ops = 100,
+         .n_compiles = 5},
+        {.name = "compile/reduces/16",
+         .goal_seconds = 16 * 0.8e-3,
+         .make = make_text,
+         .print = bench_print_reduces,
+         .n_ops = 16,
+         .n_compiles = 9},
+        {.name = "compile/reduces/50",
+         .goal_seconds = 50 * 0.8e-3,
+         .make = make_text,
+         .print = bench_print_reduces,
+         .n_ops = 50,
+         .n_compiles = 9},
     };
     qn_view view[MAX_ARGS];
     qn_arg arg[MAX_ARGS];
@@ -332,7 +400,8 @@ void bench_compile_cases(bench *b)
         s.view = view;
         s.arg = arg;
         s.n_args = &n_args;
-        if (bench_wants(b, s.name) && compile_median(b, &s, s.n_compiles ? s.n_compiles : N_COMPILES, &seconds))
+        if (bench_wants(b, s.name) &&
+            compile_median(b, &s, s.n_compiles ? s.n_compiles : N_COMPILES, &seconds))
             bench_report_cost(b, s.name, seconds, s.goal_seconds);
         if (i == 0)
             emission_case(b, &s);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_copy.c: qn_deep_copy of square arrays on one thread, against memcpy of the same bytes and against a
- * transposition written by hand; x = a + s b out of cache against the same with streaming stores written by hand. Both
- * sides run on touched memory, in turns, and results are checked.
+ * bench_cases_copy.c: qn_deep_copy of square arrays on one thread, against memcpy of the same bytes
+ * and against a transposition written by hand; x = a + s b out of cache against the same with
+ * streaming stores written by hand. Both sides run on touched memory, in turns, and results are
+ * checked.
  */
 #include "bench.h"
 #include "native.h"
@@ -29,7 +30,8 @@ static qn_status new_array(bench *b, const copy_case *c, int order, qn_view *out
 {
     const int64_t extents[2] = {c->edge, c->edge};
     qn_layout l;
-    qn_status status = order == RIGHT ? qn_layout_right(2, extents, &l, err) : qn_layout_left(2, extents, &l, err);
+    qn_status status =
+        order == RIGHT ? qn_layout_right(2, extents, &l, err) : qn_layout_left(2, extents, &l, err);
     return status ? status : qn_view_alloc(b->context, "array", c->dtype, &l, 0, out, err);
 }
 
@@ -49,7 +51,8 @@ static bool is_copied(const copy_case *c, const char *dst, const char *src)
             for (int64_t y = i; y < i + TILE; y++)
                 for (int64_t x = j; x < j + TILE; x++) {
                     size_t right = (size_t)(y * n + x) * bytes, left = (size_t)(y + x * n) * bytes;
-                    if (memcmp(dst + (c->dst == RIGHT ? right : left), src + (c->src == RIGHT ? right : left), bytes) != 0)
+                    if (memcmp(dst + (c->dst == RIGHT ? right : left),
+                               src + (c->src == RIGHT ? right : left), bytes) != 0)
                         return false;
                 }
     return true;
@@ -65,19 +68,21 @@ static void fill(const copy_case *c, const qn_view *v)
     }
 }
 
-/** One copy of ours: qn_deep_copy against memcpy; a prepared kernel against the transposition by hand, which is a
- * function of nothing but pointers too. */
-static qn_status run_ours(bench *b, qn_call *call, const qn_view *dst, const qn_view *src, qn_error *err)
+/** One copy of ours: qn_deep_copy against memcpy; a prepared kernel against the transposition by
+ * hand, which is a function of nothing but pointers too. */
+static qn_status run_ours(bench *b, qn_call *call, const qn_view *dst, const qn_view *src,
+                          qn_error *err)
 {
     return call ? qn_run(call, err) : qn_deep_copy_on(b->context, QN_SERIAL, dst, src, err);
 }
 
-static qn_status prepare_copy(bench *b, const copy_case *c, const qn_view *dst, const qn_view *src, qn_call **out,
-                              qn_error *err)
+static qn_status prepare_copy(bench *b, const copy_case *c, const qn_view *dst, const qn_view *src,
+                              qn_call **out, qn_error *err)
 {
     qn_builder *k = qn_builder_new("copy", 0);
     qn_kernel *kernel = NULL;
-    qn_param to = qn_view_param(k, "dst", c->dtype, 2, 0), from = qn_view_param(k, "src", c->dtype, 2, QN_READ_ONLY);
+    qn_param to = qn_view_param(k, "dst", c->dtype, 2, 0),
+             from = qn_view_param(k, "src", c->dtype, 2, QN_READ_ONLY);
     qn_val index[2] = {qn_parallel_over(k, to, 0), qn_parallel_over(k, to, 1)};
     qn_store(k, to, 2, index, qn_load(k, from, 2, index));
     qn_status status = qn_finish(k, &kernel, err);
@@ -95,10 +100,12 @@ static void run_theirs(const copy_case *c, const qn_view *dst, const qn_view *sr
     if (c->against == MEMCPY)
         memcpy(dst->data, src->data, bytes_of(c));
     else
-        native_transpose(dst->data, src->data, c->edge, (int)qn_dtype_bytes(c->dtype), bytes_of(c) > (32u << 20));
+        native_transpose(dst->data, src->data, c->edge, (int)qn_dtype_bytes(c->dtype),
+                         bytes_of(c) > (32u << 20));
 }
 
-static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view *dst, const qn_view *src)
+static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view *dst,
+                      const qn_view *src)
 {
     double ours[MOST_SAMPLES], theirs[MOST_SAMPLES], ratio[MOST_SAMPLES];
     qn_error error = {0};
@@ -111,7 +118,8 @@ static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view
     double once = bench_now();
     run_theirs(c, dst, src);
     once = bench_now() - once;
-    int n = once < SAMPLE_SECONDS ? (int)(SAMPLE_SECONDS / once) + 1 : 1, samples = n > 1 ? MOST_SAMPLES : 9;
+    int n = once < SAMPLE_SECONDS ? (int)(SAMPLE_SECONDS / once) + 1 : 1,
+        samples = n > 1 ? MOST_SAMPLES : 9;
     for (int s = 0; s < samples && !status; s++) {
         double begin = bench_now();
         for (int i = 0; i < n && !status; i++)
@@ -127,7 +135,8 @@ static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view
         bench_wrong(b, c->name, "%s", error.message);
         return;
     }
-    bench_line line = {.name = c->name, .group = GROUP_COST, .goal = c->goal, .short_below = c->goal};
+    bench_line line = {
+        .name = c->name, .group = GROUP_COST, .goal = c->goal, .short_below = c->goal};
     line.ours = bench_median(ours, samples);
     line.theirs = bench_median(theirs, samples);
     line.ratio = bench_median(ratio, samples);
@@ -159,7 +168,8 @@ static void copy_cases(bench *b)
         if (b->assembly_of || !bench_wants(b, cases[i].name))
             continue;
         qn_call *call = NULL;
-        if (new_array(b, &cases[i], cases[i].dst, &dst, &error) || new_array(b, &cases[i], cases[i].src, &src, &error) ||
+        if (new_array(b, &cases[i], cases[i].dst, &dst, &error) ||
+            new_array(b, &cases[i], cases[i].src, &src, &error) ||
             (cases[i].against == BY_HAND && prepare_copy(b, &cases[i], &dst, &src, &call, &error)))
             bench_wrong(b, cases[i].name, "%s", error.message);
         else
@@ -242,7 +252,8 @@ static void run_plain(const void *call)
     qn_run((qn_call *)(uintptr_t)call, NULL);
 }
 
-/** stream_rows/BYTES: what non-temporal stores bring where rows have so many bytes, against plain stores of the same kernel. */
+/** stream_rows/BYTES: what non-temporal stores bring where rows have so many bytes, against plain
+ * stores of the same kernel. */
 static void stream_rows(bench *b, const char *name, int64_t bytes)
 {
     enum { PLANES = 256, ELEMENTS = 1 << 23 };
@@ -262,7 +273,8 @@ static void stream_rows(bench *b, const char *name, int64_t bytes)
         memset(v[i].data, 0, (size_t)(extents[0] * extents[1] * row) * sizeof(double));
         status = qn_prepare(b->context, k, 2, args, &o, &call[i], &error);
     }
-    bench_line line = {.name = name, .group = GROUP_COST, .goal = 1, .short_below = bytes < 2048 ? 0 : 1};
+    bench_line line = {
+        .name = name, .group = GROUP_COST, .goal = 1, .short_below = bytes < 2048 ? 0 : 1};
     if (status)
         bench_wrong(b, name, "%s", error.message);
     else

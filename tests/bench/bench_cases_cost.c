@@ -90,13 +90,17 @@ static void call_cases(bench *b)
 
 enum { DISK_EDGE = 64, N_DISK = 41 };
 
-/* Seconds of the first launch in a new context; the first of all compiles, the others have no code generator. */
-static bool launch_first(bench *b, const char *name, int kernel, const char *folder, bool is_cold, double *seconds)
+/* Seconds of the first launch in a new context; the first of all compiles, the others have no code
+ * generator. */
+static bool launch_first(bench *b, const char *name, int kernel, const char *folder, bool is_cold,
+                         double *seconds)
 {
     static float data[2][DISK_EDGE * DISK_EDGE];
     static const int64_t extents[] = {DISK_EDGE, DISK_EDGE};
-    const qn_context_options wanted = {.bytes = sizeof wanted, .disk_cache = folder, .provider_path = is_cold ? NULL : "/nowhere"};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+    const qn_context_options wanted = {
+        .bytes = sizeof wanted, .disk_cache = folder, .provider_path = is_cold ? NULL : "/nowhere"};
+    const qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
     qn_error error = {0};
     qn_counters counters = {0};
     qn_context *c = NULL;
@@ -104,12 +108,14 @@ static bool launch_first(bench *b, const char *name, int kernel, const char *fol
     qn_view view[2] = {0};
     qn_arg args[3] = {qn_arg_view(&view[0]), qn_arg_view(&view[1]), qn_arg_f32(0.5f)};
     qn_kernel *k = bench_kernel(kernel, QN_F32, &error);
-    bool is_ok = k && qn_layout_right(kernel == KERNEL_FIVE ? 2 : 1, extents, &layout, &error) == QN_OK;
+    bool is_ok =
+        k && qn_layout_right(kernel == KERNEL_FIVE ? 2 : 1, extents, &layout, &error) == QN_OK;
     for (int i = 0; i < 2 && is_ok; i++)
         is_ok = qn_view_wrap("view", data[i], QN_F32, &layout, 0, &view[i], &error) == QN_OK;
     is_ok = is_ok && qn_context_new(&wanted, &c, &error) == QN_OK;
     double begin = bench_now();
-    is_ok = is_ok && qn_launch(c, k, bench_n_views(kernel) + bench_has_scalar(kernel), args, &o, &error) == QN_OK;
+    is_ok = is_ok && qn_launch(c, k, bench_n_views(kernel) + bench_has_scalar(kernel), args, &o,
+                               &error) == QN_OK;
     *seconds = bench_now() - begin;
     qn_context_counters(c, &counters, sizeof counters);
     is_ok = is_ok && counters.disk_hits == !is_cold;
@@ -266,7 +272,8 @@ static void view_cases(bench *b)
             seconds[s] = (bench_now() - begin) / (double)N_CALLS;
         }
         if (is_ok)
-            bench_report_cost(b, cases[i].name, bench_median(seconds, N_SAMPLES), cases[i].goal_seconds);
+            bench_report_cost(b, cases[i].name, bench_median(seconds, N_SAMPLES),
+                              cases[i].goal_seconds);
         else
             bench_wrong(b, cases[i].name, "no view");
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_data.c: copies, sums, sparse rows, lists, tables and pixels (bench_data_list.c) against plain loops in C
- * (native_data.c), and as NAME/expert against what an expert writes with intrinsics (native_data_expert.c). Results are
- * compared with C's over all arrays, and in cache with the interpreter's, bit for bit.
+ * bench_cases_data.c: copies, sums, sparse rows, lists, tables and pixels (bench_data_list.c)
+ * against plain loops in C (native_data.c), and as NAME/expert against what an expert writes with
+ * intrinsics (native_data_expert.c). Results are compared with C's over all arrays, and in cache
+ * with the interpreter's, bit for bit.
  */
 #include "bench_data.h"
 #include "bench.h"
@@ -45,7 +46,9 @@ static void fill_values(void *data, int dtype, int64_t n, bool is_unit, int view
         const uint64_t bits = next_random(&state);
         const double x = (double)(bits >> 40) * 0x1p-24, value = is_unit ? x : 2 * x - 1;
         const float narrow = (float)value;
-        const void *from = dtype == QN_F32 ? (const void *)&narrow : dtype == QN_F64 ? (const void *)&value : &bits;
+        const void *from = dtype == QN_F32   ? (const void *)&narrow
+                           : dtype == QN_F64 ? (const void *)&value
+                                             : &bits;
         memcpy((char *)data + (size_t)i * bytes, from, bytes);
     }
 }
@@ -94,7 +97,8 @@ static void fill_rows(int32_t *start, int32_t *column, int32_t rows)
     uint64_t state = 7;
     int32_t n = 0;
     for (int32_t i = 0; i < rows; i++) {
-        const int32_t length = ROW_LEAST + (int32_t)(next_random(&state) % (ROW_MOST - ROW_LEAST + 1));
+        const int32_t length =
+            ROW_LEAST + (int32_t)(next_random(&state) % (ROW_MOST - ROW_LEAST + 1));
         start[i] = n;
         for (int32_t k = 0; k < length; k++)
             column[n++] = (int32_t)(next_random(&state) % (uint64_t)rows);
@@ -114,7 +118,8 @@ static void fill(const data_run *r, int i)
     else if (v->fill == FILL_PERMUTATION)
         fill_permutation(r->memory.at[i], r->count[i]);
     else if (v->fill == FILL_GRID_STARTS)
-        fill_grid(r->memory.at[i], r->memory.at[i + 1], (int32_t)lround(cbrt((double)(r->count[i] - 1))));
+        fill_grid(r->memory.at[i], r->memory.at[i + 1],
+                  (int32_t)lround(cbrt((double)(r->count[i] - 1))));
     else if (v->fill == FILL_STARTS)
         fill_rows(r->memory.at[i], r->memory.at[i + 1], (int32_t)(r->count[i] - 1));
 }
@@ -147,7 +152,8 @@ static bool make(data_run *r)
         status = v->is_left ? qn_layout_left(v->rank, v->extent, &layout, &error)
                             : qn_layout_right(v->rank, v->extent, &layout, &error);
         if (!status)
-            status = qn_view_wrap("array", r->memory.at[i], v->dtype, &layout, 0, &r->view[i], &error);
+            status =
+                qn_view_wrap("array", r->memory.at[i], v->dtype, &layout, 0, &r->view[i], &error);
         r->args[i] = qn_arg_view(&r->view[i]);
     }
     if (!status)
@@ -199,7 +205,8 @@ static bool agrees(data_run *r, native_data_loop loop, const void *ours)
     }
     if (memcmp(ours, r->memory.at[0], bytes) == 0)
         return true;
-    if (loop && r->c->is_summed && is_float(r->c->view[0].dtype) && is_close(r, ours, r->memory.at[0]))
+    if (loop && r->c->is_summed && is_float(r->c->view[0].dtype) &&
+        is_close(r, ours, r->memory.at[0]))
         return true;
     bench_wrong(r->b, r->c->name, "not the result of %s", loop ? "C" : "the interpreter");
     return false;
@@ -243,10 +250,12 @@ static void run_native(const void *data)
     r->loop(r->data);
 }
 
-static void time_pairs(const data_run *r, const char *name, qn_call *call, native_data_loop loop, double goal)
+static void time_pairs(const data_run *r, const char *name, qn_call *call, native_data_loop loop,
+                       double goal)
 {
-    bench_in_turns(r->b, &(bench_line){.name = name, .group = GROUP_DATA, .goal = goal, .short_below = goal}, call, run_native,
-                   &(native_run){loop, r->memory.at});
+    bench_in_turns(
+        r->b, &(bench_line){.name = name, .group = GROUP_DATA, .goal = goal, .short_below = goal},
+        call, run_native, &(native_run){loop, r->memory.at});
 }
 
 static native_data_loop find(const native_data *list, const char *name)
@@ -264,7 +273,8 @@ static void run_case(bench *b, const data_case *c, const char *expert_name)
     qn_options o = bench_options(b);
     o.checks = strstr(c->name, "/unchecked") ? QN_CHECKS_NONE : o.checks;
     o.atomics = strstr(c->name, "/shared") ? QN_ATOMICS_SHARED : o.atomics;
-    native_data_loop plain = find(native_data_plain, c->name), expert = find(native_data_expert, c->name);
+    native_data_loop plain = find(native_data_plain, c->name),
+                     expert = find(native_data_expert, c->name);
     if (make(&r)) {
         if (b->assembly_of)
             bench_print_assembly(b, c->name, r.k, r.n, r.args, &o);

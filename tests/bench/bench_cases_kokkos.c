@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_kokkos.c: kernels against Kokkos on one thread, where QUERN_BENCH_KOKKOS names a library made of
- * kokkos_peer.cpp: equal and opposite layouts, in and out of cache. Theirs is the fastest iteration pattern. Checked
- * before they are timed.
+ * bench_cases_kokkos.c: kernels against Kokkos on one thread, where QUERN_BENCH_KOKKOS names a
+ * library made of kokkos_peer.cpp: equal and opposite layouts, in and out of cache. Theirs is the
+ * fastest iteration pattern. Checked before they are timed.
  */
 #include "bench.h"
 #include "kokkos_peer.h"
@@ -26,13 +26,23 @@ static const kokkos_case cases[] = {
     {{"triad", "O(i) = A(i) + 1.5 * B(i)", .rank = 1, .n_out = 1, .n_in = 2}, {20000, 17000003, 0}},
     {{"copy", "O(i, j) = A(i, j)", .rank = 2, .n_out = 1, .n_in = 1}, {203, 4003, 4096}},
     {{"add", "O(i, j) = A(i, j) + B(i, j)", .rank = 2, .n_out = 1, .n_in = 2}, {203, 4003, 4096}},
-    {{"stencil5", "O(i, j) = A(i, j) + 0.1 * ((A(i - 1, j) + A(i + 1, j)) + (A(i, j - 1) + A(i, j + 1)) - 4.0 * A(i, j))",
-      .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {203, 4003, 4096}},
-    {{"stencil7", "O(i, j, k) = A(i, j, k) + 0.1 * ((A(i, j - 1, k) + A(i, j + 1, k)) + (A(i, j, k - 1) + A(i, j, k + 1)) + "
+    {{"stencil5",
+      "O(i, j) = A(i, j) + 0.1 * ((A(i - 1, j) + A(i + 1, j)) + (A(i, j - 1) + A(i, j + 1)) - 4.0 "
+      "* A(i, j))",
+      .rank = 2, .n_out = 1, .n_in = 1, .first = 1, .last = 1},
+     {203, 4003, 4096}},
+    {{"stencil7",
+      "O(i, j, k) = A(i, j, k) + 0.1 * ((A(i, j - 1, k) + A(i, j + 1, k)) + (A(i, j, k - 1) + A(i, "
+      "j, k + 1)) + "
       "(A(i - 1, j, k) + A(i + 1, j, k)) - 6.0 * A(i, j, k))",
-      .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1}, {35, 253, 256}},
-    {{"rows", "stripes(s, j, A, 1, A(i, j)); O(i) = s", .rank = 1, .n_out = 1, .n_in = 1, .ranks = "12"}, {203, 4003, 4096}},
-    {{"matvec", "stripes(s, j, A, 1, A(i, j) * B(j)); O(i) = s", .rank = 1, .n_out = 1, .n_in = 2, .ranks = "121"}, {203, 4003, 4096}},
+      .rank = 3, .n_out = 1, .n_in = 1, .first = 1, .last = 1},
+     {35, 253, 256}},
+    {{"rows", "stripes(s, j, A, 1, A(i, j)); O(i) = s", .rank = 1, .n_out = 1, .n_in = 1,
+      .ranks = "12"},
+     {203, 4003, 4096}},
+    {{"matvec", "stripes(s, j, A, 1, A(i, j) * B(j)); O(i) = s", .rank = 1, .n_out = 1, .n_in = 2,
+      .ranks = "121"},
+     {203, 4003, 4096}},
 };
 
 typedef struct arrays {
@@ -94,8 +104,8 @@ static bool is_close(const arrays *a, const void *kept, const kokkos_run *r)
 }
 
 /* Their fastest pattern that gives the right result; NULL if one is wrong. */
-static kokkos_loop fastest(const arrays *a, const void *kept, const kokkos_case *c, int layout, int64_t edge,
-                           kokkos_loop (*find)(const char *, int, int))
+static kokkos_loop fastest(const arrays *a, const void *kept, const kokkos_case *c, int layout,
+                           int64_t edge, kokkos_loop (*find)(const char *, int, int))
 {
     kokkos_loop best = NULL;
     double least = INFINITY;
@@ -127,8 +137,9 @@ static void run_case(bench *b, const char *name, const kokkos_case *c, int layou
     void *kept = NULL;
     qn_kernel *k = bench_body(&c->body, &error);
     qn_options o = bench_options(b);
-    bool is_ok = make_arrays(&a, c, layout, edge, &error) && k != NULL &&
-                 qn_prepare(b->context, k, c->body.n_out + c->body.n_in, a.args, &o, &call, &error) == QN_OK;
+    bool is_ok =
+        make_arrays(&a, c, layout, edge, &error) && k != NULL &&
+        qn_prepare(b->context, k, c->body.n_out + c->body.n_in, a.args, &o, &call, &error) == QN_OK;
     if (is_ok) {
         bench_memory_fill(&a.memory);
         is_ok = qn_run(call, &error) == QN_OK && (kept = bench_memory_keep(&a.memory)) != NULL;
@@ -148,7 +159,8 @@ static void run_case(bench *b, const char *name, const kokkos_case *c, int layou
 
 void bench_kokkos_cases(bench *b)
 {
-    static const char *const layouts[] = {"right", "left", "mixed"}, *const places[] = {"in", "out", "pow"};
+    static const char *const layouts[] = {"right", "left", "mixed"}, *const places[] = {"in", "out",
+                                                                                        "pow"};
     const char *path = getenv("QUERN_BENCH_KOKKOS");
     void *library = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     kokkos_loop (*find)(const char *, int, int) = NULL;
@@ -166,8 +178,10 @@ void bench_kokkos_cases(bench *b)
         for (int place = 0; place < N_PLACES; place++)
             for (int layout = 0; layout < N_KOKKOS_LAYOUTS; layout++) {
                 char name[64];
-                snprintf(name, sizeof name, "kokkos/%s/%s/%s", cases[n].body.name, places[place], layouts[layout]);
-                bool is_there = find(cases[n].body.name, layout, 0) && (place != POWER || layout == KOKKOS_MIXED);
+                snprintf(name, sizeof name, "kokkos/%s/%s/%s", cases[n].body.name, places[place],
+                         layouts[layout]);
+                bool is_there = find(cases[n].body.name, layout, 0) &&
+                                (place != POWER || layout == KOKKOS_MIXED);
                 if (is_there && bench_wants(b, name))
                     run_case(b, name, &cases[n], layout, cases[n].edge[place], find);
             }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_math.c: the mathematical functions on arrays in the first cache, against the vector functions of glibc's libmvec
- * and of SLEEF, where these libraries are there. Times are those of an element.
+ * bench_cases_math.c: the mathematical functions on arrays in the first cache, against the vector
+ * functions of glibc's libmvec and of SLEEF, where these libraries are there. Times are those of an
+ * element.
  */
 #include "bench.h"
 #include "native_math.h"
@@ -94,12 +95,14 @@ static void (*find_libmvec(const peers *p, const math_case *c))(void)
 {
     char name[64];
     bool is_f32 = c->dtype == QN_F32;
-    snprintf(name, sizeof name, "_ZGV%cN%d%s_%s%s", p->vector_bytes == 64 ? 'e' : 'd', p->vector_bytes / (is_f32 ? 4 : 8),
-             c->arity == 1 ? "v" : "vv", c->function, is_f32 ? "f" : "");
+    snprintf(name, sizeof name, "_ZGV%cN%d%s_%s%s", p->vector_bytes == 64 ? 'e' : 'd',
+             p->vector_bytes / (is_f32 ? 4 : 8), c->arity == 1 ? "v" : "vv", c->function,
+             is_f32 ? "f" : "");
     return symbol(p->library[LIBMVEC], name);
 }
 
-/* Sleef_expf16_u10avx512f, Sleef_powd4_u10avx2; the most exact of those with an error of about 1 ulp stands last. */
+/* Sleef_expf16_u10avx512f, Sleef_powd4_u10avx2; the most exact of those with an error of about 1
+ * ulp stands last. */
 static void (*find_sleef(const peers *p, const math_case *c))(void)
 {
     static const char *const errors[] = {"u10", "u15", "u05", ""};
@@ -107,8 +110,9 @@ static void (*find_sleef(const peers *p, const math_case *c))(void)
     bool is_f32 = c->dtype == QN_F32;
     for (size_t i = 0; i < sizeof errors / sizeof *errors && !function; i++) {
         char name[64];
-        snprintf(name, sizeof name, "Sleef_%s%c%d_%s%s", plain_name(c->function), is_f32 ? 'f' : 'd',
-                 p->vector_bytes / (is_f32 ? 4 : 8), errors[i], p->vector_bytes == 64 ? "avx512f" : "avx2");
+        snprintf(name, sizeof name, "Sleef_%s%c%d_%s%s", plain_name(c->function),
+                 is_f32 ? 'f' : 'd', p->vector_bytes / (is_f32 ? 4 : 8), errors[i],
+                 p->vector_bytes == 64 ? "avx512f" : "avx2");
         function = symbol(p->library[SLEEF], name);
     }
     return function;
@@ -118,17 +122,20 @@ static peers open_peers(void)
 {
     const char *isa = getenv("QUERN_BENCH_ISA");
     bool is_v3 = (isa && atoi(isa) == QN_ISA_V3) || !__builtin_cpu_supports("avx512bw");
-    peers p = {{dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL), dlopen("libsleef.so.3", RTLD_NOW | RTLD_LOCAL)},
+    peers p = {{dlopen("libmvec.so.1", RTLD_NOW | RTLD_LOCAL),
+                dlopen("libsleef.so.3", RTLD_NOW | RTLD_LOCAL)},
                is_v3 ? 32 : native_math_most_bytes};
     if (!p.library[LIBMVEC] || !p.library[SLEEF])
-        printf("# math: no %s%s%s\n", p.library[LIBMVEC] ? "" : "libmvec.so.1", p.library[LIBMVEC] || p.library[SLEEF] ? "" : ", ",
+        printf("# math: no %s%s%s\n", p.library[LIBMVEC] ? "" : "libmvec.so.1",
+               p.library[LIBMVEC] || p.library[SLEEF] ? "" : ", ",
                p.library[SLEEF] ? "" : "libsleef.so.3");
     return p;
 }
 
 /* ---------------------------------------------------------------- ours */
 
-/* Whether the function takes a second argument of this dtype; asks a builder for the dtype of the result, too. */
+/* Whether the function takes a second argument of this dtype; asks a builder for the dtype of the
+ * result, too. */
 static bool takes(math_case *c, int dtype2)
 {
     qn_builder *b = qn_function_new(c->function, 0);
@@ -194,7 +201,8 @@ static void fill(math_case *c)
             r = &ranges[n];
     for (int64_t i = 0; i < N; i++) {
         bool is_uniform = r->spread == UNIFORM;
-        double x = is_uniform ? uniform(&state, r->low, r->high) : exp(uniform(&state, log(r->low), log(r->high)));
+        double x = is_uniform ? uniform(&state, r->low, r->high)
+                              : exp(uniform(&state, log(r->low), log(r->high)));
         put(c->memory.at[X], c->dtype, i, x);
         if (c->arity == 2)
             put(c->memory.at[Z], c->dtype2, i, uniform(&state, r->low2, r->high2));
@@ -205,8 +213,9 @@ static bool add_view(math_case *c, int array, int dtype, int *n, qn_error *err)
 {
     int64_t extent = N;
     qn_layout layout;
-    bool is_ok = qn_layout_right(1, &extent, &layout, err) == QN_OK &&
-                 qn_view_wrap("array", c->memory.at[array], dtype, &layout, 0, &c->view[*n], err) == QN_OK;
+    bool is_ok =
+        qn_layout_right(1, &extent, &layout, err) == QN_OK &&
+        qn_view_wrap("array", c->memory.at[array], dtype, &layout, 0, &c->view[*n], err) == QN_OK;
     c->args[*n] = qn_arg_view(&c->view[*n]);
     ++*n;
     return is_ok;
@@ -222,7 +231,8 @@ static bool make_case(math_case *c, int *n_args, qn_error *err)
     if (!c->kernel || bench_memory_make(&c->memory, N_ARRAYS, bytes, err))
         return false;
     fill(c);
-    return add_view(c, X, c->dtype, n_args, err) && (c->arity == 1 || add_view(c, Z, c->dtype2, n_args, err)) &&
+    return add_view(c, X, c->dtype, n_args, err) &&
+           (c->arity == 1 || add_view(c, Z, c->dtype2, n_args, err)) &&
            add_view(c, Y, c->dtype_of_result, n_args, err);
 }
 
@@ -251,7 +261,8 @@ static double goal_of(const math_case *c, int library)
     return 0.75;
 }
 
-static void compare(bench *b, const math_case *c, qn_call *call, int library, void (*function)(void), int vector_bytes)
+static void compare(bench *b, const math_case *c, qn_call *call, int library,
+                    void (*function)(void), int vector_bytes)
 {
     static const char *const names[N_LIBRARIES] = {"libmvec", "sleef"};
     char name[80];
@@ -260,8 +271,14 @@ static void compare(bench *b, const math_case *c, qn_call *call, int library, vo
     if (!function || !bench_wants(b, name))
         return;
     size_t bytes = N * (size_t)qn_dtype_bytes(c->dtype);
-    native_math loop = {function, c->arity, vector_bytes, c->memory.at[X], c->memory.at[Z], c->memory.at[THEIRS], bytes};
-    bench_line line = {.name = name, .group = GROUP_LIBMVEC + library, .goal = goal, .short_below = goal, .n_elements = N};
+    native_math loop = {
+        function, c->arity, vector_bytes, c->memory.at[X], c->memory.at[Z], c->memory.at[THEIRS],
+        bytes};
+    bench_line line = {.name = name,
+                       .group = GROUP_LIBMVEC + library,
+                       .goal = goal,
+                       .short_below = goal,
+                       .n_elements = N};
     native_math_loop(&loop);
     if (is_close(c))
         bench_in_turns(b, &line, call, native_math_loop, &loop);
@@ -292,10 +309,12 @@ static void run_case(bench *b, const peers *p, math_case *c)
         bench_wrong(b, c->name, "%s", error.message);
     else if (b->assembly_of)
         bench_print_assembly(b, c->name, c->kernel, n_args, c->args, &o);
-    else if (bench_prepare(b, c->kernel, n_args, c->args, &o, &call, &error) || qn_run(call, &error))
+    else if (bench_prepare(b, c->kernel, n_args, c->args, &o, &call, &error) ||
+             qn_run(call, &error))
         bench_wrong(b, c->name, "%s", error.message);
     else {
-        bool is_plain = c->n_results == 1 && c->dtype_of_result == c->dtype && (c->arity == 1 || c->dtype2 == c->dtype);
+        bool is_plain = c->n_results == 1 && c->dtype_of_result == c->dtype &&
+                        (c->arity == 1 || c->dtype2 == c->dtype);
         void (*libmvec)(void) = is_plain && p->library[LIBMVEC] ? find_libmvec(p, c) : NULL;
         void (*sleef)(void) = is_plain && p->library[SLEEF] ? find_sleef(p, c) : NULL;
         compare(b, c, call, LIBMVEC, libmvec, p->vector_bytes);
@@ -321,10 +340,13 @@ void bench_math_cases(bench *b)
     static const char *const ends[] = {"", "/libmvec", "/sleef"};
     peers p = {0};
     for (size_t i = 0; i < 2 * sizeof functions / sizeof *functions; i++) {
-        math_case c = {.function = functions[i / 2].name, .arity = functions[i / 2].arity, .n_results = functions[i / 2].n_results,
+        math_case c = {.function = functions[i / 2].name,
+                       .arity = functions[i / 2].arity,
+                       .n_results = functions[i / 2].n_results,
                        .dtype = i % 2 ? QN_F64 : QN_F32};
         bool wants = false;
-        if (c.dtype == QN_F64 && strncmp(c.function, "cr_", 3) == 0) /* correctly rounded: of f32 alone */
+        if (c.dtype == QN_F64 &&
+            strncmp(c.function, "cr_", 3) == 0) /* correctly rounded: of f32 alone */
             continue;
         snprintf(c.name, sizeof c.name, "math/%s/%s", c.function, qn_dtype_name(c.dtype));
         for (int end = 0; end < 3; end++) {

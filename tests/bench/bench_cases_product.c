@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_product.c: sums of products, written naively: matrix products in all layouts against the peak of the machine
- * (chains of fma, in turns with ours), batches of small ones, matrix times vector, and a convolution against plain loops in
- * C. A case is a formula: "i,k;k,j->i,j" reads: operand a has the dimensions i and k, b has k and j, the result i and j;
- * what the result lacks is summed; "i+p" is a dimension indexed by a sum.
+ * bench_cases_product.c: sums of products, written naively: matrix products in all layouts against
+ * the peak of the machine (chains of fma, in turns with ours), batches of small ones, matrix times
+ * vector, and a convolution against plain loops in C. A case is a formula: "i,k;k,j->i,j" reads:
+ * operand a has the dimensions i and k, b has k and j, the result i and j; what the result lacks is
+ * summed; "i+p" is a dimension indexed by a sum.
  *
- * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are measured against it too;
- * QUERN_BENCH_XSMM names libxsmm: batches of small products are measured against its kernels, which are generated at run time too.
+ * QUERN_BENCH_BLAS names a library with cblas_dgemm and cblas_sgemm: row-major products are
+ * measured against it too; QUERN_BENCH_XSMM names libxsmm: batches of small products are measured
+ * against its kernels, which are generated at run time too.
  */
 #include "bench_model.h"
 #include "native_product.h"
@@ -21,15 +23,18 @@
 enum { LETTERS = 26, MAX_RANK = 4, OPERANDS = 3, N_PAIRS = 9, SAMPLED = 48, LONGEST_CHECK = 40000 };
 #define SAMPLE_SECONDS 1.5e-3
 
-typedef void (*blas_product)(int order, int ta, int tb, int m, int n, int k, double alpha, const void *a, int lda,
-                             const void *b, int ldb, double beta, void *c, int ldc);
-typedef void (*blas_product_f32)(int order, int ta, int tb, int m, int n, int k, float alpha, const void *a, int lda,
-                                 const void *b, int ldb, float beta, void *c, int ldc);
+typedef void (*blas_product)(int order, int ta, int tb, int m, int n, int k, double alpha,
+                             const void *a, int lda, const void *b, int ldb, double beta, void *c,
+                             int ldc);
+typedef void (*blas_product_f32)(int order, int ta, int tb, int m, int n, int k, float alpha,
+                                 const void *a, int lda, const void *b, int ldb, float beta,
+                                 void *c, int ldc);
 
 /* libxsmm: a kernel for one shape, column-major; calls of it; NULL arguments stand for defaults. */
 typedef void (*small_kernel)(const void *a, const void *b, void *c);
-typedef small_kernel (*small_maker)(int m, int n, int k, const int *lda, const int *ldb, const int *ldc, const void *alpha,
-                                    const void *beta, const int *flags, const int *prefetch);
+typedef small_kernel (*small_maker)(int m, int n, int k, const int *lda, const int *ldb,
+                                    const int *ldc, const void *alpha, const void *beta,
+                                    const int *flags, const int *prefetch);
 
 /* One operand: dimensions of one letter, or of two that are added. */
 typedef struct operand {
@@ -47,7 +52,8 @@ typedef struct product {
     int64_t extent[LETTERS];
     native_product_loop native; /* NULL: against the peak, or BLAS */
     void *blas;
-    small_kernel small; /* of libxsmm, for each product of a batch; its matrices lie one behind the other */
+    small_kernel
+        small; /* of libxsmm, for each product of a batch; its matrices lie one behind the other */
     double goal;
     operand op[OPERANDS];
     double flops;
@@ -119,9 +125,11 @@ static void build(product *p, qn_builder *b)
     }
     for (int l = 0; l < LETTERS; l++)
         if (is_summed(p, l))
-            summed[n_summed++] = letter[l] = qn_reduction(b, qn_index(b, 0), qn_index(b, p->extent[l]));
+            summed[n_summed++] = letter[l] =
+                qn_reduction(b, qn_index(b, 0), qn_index(b, p->extent[l]));
     qn_reduce(b, QN_COMBINE_SUM, QN_ORDER_DEFAULT, n_summed, summed);
-    qn_val x = load_operand(b, &p->op[0], view[0], letter), y = load_operand(b, &p->op[1], view[1], letter);
+    qn_val x = load_operand(b, &p->op[0], view[0], letter),
+           y = load_operand(b, &p->op[1], view[1], letter);
     qn_val sum = qn_end_reduce(b, qn_mul(b, x, y));
     qn_store(b, view[2], p->op[2].rank, result, sum);
 }
@@ -154,7 +162,8 @@ static bool make(product *p)
             p->bytes[o] *= (size_t)p->op[o].extent[d];
     }
     qn_builder *b = qn_builder_new("product", QN_CONTRACT);
-    qn_status status = b ? bench_memory_make(&p->memory, OPERANDS, p->bytes, &error) : QN_ERR_MEMORY;
+    qn_status status =
+        b ? bench_memory_make(&p->memory, OPERANDS, p->bytes, &error) : QN_ERR_MEMORY;
     for (int o = 0; o < OPERANDS && !status; o++) {
         const operand *x = &p->op[o];
         qn_layout layout;
@@ -162,7 +171,8 @@ static bool make(product *p)
         status = x->layout == 'L' ? qn_layout_left(x->rank, x->extent, &layout, &error)
                                   : qn_layout_right(x->rank, x->extent, &layout, &error);
         if (!status)
-            status = qn_view_wrap("operand", p->memory.at[o], p->dtype, &layout, 0, &p->view[o], &error);
+            status =
+                qn_view_wrap("operand", p->memory.at[o], p->dtype, &layout, 0, &p->view[o], &error);
         p->args[o] = qn_arg_view(&p->view[o]);
     }
     if (!status) {
@@ -191,11 +201,13 @@ static double element(const product *p, int o, const int64_t *letter)
     int64_t offset = 0, stride = 1;
     for (int n = 0; n < x->rank; n++) {
         int d = x->layout == 'L' ? n : x->rank - 1 - n;
-        int64_t index = letter[x->index[d][0] - 'a'] + (x->index[d][1] ? letter[x->index[d][1] - 'a'] : 0);
+        int64_t index =
+            letter[x->index[d][0] - 'a'] + (x->index[d][1] ? letter[x->index[d][1] - 'a'] : 0);
         offset += index * stride;
         stride *= x->extent[d];
     }
-    return p->dtype == QN_F32 ? ((const float *)p->memory.at[o])[offset] : ((const double *)p->memory.at[o])[offset];
+    return p->dtype == QN_F32 ? ((const float *)p->memory.at[o])[offset]
+                              : ((const double *)p->memory.at[o])[offset];
 }
 
 /* The sum of one element of the result in the order rule of up to 4096 points: one chain of fma. */
@@ -221,7 +233,8 @@ static double expected(const product *p, int64_t *letter)
     }
 }
 
-/* Some elements of the result, corners among them, against chains of fma; small cases also against the interpreter. */
+/* Some elements of the result, corners among them, against chains of fma; small cases also against
+ * the interpreter. */
 static bool check(product *p, qn_call *call)
 {
     qn_error error = {0};
@@ -284,7 +297,8 @@ static void run_small(const product *p)
         p->small(m[1] + i * bytes, m[0] + i * bytes, m[2] + i * bytes);
 }
 
-/* Seconds of one call of ours (`call`), of theirs, or of the chains in which the peak does as much. */
+/* Seconds of one call of ours (`call`), of theirs, or of the chains in which the peak does as much.
+ */
 static double sample(const product *p, qn_call *call, int n)
 {
     double start = bench_thread_time();
@@ -320,7 +334,10 @@ static void time_product(product *p, qn_call *call)
         theirs[i] = sample(p, NULL, n);
         ratio[i] = theirs[i] / ours[i];
     }
-    bench_line line = {.name = p->name, .group = p->native ? GROUP_EXACT : GROUP_PEAK, .goal = p->goal, .short_below = p->goal};
+    bench_line line = {.name = p->name,
+                       .group = p->native ? GROUP_EXACT : GROUP_PEAK,
+                       .goal = p->goal,
+                       .short_below = p->goal};
     line.ours = bench_median(ours, N_PAIRS);
     line.theirs = bench_median(theirs, N_PAIRS);
     line.ratio = bench_median(ratio, N_PAIRS);
@@ -362,27 +379,33 @@ static void matrix_cases(bench *b, int dtype)
     static const struct {
         const char *name, *layouts;
     } form[] = {{"nn", "RRR"}, {"nt", "RLR"}, {"tn", "LRR"}, {"tt", "LLR"}};
-    static const int extents[] = {16, 24, 32, 48, 53, 64, 97, 127, 192, 256, 384, 509, 512, 768, 1021, 1024, 1536, 2048};
+    static const int extents[] = {16,  24,  32,  48,  53,  64,   97,   127,  192,
+                                  256, 384, 509, 512, 768, 1021, 1024, 1536, 2048};
     const char *path = getenv("QUERN_BENCH_BLAS");
     void *blas = path ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
     for (int f = 0; f < 4; f++)
         for (size_t e = 0; e < sizeof extents / sizeof *extents; e++) {
             int n = extents[e];
             bool is_even = n % 16 == 0, is_middle = n >= 192 && n <= 1024;
-            product p = {.b = b, .dtype = dtype, .formula = "i,k;k,j->i,j", .layouts = form[f].layouts};
+            product p = {
+                .b = b, .dtype = dtype, .formula = "i,k;k,j->i,j", .layouts = form[f].layouts};
             p.extent['i' - 'a'] = p.extent['j' - 'a'] = p.extent['k' - 'a'] = n;
             p.goal = n < 48 ? 0.5 : f || n > 1024 ? 0.75 : is_even && is_middle ? 0.9 : 0.8;
             product against = p;
-            snprintf(p.name, sizeof p.name, "matrix/%s/%s/%d", qn_dtype_name(dtype), form[f].name, n);
+            snprintf(p.name, sizeof p.name, "matrix/%s/%s/%d", qn_dtype_name(dtype), form[f].name,
+                     n);
             run(&p);
-            against.blas = blas && !f ? dlsym(blas, dtype == QN_F32 ? "cblas_sgemm" : "cblas_dgemm") : NULL;
+            against.blas =
+                blas && !f ? dlsym(blas, dtype == QN_F32 ? "cblas_sgemm" : "cblas_dgemm") : NULL;
             against.goal = 1.5;
-            snprintf(against.name, sizeof against.name, "matrix_blas/%s/%d", qn_dtype_name(dtype), n);
+            snprintf(against.name, sizeof against.name, "matrix_blas/%s/%d", qn_dtype_name(dtype),
+                     n);
             if (against.blas)
                 run(&against);
         }
     for (int n = 192; n <= 960; n += 768) {
-        product p = {.b = b, .dtype = dtype, .formula = "i,k;k,j->i,j", .layouts = "RRR", .goal = 0.95};
+        product p = {
+            .b = b, .dtype = dtype, .formula = "i,k;k,j->i,j", .layouts = "RRR", .goal = 0.95};
         p.extent['i' - 'a'] = p.extent['j' - 'a'] = p.extent['k' - 'a'] = n;
         p.native = native_of("tile", n, dtype);
         snprintf(p.name, sizeof p.name, "matrix_tile/%s/%d", qn_dtype_name(dtype), n);
@@ -398,10 +421,13 @@ static small_kernel make_small(void *library, int dtype, int n)
     } f = {dlsym(library, dtype == QN_F32 ? "libxsmm_smmdispatch" : "libxsmm_dmmdispatch")};
     const float none_f32 = 0;
     const double none = 0;
-    return f.make ? f.make(n, n, n, NULL, NULL, NULL, NULL, dtype == QN_F32 ? (const void *)&none_f32 : &none, NULL, NULL) : NULL;
+    return f.make ? f.make(n, n, n, NULL, NULL, NULL, NULL,
+                           dtype == QN_F32 ? (const void *)&none_f32 : &none, NULL, NULL)
+                  : NULL;
 }
 
-/* batch_xsmm/DTYPE/first or last/in or out/N: in the second-level cache; three arrays of 128 MiB. */
+/* batch_xsmm/DTYPE/first or last/in or out/N: in the second-level cache; three arrays of 128 MiB.
+ */
 static void small_cases(bench *b, int dtype)
 {
     static const int small[] = {3, 4, 5, 8, 12, 13, 16, 23, 24, 32};
@@ -411,20 +437,22 @@ static void small_cases(bench *b, int dtype)
         int n = small[i / 4], count = BATCH_COUNT(n);
         bool is_last = i & 1, is_out = i & 2;
         if (is_out)
-            count = (int)((128 << 20) / qn_dtype_bytes(dtype) / (n * n) / 16 | 1) * 16; /* no power of two */
+            count = (int)((128 << 20) / qn_dtype_bytes(dtype) / (n * n) / 16 | 1) *
+                    16; /* no power of two */
         product p = {.b = b, .dtype = dtype, .layouts = "RRR", .goal = 0.8};
         p.formula = is_last ? "i,k,m;k,j,m->i,j,m" : "m,i,k;m,k,j->m,i,j";
         p.extent['i' - 'a'] = p.extent['j' - 'a'] = p.extent['k' - 'a'] = n;
         p.extent['m' - 'a'] = count;
         p.small = make_small(library, dtype, n);
-        snprintf(p.name, sizeof p.name, "batch_xsmm/%s/%s/%s/%d", qn_dtype_name(dtype), is_last ? "last" : "first",
-                 is_out ? "out" : "in", n);
+        snprintf(p.name, sizeof p.name, "batch_xsmm/%s/%s/%s/%d", qn_dtype_name(dtype),
+                 is_last ? "last" : "first", is_out ? "out" : "in", n);
         if (p.small)
             run(&p);
     }
 }
 
-/* batch/DTYPE/first or last/N, vector/DTYPE/rows or columns/N, convolution/DTYPE, against plain loops. */
+/* batch/DTYPE/first or last/N, vector/DTYPE/rows or columns/N, convolution/DTYPE, against plain
+ * loops. */
 static void other_cases(bench *b, int dtype)
 {
     static const int small[] = {3, 4, 8, 16, 23, 32};
@@ -442,13 +470,22 @@ static void other_cases(bench *b, int dtype)
     static const int long_ones[] = {250, 1024, 4000, 4096};
     for (int i = 0; i < 8; i++) {
         int n = long_ones[i / 2];
-        product p = {.b = b, .dtype = dtype, .formula = "i,k;k->i", .layouts = i % 2 ? "LRR" : "RRR", .goal = 0.9};
+        product p = {.b = b,
+                     .dtype = dtype,
+                     .formula = "i,k;k->i",
+                     .layouts = i % 2 ? "LRR" : "RRR",
+                     .goal = 0.9};
         p.extent['i' - 'a'] = p.extent['k' - 'a'] = n;
         p.native = native_of(i % 2 ? "columns" : "rows", n, dtype);
-        snprintf(p.name, sizeof p.name, "vector/%s/%s/%d", qn_dtype_name(dtype), i % 2 ? "columns" : "rows", n);
+        snprintf(p.name, sizeof p.name, "vector/%s/%s/%d", qn_dtype_name(dtype),
+                 i % 2 ? "columns" : "rows", n);
         run(&p);
     }
-    product p = {.b = b, .dtype = dtype, .formula = "i+p,j+q,k+r;p,q,r->i,j,k", .layouts = "RRR", .goal = 0.9};
+    product p = {.b = b,
+                 .dtype = dtype,
+                 .formula = "i+p,j+q,k+r;p,q,r->i,j,k",
+                 .layouts = "RRR",
+                 .goal = 0.9};
     for (const char *l = "ijk"; *l; l++)
         p.extent[*l - 'a'] = CONVOLUTION_N;
     for (const char *l = "pqr"; *l; l++)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cases_threads.c: what threads gain. T = 1, 2, 4, ... up to all processors: matrix products and a body that only
- * computes against T threads of the fma chains that measure the peak (so that clocks that fall and processors that share
- * a core count for both); out of cache a triad, a stencil in space and a transposition against T threads of a triad with
- * streaming stores that moves as many bytes, sums of rows and columns against T threads that only read. From which size on
- * threads are used is checked by short vectors, serial against threads.
+ * bench_cases_threads.c: what threads gain. T = 1, 2, 4, ... up to all processors: matrix products
+ * and a body that only computes against T threads of the fma chains that measure the peak (so that
+ * clocks that fall and processors that share a core count for both); out of cache a triad, a
+ * stencil in space and a transposition against T threads of a triad with streaming stores that
+ * moves as many bytes, sums of rows and columns against T threads that only read. From which size
+ * on threads are used is checked by short vectors, serial against threads.
  *
- * Times are those of the clock, from the start of all threads to the end of the last. The program lets go of its one
- * processor for these cases; they come last.
+ * Times are those of the clock, from the start of all threads to the end of the last. The program
+ * lets go of its one processor for these cases; they come last.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -49,7 +50,8 @@ static void *run_member(void *arg)
     return NULL;
 }
 
-/* Seconds from the moment at which all n threads are there to the end of the last; negative if they cannot be had. */
+/* Seconds from the moment at which all n threads are there to the end of the last; negative if they
+ * cannot be had. */
 static double run_team(int n, void (*fn)(void *arg, int member, int n), void *arg)
 {
     team t = {.n = n, .fn = fn, .arg = arg};
@@ -102,49 +104,69 @@ typedef struct threads_case {
 
 static const char product_text[] =
     "kernel \"product\" contract { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-    "%z: i64 = const 0; %n: i64 = extent c, 0; %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %n;\n"
+    "%z: i64 = const 0; %n: i64 = extent c, 0; %i: i64 = parallel %z, %n; %j: i64 = parallel %z, "
+    "%n;\n"
     "%k: i64 = reduction %z, %n;\n"
-    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j]; %p: f64 = mul %x, %y; yield %p; };\n"
+    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j]; %p: f64 = "
+    "mul %x, %y; yield %p; };\n"
     "store c[%i, %j], %r; }\n";
 /* Eight orbits of x*x + c. */
 static const char orbit_text[] =
     "kernel \"orbits\" contract { view x: f64[1]; view y: f64[1];\n"
-    "%z: i64 = const 0; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %most: i64 = const 64; %h: f64 = const 0.5;\n"
-    "%c0: f64 = load x[%i]; %c1: f64 = mul %c0, %h; %c2: f64 = mul %c1, %h; %c3: f64 = mul %c2, %h; %c4: f64 = mul %c3, %h;\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %most: i64 = const 64; "
+    "%h: f64 = const 0.5;\n"
+    "%c0: f64 = load x[%i]; %c1: f64 = mul %c0, %h; %c2: f64 = mul %c1, %h; %c3: f64 = mul %c2, "
+    "%h; %c4: f64 = mul %c3, %h;\n"
     "%c5: f64 = mul %c4, %h; %c6: f64 = mul %c5, %h; %c7: f64 = mul %c6, %h;\n"
-    "%r0: f64, %r1: f64, %r2: f64, %r3: f64, %r4: f64, %r5: f64, %r6: f64, %r7: f64 = for %k: i64 = %z to %most step 1 (\n"
-    "%p0: f64 = %c0, %p1: f64 = %c1, %p2: f64 = %c2, %p3: f64 = %c3, %p4: f64 = %c4, %p5: f64 = %c5, %p6: f64 = %c6, %p7: f64 = %c7) {\n"
-    "%q0: f64 = mul %p0, %p0; %s0: f64 = add %q0, %c0; %q1: f64 = mul %p1, %p1; %s1: f64 = add %q1, %c1;\n"
-    "%q2: f64 = mul %p2, %p2; %s2: f64 = add %q2, %c2; %q3: f64 = mul %p3, %p3; %s3: f64 = add %q3, %c3;\n"
-    "%q4: f64 = mul %p4, %p4; %s4: f64 = add %q4, %c4; %q5: f64 = mul %p5, %p5; %s5: f64 = add %q5, %c5;\n"
-    "%q6: f64 = mul %p6, %p6; %s6: f64 = add %q6, %c6; %q7: f64 = mul %p7, %p7; %s7: f64 = add %q7, %c7;\n"
+    "%r0: f64, %r1: f64, %r2: f64, %r3: f64, %r4: f64, %r5: f64, %r6: f64, %r7: f64 = for %k: i64 "
+    "= %z to %most step 1 (\n"
+    "%p0: f64 = %c0, %p1: f64 = %c1, %p2: f64 = %c2, %p3: f64 = %c3, %p4: f64 = %c4, %p5: f64 = "
+    "%c5, %p6: f64 = %c6, %p7: f64 = %c7) {\n"
+    "%q0: f64 = mul %p0, %p0; %s0: f64 = add %q0, %c0; %q1: f64 = mul %p1, %p1; %s1: f64 = add "
+    "%q1, %c1;\n"
+    "%q2: f64 = mul %p2, %p2; %s2: f64 = add %q2, %c2; %q3: f64 = mul %p3, %p3; %s3: f64 = add "
+    "%q3, %c3;\n"
+    "%q4: f64 = mul %p4, %p4; %s4: f64 = add %q4, %c4; %q5: f64 = mul %p5, %p5; %s5: f64 = add "
+    "%q5, %c5;\n"
+    "%q6: f64 = mul %p6, %p6; %s6: f64 = add %q6, %c6; %q7: f64 = mul %p7, %p7; %s7: f64 = add "
+    "%q7, %c7;\n"
     "yield %s0, %s1, %s2, %s3, %s4, %s5, %s6, %s7; };\n"
-    "%t0: f64 = add %r0, %r1; %t1: f64 = add %t0, %r2; %t2: f64 = add %t1, %r3; %t3: f64 = add %t2, %r4;\n"
-    "%t4: f64 = add %t3, %r5; %t5: f64 = add %t4, %r6; %t6: f64 = add %t5, %r7; store y[%i], %t6; }\n";
+    "%t0: f64 = add %r0, %r1; %t1: f64 = add %t0, %r2; %t2: f64 = add %t1, %r3; %t3: f64 = add "
+    "%t2, %r4;\n"
+    "%t4: f64 = add %t3, %r5; %t5: f64 = add %t4, %r6; %t6: f64 = add %t5, %r7; store y[%i], %t6; "
+    "}\n";
 static const char triad_text[] =
     "kernel \"triad\" contract { view a: f64[1]; view b: f64[1]; view x: f64[1];\n"
     "%z: i64 = const 0; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %s: f64 = const 0.375;\n"
-    "%p: f64 = load a[%i]; %q: f64 = load b[%i]; %t: f64 = mul %q, %s; %u: f64 = add %p, %t; store x[%i], %u; }\n";
+    "%p: f64 = load a[%i]; %q: f64 = load b[%i]; %t: f64 = mul %q, %s; %u: f64 = add %p, %t; store "
+    "x[%i], %u; }\n";
 
 static const char stencil_text[] =
-    "kernel \"stencil7\" contract { view a: f64[3]; view x: f64[3]; %o: i64 = const 1; %e: i64 = extent x, 0; %n: i64 = sub %e, %o;\n"
-    "%i: i64 = parallel %o, %n; %j: i64 = parallel %o, %n; %k: i64 = parallel %o, %n; %h: f64 = const 0.125;\n"
-    "%i0: i64 = sub %i, %o; %i1: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j1: i64 = add %j, %o; %k0: i64 = sub %k, %o; %k1: i64 = add %k, %o;\n"
-    "%c: f64 = load a[%i, %j, %k]; %p: f64 = load a[%i0, %j, %k]; %q: f64 = load a[%i1, %j, %k]; %r: f64 = load a[%i, %j0, %k];\n"
+    "kernel \"stencil7\" contract { view a: f64[3]; view x: f64[3]; %o: i64 = const 1; %e: i64 = "
+    "extent x, 0; %n: i64 = sub %e, %o;\n"
+    "%i: i64 = parallel %o, %n; %j: i64 = parallel %o, %n; %k: i64 = parallel %o, %n; %h: f64 = "
+    "const 0.125;\n"
+    "%i0: i64 = sub %i, %o; %i1: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j1: i64 = add %j, %o; "
+    "%k0: i64 = sub %k, %o; %k1: i64 = add %k, %o;\n"
+    "%c: f64 = load a[%i, %j, %k]; %p: f64 = load a[%i0, %j, %k]; %q: f64 = load a[%i1, %j, %k]; "
+    "%r: f64 = load a[%i, %j0, %k];\n"
     "%s: f64 = load a[%i, %j1, %k]; %t: f64 = load a[%i, %j, %k0]; %u: f64 = load a[%i, %j, %k1];\n"
-    "%s0: f64 = add %p, %q; %s1: f64 = add %r, %s; %s2: f64 = add %t, %u; %s3: f64 = add %s0, %s1; %s4: f64 = add %s3, %s2;\n"
+    "%s0: f64 = add %p, %q; %s1: f64 = add %r, %s; %s2: f64 = add %t, %u; %s3: f64 = add %s0, %s1; "
+    "%s4: f64 = add %s3, %s2;\n"
     "%s5: f64 = mul %s4, %h; %s6: f64 = add %s5, %c; store x[%i, %j, %k], %s6; }\n";
 static const char rows_text[] =
     "kernel \"rows\" { view a: f64[2]; view x: f64[1]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
     "%i: i64 = parallel %z, %n; %k: i64 = reduction %z, %n;\n"
     "%s: f64 = reduce sum over %k { %v: f64 = load a[%i, %k]; yield %v; }; store x[%i], %s; }\n";
 static const char columns_text[] =
-    "kernel \"columns\" { view a: f64[2]; view x: f64[1]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
+    "kernel \"columns\" { view a: f64[2]; view x: f64[1]; %z: i64 = const 0; %n: i64 = extent x, "
+    "0;\n"
     "%i: i64 = parallel %z, %n; %k: i64 = reduction %z, %n;\n"
     "%s: f64 = reduce sum over %k { %v: f64 = load a[%k, %i]; yield %v; }; store x[%i], %s; }\n";
-static const char transpose_text[] =
-    "kernel \"transpose\" { view a: f64[2]; view x: f64[2]; %z: i64 = const 0; %n: i64 = extent x, 0;\n"
-    "%i: i64 = parallel %z, %n; %j: i64 = parallel %z, %n; %v: f64 = load a[%j, %i]; store x[%i, %j], %v; }\n";
+static const char transpose_text[] = "kernel \"transpose\" { view a: f64[2]; view x: f64[2]; %z: "
+                                     "i64 = const 0; %n: i64 = extent x, 0;\n"
+                                     "%i: i64 = parallel %z, %n; %j: i64 = parallel %z, %n; %v: "
+                                     "f64 = load a[%j, %i]; store x[%i, %j], %v; }\n";
 
 typedef struct arrays {
     qn_context *context;
@@ -160,7 +182,8 @@ static double *data_of(const arrays *a, int v)
     return a->view[v].data;
 }
 
-static qn_status make(const bench *b, const threads_case *c, qn_context *context, arrays *a, qn_error *err)
+static qn_status make(const bench *b, const threads_case *c, qn_context *context, arrays *a,
+                      qn_error *err)
 {
     int64_t extents[3] = {c->extent, c->extent, c->extent};
     *a = (arrays){.context = context, .options = bench_options(b)};
@@ -188,7 +211,8 @@ static void release(arrays *a)
     qn_kernel_release(a->k);
 }
 
-static qn_status prepare(const arrays *a, const threads_case *c, int n_threads, qn_call **out, qn_error *err)
+static qn_status prepare(const arrays *a, const threads_case *c, int n_threads, qn_call **out,
+                         qn_error *err)
 {
     qn_options o = a->options;
     o.max_threads = n_threads;
@@ -206,7 +230,8 @@ static void triad_member(void *arg, int at, int n)
 {
     const arrays *a = arg;
     int64_t low = share(a->n_elements[0], at, n), high = share(a->n_elements[0], at + 1, n);
-    native_stream_triad(data_of(a, 2) + low, data_of(a, 0) + low, data_of(a, 1) + low, 0.375, high - low, 8);
+    native_stream_triad(data_of(a, 2) + low, data_of(a, 0) + low, data_of(a, 1) + low, 0.375,
+                        high - low, 8);
 }
 
 static void read_member(void *arg, int at, int n)
@@ -225,8 +250,8 @@ static double bytes_of(const arrays *a)
     return n;
 }
 
-/* Seconds in which n threads do the operations of the case, or move its bytes: those of the streams, but that reading
- * takes the array of the case. */
+/* Seconds in which n threads do the operations of the case, or move its bytes: those of the
+ * streams, but that reading takes the array of the case. */
 static double theirs_seconds(const threads_case *c, arrays *a, arrays *streams, int n)
 {
     if (c->flops > 0)
@@ -239,7 +264,8 @@ static double theirs_seconds(const threads_case *c, arrays *a, arrays *streams, 
 /* ---------------------------------------------------------------- checks */
 
 /* The last view after n threads is bit for bit that of one thread, and that is right. */
-static bool check(const threads_case *c, const arrays *a, qn_call *serial, qn_call *call, qn_error *err)
+static bool check(const threads_case *c, const arrays *a, qn_call *serial, qn_call *call,
+                  qn_error *err)
 {
     double *out = data_of(a, c->n_views - 1);
     int64_t n_elements = a->n_elements[c->n_views - 1];
@@ -286,7 +312,8 @@ static int calls_of(qn_call *call, double seconds)
     return n;
 }
 
-static void time_case(bench *b, const char *name, const threads_case *c, arrays *a, arrays *streams, qn_call *call, int n_threads)
+static void time_case(bench *b, const char *name, const threads_case *c, arrays *a, arrays *streams,
+                      qn_call *call, int n_threads)
 {
     double ours[N_SAMPLES], theirs[N_SAMPLES], ratio[N_SAMPLES];
     int n = calls_of(call, SAMPLE_SECONDS);
@@ -315,7 +342,8 @@ static bool wants_case(bench *b, const threads_case *c, int most)
     return is_wanted;
 }
 
-static void run_case(bench *b, qn_context *context, const threads_case *c, arrays *streams, int most)
+static void run_case(bench *b, qn_context *context, const threads_case *c, arrays *streams,
+                     int most)
 {
     arrays a;
     qn_error error = {0};
@@ -396,10 +424,14 @@ void bench_threads_cases(bench *b)
 {
     static const threads_case cases[] = {
         {"threads/product/512", product_text, 3, 2, 512, 2.0 * 512 * 512 * 512, 0.6, NULL, false},
-        {"threads/product/1024", product_text, 3, 2, 1024, 2.0 * 1024 * 1024 * 1024, 0.8, NULL, false},
-        {"threads/product/1536", product_text, 3, 2, 1536, 2.0 * 1536 * 1536 * 1536, 0.8, NULL, false},
-        {"threads/product/2048", product_text, 3, 2, 2048, 2.0 * 2048 * 2048 * 2048, 0.8, NULL, false},
-        {"threads/orbits", orbit_text, 2, 1, 1 << 19, (1 << 19) * (64.0 * 8 * 2 + 14), 0.8, NULL, false},
+        {"threads/product/1024", product_text, 3, 2, 1024, 2.0 * 1024 * 1024 * 1024, 0.8, NULL,
+         false},
+        {"threads/product/1536", product_text, 3, 2, 1536, 2.0 * 1536 * 1536 * 1536, 0.8, NULL,
+         false},
+        {"threads/product/2048", product_text, 3, 2, 2048, 2.0 * 2048 * 2048 * 2048, 0.8, NULL,
+         false},
+        {"threads/orbits", orbit_text, 2, 1, 1 << 19, (1 << 19) * (64.0 * 8 * 2 + 14), 0.8, NULL,
+         false},
         {"threads/triad", triad_text, 3, 1, 1 << 25, 0, 0.95, NULL, false},
         {"threads/stencil7", stencil_text, 2, 3, 324, 0, 0.9, NULL, false},
         {"threads/transpose", transpose_text, 2, 2, 6016, 0, 0.6, NULL, false},

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_compile.h: texts of kernels of n operations, branches, gathers, reduces or functions; `at` has room for LARGE_BYTES. */
+/* bench_compile.h: texts of kernels of n operations, branches, gathers, reduces or functions; `at`
+ * has room for LARGE_BYTES. */
 #ifndef QN_TESTS_BENCH_BENCH_COMPILE_H
 #define QN_TESTS_BENCH_BENCH_COMPILE_H
 

@@ -9,10 +9,9 @@
  * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
  * bench_cuda_uneven.c sparse rows, a `while`, a histogram
  * bench_cuda_math.c   mathematical functions, Black-Scholes, softmax
- * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the driver
- * bench_cuda_cost.c   what compiling, loading and launching cost
- * bench_plan.h        what --plan says
- * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
+ * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the
+ * driver bench_cuda_cost.c   what compiling, loading and launching cost bench_plan.h        what
+ * --plan says bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
  * cuda_peers*.cu*     the kernels in CUDA C, not part of the build
  */
 #ifndef QN_TESTS_BENCH_BENCH_CUDA_H
@@ -21,7 +20,14 @@
 #include "quern/cuda.h"
 #include "tests/bench/cuda_peers.h"
 
-enum { GPU_OUT, GPU_A, GPU_B, GPU_FROM, GPU_TO, GPU_SLOTS }; /* memory; the last two for the memcpy */
+enum {
+    GPU_OUT,
+    GPU_A,
+    GPU_B,
+    GPU_FROM,
+    GPU_TO,
+    GPU_SLOTS
+}; /* memory; the last two for the memcpy */
 enum { GPU_PRIME = 4093, GPU_MAX_SHORT = 128, GPU_NAME_BYTES = 64 };
 
 /** An array: dense, its last dimension fastest, or its first. */
@@ -82,7 +88,8 @@ double gpu_median(double *x, int n);
 /** A kernel from a text in which @ stands for the dtype. */
 qn_kernel *gpu_kernel(const char *text, int dtype, qn_error *err);
 
-/* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the same in any order. */
+/* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the
+ * same in any order. */
 qn_status gpu_memory(gpu_bench *b, qn_error *err);
 void gpu_memory_release(gpu_bench *b);
 /** An array of these extents; with --tiny of tiny ones, which are odd so that edges are met. */
@@ -90,7 +97,8 @@ gpu_array gpu_array_of(const gpu_bench *b, int dtype, int rank, int64_t n0, int6
 int64_t gpu_elements(const gpu_array *a);
 /** The view of an array at the start of a slot. */
 qn_status gpu_view(gpu_bench *b, int slot, const gpu_array *a, qn_view *out, qn_error *err);
-/** The residue of an index, and the sixteenths that are its value; of a dimension, what a step adds to the residue. */
+/** The residue of an index, and the sixteenths that are its value; of a dimension, what a step adds
+ * to the residue. */
 int gpu_residue(const gpu_array *a, const int64_t *index);
 int gpu_value(int residue);
 int gpu_weight(int dimension);
@@ -98,17 +106,32 @@ int gpu_weight(int dimension);
 qn_status gpu_put(gpu_bench *b, int slot, const gpu_array *a, qn_error *err);
 /** All bytes of an array's place become 0xFF. */
 qn_status gpu_poison(gpu_bench *b, int slot, const gpu_array *a, qn_error *err);
-/** The elements [first, first + n) in the order of memory, n at most gpu_chunk(b) bytes: a borrowed copy on the host. */
+/** The elements [first, first + n) in the order of memory, n at most gpu_chunk(b) bytes: a borrowed
+ * copy on the host. */
 qn_status gpu_get(gpu_bench *b, int slot, const gpu_array *a, int64_t first, int64_t n,
                   const void **out, qn_error *err);
 int64_t gpu_chunk(const gpu_bench *b);
-/** Whether a slot holds table[residue] everywhere; `has_border`: but 0xFF at first and last indices. */
+/** Whether a slot holds table[residue] everywhere; `has_border`: but 0xFF at first and last
+ * indices. */
 qn_status gpu_compare(gpu_bench *b, int slot, const gpu_array *a, const double *table,
                       bool has_border, bool *is_same, int64_t *at, qn_error *err);
 
 /** What a line computes; the host knows the results. */
-enum { FORM_COPY, FORM_SAXPY, FORM_TRIAD, FORM_FILL, FORM_BRANCH, FORM_STEPS, FORM_STENCIL, FORM_ROWS, FORM_COLUMNS, FORM_TIMES, FORM_DOT, FORM_PRODUCT,
-       FORM_BATCH };
+enum {
+    FORM_COPY,
+    FORM_SAXPY,
+    FORM_TRIAD,
+    FORM_FILL,
+    FORM_BRANCH,
+    FORM_STEPS,
+    FORM_STENCIL,
+    FORM_ROWS,
+    FORM_COLUMNS,
+    FORM_TIMES,
+    FORM_DOT,
+    FORM_PRODUCT,
+    FORM_BATCH
+};
 /** The begin of a kernel whose one parallel dimension, %2, is that of y. */
 #define GPU_VECTOR_HEAD " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1;\n"
 
@@ -133,7 +156,8 @@ void gpu_uneven_cases(gpu_bench *b);
 void gpu_math_cases(gpu_bench *b);
 void gpu_cost_cases(gpu_bench *b);
 
-/* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is missing. */
+/* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is
+ * missing. */
 gpu_raw *gpu_raw_open(const char *path, const char **why);
 void gpu_raw_close(gpu_raw *r);
 /** A kernel that does nothing, of two pointers and a number; launches of it. */
@@ -146,14 +170,15 @@ int gpu_raw_load(gpu_raw *r, const void *cubin, const char *entry, double *secon
 int gpu_raw_other_stream(gpu_raw *r, void **stream);
 /** CUDA C to a kernel by NVRTC, and its seconds. */
 int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *seconds);
-/** C = A B of square matrices by cuBLAS, whose handle is made at the first call. C has Right layout, A and B too unless they
- *  are said to have Left. */
-int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left, void *c, const void *a,
-                    const void *b);
+/** C = A B of square matrices by cuBLAS, whose handle is made at the first call. C has Right
+ * layout, A and B too unless they are said to have Left. */
+int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left,
+                    void *c, const void *a, const void *b);
 /** The same for `count` pairs of matrices of n x n, all of Right layout, one after the other. */
-int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c, const void *a, const void *b);
+int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c,
+                  const void *a, const void *b);
 /** y = A x, the same for a matrix of m x n and a vector. */
-int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
-                  const void *x);
+int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y,
+                  const void *a, const void *x);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_cost.c: what it costs on a GPU to compile a kernel for extents that were never met, to load code that is
- * kept, and to launch. The yardsticks are NVRTC and the driver itself.
+ * bench_cuda_cost.c: what it costs on a GPU to compile a kernel for extents that were never met, to
+ * load code that is kept, and to launch. The yardsticks are NVRTC and the driver itself.
  */
 #include "tests/bench/bench_cuda.h"
 
@@ -16,7 +16,8 @@ enum { MAX_COLD = 30, BATCH = 250, MAX_BATCHES = 40, SMALL = 128, PTX_BYTES = 1 
 static const char saxpy_text[] =
     "kernel \"saxpy\" contract {\n view y: @[1]; view x: @[1]; scalar s: @;\n"
     " %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = parallel %0, %1; %3: @ = param s;\n"
-    " %4: @ = load x[%2]; %5: @ = load y[%2]; %6: @ = mul %3, %4; %7: @ = add %6, %5; store y[%2], %7;\n}\n";
+    " %4: @ = load x[%2]; %5: @ = load y[%2]; %6: @ = mul %3, %4; %7: @ = add %6, %5; store y[%2], "
+    "%7;\n}\n";
 
 /* A saxpy of some length. */
 typedef struct saxpy {
@@ -35,8 +36,10 @@ static qn_status make_saxpy(gpu_bench *b, int64_t n, saxpy *out, qn_error *err)
     out->args[0] = qn_arg_view(&out->y);
     out->args[1] = qn_arg_view(&out->x);
     out->args[2] = qn_arg_f32((float)GPU_SCALE);
-    out->o = (qn_options){
-        .bytes = sizeof out->o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .stream = b->stream};
+    out->o = (qn_options){.bytes = sizeof out->o,
+                          .executor = QN_CUDA,
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .stream = b->stream};
     return status;
 }
 
@@ -50,15 +53,18 @@ static int n_cold(const gpu_bench *b)
     return b->is_tiny ? 2 : b->is_quick ? 10 : MAX_COLD;
 }
 
-/* Median seconds of NVRTC for the same kernel, from its source to a function; 0 if that cannot be had. */
+/* Median seconds of NVRTC for the same kernel, from its source to a function; 0 if that cannot be
+ * had. */
 static double time_nvrtc(gpu_bench *b)
 {
     double seconds[MAX_COLD];
     for (int i = 0; i < n_cold(b); i++) {
         char source[512];
         snprintf(source, sizeof source,
-                 "extern \"C\" __global__ void saxpy(float *__restrict__ y, const float *__restrict__ x, float s) {\n"
-                 " int i = blockIdx.x * blockDim.x + threadIdx.x;\n if (i < %lld) y[i] = s * x[i] + y[i];\n}\n",
+                 "extern \"C\" __global__ void saxpy(float *__restrict__ y, const float "
+                 "*__restrict__ x, float s) {\n"
+                 " int i = blockIdx.x * blockDim.x + threadIdx.x;\n if (i < %lld) y[i] = s * x[i] "
+                 "+ y[i];\n}\n",
                  (long long)cold_length(b, i));
         int result = gpu_raw_nvrtc(b->raw, source, "saxpy", &seconds[i]);
         if (result) {
@@ -76,7 +82,8 @@ static qn_status cold_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
     qn_counters before, after;
     qn_status status = QN_OK;
     qn_context_counters(b->context, &before, sizeof before);
-    for (int i = -1; i < n_cold(b) && !status; i++) { /* the first one is not counted: it loads the code generator */
+    for (int i = -1; i < n_cold(b) && !status;
+         i++) { /* the first one is not counted: it loads the code generator */
         saxpy s;
         status = make_saxpy(b, cold_length(b, i), &s, err);
         double begin = gpu_now();
@@ -132,17 +139,20 @@ static double time_load(gpu_bench *b, qn_code *f)
 }
 
 /* A view like another one, in the context of another stream. */
-static qn_status view_there(gpu_bench *b, qn_stream *there, const char *label, int64_t n, qn_view *out, qn_error *err)
+static qn_status view_there(gpu_bench *b, qn_stream *there, const char *label, int64_t n,
+                            qn_view *out, qn_error *err)
 {
     qn_view_type type;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = label, .space = QN_SPACE_CUDA, .stream = there};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = label, .space = QN_SPACE_CUDA, .stream = there};
     qn_status status = qn_view_type_init(QN_F32, 1, NULL, QN_FAMILY_ANY, &type, err);
     type.space = QN_SPACE_CUDA;
     return status ? status : qn_view_create(b->context, &type, 1, &n, &o, out, err);
 }
 
 /* Seconds that preparing a call takes, on a stream of another CUDA context. */
-static qn_status time_prepare(gpu_bench *b, qn_stream *there, const qn_kernel *k, int64_t n, double *seconds, qn_error *err)
+static qn_status time_prepare(gpu_bench *b, qn_stream *there, const qn_kernel *k, int64_t n,
+                              double *seconds, qn_error *err)
 {
     saxpy s = {.args = {{0}}};
     qn_call *call = NULL;
@@ -168,8 +178,8 @@ static qn_status time_prepare(gpu_bench *b, qn_stream *there, const qn_kernel *k
     return status;
 }
 
-/* The functions of the cold line in a CUDA context where they never ran: their cubins are kept. What preparing takes
- * longer the first time is the load. */
+/* The functions of the cold line in a CUDA context where they never ran: their cubins are kept.
+ * What preparing takes longer the first time is the load. */
 static qn_status reload_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
 {
     double seconds[MAX_COLD];
@@ -210,13 +220,16 @@ static qn_status reload_line(gpu_bench *b, const qn_kernel *k, qn_error *err)
 
 enum { BARE, CACHED, PREPARED, WAYS };
 
-/* Gives BATCH launches to the stream, and then waits; the seconds of the first part and of both, for each launch. */
-static qn_status time_batch(gpu_bench *b, int way, const qn_kernel *k, saxpy *s, qn_call *call, double *given,
-                            double *done, qn_error *err)
+/* Gives BATCH launches to the stream, and then waits; the seconds of the first part and of both,
+ * for each launch. */
+static qn_status time_batch(gpu_bench *b, int way, const qn_kernel *k, saxpy *s, qn_call *call,
+                            double *given, double *done, qn_error *err)
 {
     qn_status status = QN_OK;
     double begin = gpu_now();
-    int result = way == BARE ? gpu_raw_launch(b->raw, qn_stream_handle(b->stream), b->slot[GPU_OUT].data, BATCH) : 0;
+    int result = way == BARE ? gpu_raw_launch(b->raw, qn_stream_handle(b->stream),
+                                              b->slot[GPU_OUT].data, BATCH)
+                             : 0;
     for (int i = 0; i < BATCH && way == CACHED && !status; i++)
         status = qn_launch(b->context, k, 3, s->args, &s->o, err);
     for (int i = 0; i < BATCH && way == PREPARED && !status; i++)
@@ -246,7 +259,8 @@ static qn_status launch_lines(gpu_bench *b, const qn_kernel *k, qn_error *err)
         status = qn_prepare(b->context, k, 3, s.args, &s.o, &call, err);
     for (int i = -1; i < n && !status; i++) /* one round to warm up */
         for (int way = 0; way < WAYS && !status; way++)
-            status = time_batch(b, way, k, &s, call, &given[way][i < 0 ? 0 : i], &done[way][i < 0 ? 0 : i], err);
+            status = time_batch(b, way, k, &s, call, &given[way][i < 0 ? 0 : i],
+                                &done[way][i < 0 ? 0 : i], err);
     for (int way = 0; way < WAYS && !status; way++) {
         const double median = gpu_median(given[way], n), finished = gpu_median(done[way], n);
         char remark[128];
@@ -255,8 +269,8 @@ static qn_status launch_lines(gpu_bench *b, const qn_kernel *k, qn_error *err)
             bare_done = finished;
             continue;
         }
-        snprintf(remark, sizeof remark, "%+.0f ns; with the wait %.0f ns, bare %.0f ns", (median - bare) * 1e9,
-                 finished * 1e9, bare_done * 1e9);
+        snprintf(remark, sizeof remark, "%+.0f ns; with the wait %.0f ns, bare %.0f ns",
+                 (median - bare) * 1e9, finished * 1e9, bare_done * 1e9);
         gpu_line line = {.name = name[way],
                          .ours = median,
                          .theirs = bare,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_data.c: memory on the device, values in it, results against the host's. The value of an element depends
- * on (seed + sum of index x weight) modulo a prime, so that any element in a wrong place is seen, and what a pointwise
- * kernel or a stencil computes is a function of this residue alone: the host makes a table of it and compares memory.
+ * bench_cuda_data.c: memory on the device, values in it, results against the host's. The value of
+ * an element depends on (seed + sum of index x weight) modulo a prime, so that any element in a
+ * wrong place is seen, and what a pointwise kernel or a stencil computes is a function of this
+ * residue alone: the host makes a table of it and compares memory.
  */
 #include "tests/fill.h"
 #include "tests/bench/bench_cuda.h"
@@ -60,7 +61,8 @@ static qn_status allocate(gpu_bench *b, int space, const char *label, int64_t by
                           qn_error *err)
 {
     qn_view_type type;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = label, .uninitialised = 1, .space = space};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = label, .uninitialised = 1, .space = space};
     qn_status status = qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, err);
     type.space = space;
     return status ? status : qn_view_create(b->context, &type, 1, &bytes, &o, out, err);
@@ -161,7 +163,8 @@ static void element_of(int dtype, double value, void *out)
         memcpy(out, &byte, sizeof byte);
 }
 
-/* The elements of a step along the fastest dimension, two periods of them: run[t] is table[t * step]. */
+/* The elements of a step along the fastest dimension, two periods of them: run[t] is table[t *
+ * step]. */
 typedef struct runs {
     const gpu_array *a;
     int fastest, place[GPU_PRIME]; /* of a residue in the run */
@@ -209,7 +212,8 @@ static void write_row(const runs *r, const int64_t *index, int64_t n, char *out)
     int64_t at = r->place[gpu_residue(a, index)];
     for (int64_t done = 0; done < n;) {
         int64_t count = n - done < GPU_PRIME ? n - done : GPU_PRIME;
-        memcpy(out + (size_t)done * r->bytes, r->run + (size_t)at * r->bytes, (size_t)count * r->bytes);
+        memcpy(out + (size_t)done * r->bytes, r->run + (size_t)at * r->bytes,
+               (size_t)count * r->bytes);
         done += count; /* after a whole period the place is the same */
     }
     int64_t begin = a->rank ? index[r->fastest] : 0, last = a->rank ? a->extent[r->fastest] - 1 : 0;
@@ -236,7 +240,8 @@ static void write_elements(const runs *r, int64_t first, int64_t n, char *out)
 
 static bool same_array(const gpu_array *x, const gpu_array *y)
 {
-    bool is_same = x->dtype == y->dtype && x->rank == y->rank && x->is_left == y->is_left && x->seed == y->seed;
+    bool is_same = x->dtype == y->dtype && x->rank == y->rank && x->is_left == y->is_left &&
+                   x->seed == y->seed;
     for (int d = 0; is_same && d < x->rank; d++)
         is_same = x->extent[d] == y->extent[d];
     return is_same;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_lines.c: the kernels that are timed on a GPU, with their extents and goals. Each is written the plain way;
- * in texts @ is the dtype. How they are timed is in bench_cuda_speed.c.
+ * bench_cuda_lines.c: the kernels that are timed on a GPU, with their extents and goals. Each is
+ * written the plain way; in texts @ is the dtype. How they are timed is in bench_cuda_speed.c.
  */
 #include "tests/bench/bench_cuda.h"
 
@@ -17,20 +17,24 @@
 
 static const char copy_text[] = "kernel \"copy\" {\n view y: @[1]; view x: @[1];\n" GPU_VECTOR_HEAD
                                 " %3: @ = load x[%2]; store y[%2], %3;\n}\n";
-static const char saxpy_text[] = "kernel \"saxpy\" contract {\n view y: @[1]; view x: @[1]; scalar s: @;\n" GPU_VECTOR_HEAD
-                                 " %3: @ = param s; %4: @ = load x[%2]; %5: @ = load y[%2];\n"
-                                 " %6: @ = mul %3, %4; %7: @ = add %6, %5; store y[%2], %7;\n}\n";
+static const char saxpy_text[] =
+    "kernel \"saxpy\" contract {\n view y: @[1]; view x: @[1]; scalar s: @;\n" GPU_VECTOR_HEAD
+    " %3: @ = param s; %4: @ = load x[%2]; %5: @ = load y[%2];\n"
+    " %6: @ = mul %3, %4; %7: @ = add %6, %5; store y[%2], %7;\n}\n";
 static const char triad_text[] =
-    "kernel \"triad\" contract {\n view y: @[1]; view a: @[1]; view b: @[1]; scalar s: @;\n" GPU_VECTOR_HEAD
-    " %3: @ = param s; %4: @ = load a[%2]; %5: @ = load b[%2];\n"
+    "kernel \"triad\" contract {\n view y: @[1]; view a: @[1]; view b: @[1]; scalar s: "
+    "@;\n" GPU_VECTOR_HEAD " %3: @ = param s; %4: @ = load a[%2]; %5: @ = load b[%2];\n"
     " %6: @ = mul %3, %5; %7: @ = add %4, %6; store y[%2], %7;\n}\n";
-static const char fill_text[] = "kernel \"fill\" {\n view y: @[1];\n" GPU_VECTOR_HEAD " %3: @ = const 0x1.8p-1; store y[%2], %3;\n}\n";
-static const char transpose_text[] = "kernel \"transpose\" {\n view y: @[2]; view x: @[2];\n" PLANE_HEAD
-                                     " %3: @ = load x[%i, %j]; store y[%i, %j], %3;\n}\n";
+static const char fill_text[] = "kernel \"fill\" {\n view y: @[1];\n" GPU_VECTOR_HEAD
+                                " %3: @ = const 0x1.8p-1; store y[%2], %3;\n}\n";
+static const char transpose_text[] =
+    "kernel \"transpose\" {\n view y: @[2]; view x: @[2];\n" PLANE_HEAD
+    " %3: @ = load x[%i, %j]; store y[%i, %j], %3;\n}\n";
 static const char five_text[] =
     "kernel \"stencil5\" contract {\n view y: @[2]; view x: @[2];\n" INNER_HEAD
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we;\n"
-    " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add %j, %one;\n"
+    " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add "
+    "%j, %one;\n"
     " %c: @ = load x[%i, %j]; %n: @ = load x[%im, %j]; %s: @ = load x[%ip, %j];\n"
     " %l: @ = load x[%i, %jm]; %r: @ = load x[%i, %jp];\n"
     " %a: @ = add %n, %s; %b: @ = add %l, %r; %ab: @ = add %a, %b;\n"
@@ -40,34 +44,41 @@ static const char seven_text[] =
     "kernel \"stencil7\" contract {\n view y: @[3]; view x: @[3];\n" INNER_HEAD
     " %d: i64 = extent y, 2; %de: i64 = sub %d, %one;\n"
     " %i: i64 = parallel %one, %he; %j: i64 = parallel %one, %we; %k: i64 = parallel %one, %de;\n"
-    " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add %j, %one;\n"
+    " %im: i64 = sub %i, %one; %ip: i64 = add %i, %one; %jm: i64 = sub %j, %one; %jp: i64 = add "
+    "%j, %one;\n"
     " %km: i64 = sub %k, %one; %kp: i64 = add %k, %one; %c: @ = load x[%i, %j, %k];\n"
     " %a: @ = load x[%im, %j, %k]; %b: @ = load x[%ip, %j, %k]; %e: @ = load x[%i, %jm, %k];\n"
     " %f: @ = load x[%i, %jp, %k]; %g: @ = load x[%i, %j, %km]; %o: @ = load x[%i, %j, %kp];\n"
-    " %ab: @ = add %a, %b; %ef: @ = add %e, %f; %go: @ = add %g, %o; %s: @ = add %ab, %ef; %t: @ = add %s, %go;\n"
+    " %ab: @ = add %a, %b; %ef: @ = add %e, %f; %go: @ = add %g, %o; %s: @ = add %ab, %ef; %t: @ = "
+    "add %s, %go;\n"
     " %m: @ = const -6.0; %p: @ = mul %m, %c; %u: @ = add %t, %p;\n"
     " %z: @ = const 0x1p-3; %q: @ = mul %z, %u; %v: @ = add %c, %q; store y[%i, %j, %k], %v;\n}\n";
-static const char rows_text[] =
-    "kernel \"rows\" {\n view y: @[1]; view x: @[2];\n %0: i64 = const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1;\n"
-    " %i: i64 = parallel %0, %1; %j: i64 = reduction %0, %2;\n"
-    " %r: @ = reduce sum over %j {\n %3: @ = load x[%i, %j]; yield %3;\n };\n store y[%i], %r;\n}\n";
-static const char columns_text[] =
-    "kernel \"columns\" {\n view y: @[1]; view x: @[2];\n %0: i64 = const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1;\n"
-    " %j: i64 = parallel %0, %2; %i: i64 = reduction %0, %1;\n"
-    " %r: @ = reduce sum over %i {\n %3: @ = load x[%i, %j]; yield %3;\n };\n store y[%j], %r;\n}\n";
+static const char rows_text[] = "kernel \"rows\" {\n view y: @[1]; view x: @[2];\n %0: i64 = const "
+                                "0; %1: i64 = extent x, 0; %2: i64 = extent x, 1;\n"
+                                " %i: i64 = parallel %0, %1; %j: i64 = reduction %0, %2;\n"
+                                " %r: @ = reduce sum over %j {\n %3: @ = load x[%i, %j]; yield "
+                                "%3;\n };\n store y[%i], %r;\n}\n";
+static const char columns_text[] = "kernel \"columns\" {\n view y: @[1]; view x: @[2];\n %0: i64 = "
+                                   "const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1;\n"
+                                   " %j: i64 = parallel %0, %2; %i: i64 = reduction %0, %1;\n"
+                                   " %r: @ = reduce sum over %i {\n %3: @ = load x[%i, %j]; yield "
+                                   "%3;\n };\n store y[%j], %r;\n}\n";
 static const char times_text[] =
     "kernel \"times\" contract {\n view y: @[1]; view a: @[2]; view x: @[1];\n"
     " %0: i64 = const 0; %1: i64 = extent a, 0; %2: i64 = extent a, 1;\n"
     " %i: i64 = parallel %0, %1; %j: i64 = reduction %0, %2;\n %r: @ = reduce sum over %j {\n"
-    " %3: @ = load a[%i, %j]; %4: @ = load x[%j]; %5: @ = mul %3, %4; yield %5;\n };\n store y[%i], %r;\n}\n";
-static const char dot_text[] =
-    "kernel \"dot\" contract {\n view y: @[0]; view a: @[1]; view b: @[1];\n %0: i64 = const 0; %1: i64 = extent a, 0;\n"
-    " %i: i64 = reduction %0, %1;\n %r: @ = reduce sum over %i {\n"
-    " %2: @ = load a[%i]; %3: @ = load b[%i]; %4: @ = mul %2, %3; yield %4;\n };\n store y[], %r;\n}\n";
+    " %3: @ = load a[%i, %j]; %4: @ = load x[%j]; %5: @ = mul %3, %4; yield %5;\n };\n store "
+    "y[%i], %r;\n}\n";
+static const char dot_text[] = "kernel \"dot\" contract {\n view y: @[0]; view a: @[1]; view b: "
+                               "@[1];\n %0: i64 = const 0; %1: i64 = extent a, 0;\n"
+                               " %i: i64 = reduction %0, %1;\n %r: @ = reduce sum over %i {\n"
+                               " %2: @ = load a[%i]; %3: @ = load b[%i]; %4: @ = mul %2, %3; yield "
+                               "%4;\n };\n store y[], %r;\n}\n";
 static const char product_text[] =
     "kernel \"product\" contract {\n view y: @[2]; view a: @[2]; view b: @[2];\n" PLANE_HEAD
     " %3: i64 = extent a, 1; %k: i64 = reduction %0, %3;\n %r: @ = reduce sum over %k {\n"
-    " %4: @ = load a[%i, %k]; %5: @ = load b[%k, %j]; %6: @ = mul %4, %5; yield %6;\n };\n store y[%i, %j], %r;\n}\n";
+    " %4: @ = load a[%i, %k]; %5: @ = load b[%k, %j]; %6: @ = mul %4, %5; yield %6;\n };\n store "
+    "y[%i, %j], %r;\n}\n";
 
 static void vector_lines(gpu_bench *b, int dtype)
 {
@@ -91,7 +102,8 @@ static void vector_lines(gpu_bench *b, int dtype)
                       .has_scalar = line[i].form == FORM_SAXPY || line[i].form == FORM_TRIAD,
                       .peer_goal = line[i].peer_goal,
                       .rate_goal = is_best ? 4300 : line[i].rate_goal};
-        c.out = c.in[0] = c.in[1] = gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
+        c.out = c.in[0] = c.in[1] =
+            gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0);
         c.out.seed = 11;
         c.in[1].seed = 1700;
         c.bytes = line[i].arrays * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
@@ -104,7 +116,8 @@ static void vector_lines(gpu_bench *b, int dtype)
 static void stencil_lines(gpu_bench *b, int dtype, bool is_odd)
 {
     static const char *const layout[] = {"right", "left", "mixed"};
-    static const int64_t plane[2][2] = {{GPU_2D_0, GPU_2D_1}, {GPU_ODD_0, GPU_ODD_1}}, edge[2] = {GPU_3D, GPU_ODD_3D};
+    static const int64_t plane[2][2] = {{GPU_2D_0, GPU_2D_1}, {GPU_ODD_0, GPU_ODD_1}},
+                         edge[2] = {GPU_3D, GPU_ODD_3D};
     for (int rank = 2; rank <= 3; rank++)
         for (int l = 0; l < 3; l++) {
             gpu_case c = {.text = rank == 2 ? five_text : seven_text,
@@ -118,7 +131,8 @@ static void stencil_lines(gpu_bench *b, int dtype, bool is_odd)
             c.out.is_left = l > 0;
             c.in[0].is_left = l == 1;
             c.bytes = 2.0 * (double)(gpu_elements(&c.out) * qn_dtype_bytes(dtype));
-            snprintf(c.name, sizeof c.name, "%s%d/%s/%s", is_odd ? "odd" : "stencil", 2 * rank + 1, qn_dtype_name(dtype), layout[l]);
+            snprintf(c.name, sizeof c.name, "%s%d/%s/%s", is_odd ? "odd" : "stencil", 2 * rank + 1,
+                     qn_dtype_name(dtype), layout[l]);
             gpu_run_case(b, &c);
         }
 }
@@ -142,7 +156,9 @@ static void transpose_lines(gpu_bench *b)
 
 static void sum_lines(gpu_bench *b, int dtype)
 {
-    static const char *const name[] = {"rows", "columns", "dot"}, *const text[] = {rows_text, columns_text, dot_text};
+    static const char *const name[] = {"rows", "columns", "dot"}, *const text[] = {rows_text,
+                                                                                   columns_text,
+                                                                                   dot_text};
     static const int forms[] = {FORM_ROWS, FORM_COLUMNS, FORM_DOT};
     for (int i = 0; i < 3; i++) {
         const int form = forms[i];
@@ -151,11 +167,13 @@ static void sum_lines(gpu_bench *b, int dtype)
                       .dtype = dtype,
                       .n_in = form == FORM_DOT ? 2 : 1,
                       .memcpy_goal = 0.9};
-        c.in[0] = c.in[1] = form == FORM_DOT
-                                ? gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0)
-                                : gpu_array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
+        c.in[0] = c.in[1] =
+            form == FORM_DOT
+                ? gpu_array_of(b, dtype, 1, GPU_VECTOR_BYTES / qn_dtype_bytes(dtype), 0, 0)
+                : gpu_array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
         c.in[1].seed = 1700;
-        c.out = (gpu_array){.dtype = dtype, .rank = form == FORM_DOT ? 0 : 1, .extent = {c.in[0].extent[i % 2]}};
+        c.out = (gpu_array){
+            .dtype = dtype, .rank = form == FORM_DOT ? 0 : 1, .extent = {c.in[0].extent[i % 2]}};
         c.bytes = (double)(c.n_in * gpu_elements(&c.in[0]) * qn_dtype_bytes(dtype));
         snprintf(c.name, sizeof c.name, "%s/%s", name[i], qn_dtype_name(dtype));
         gpu_run_case(b, &c);
@@ -179,7 +197,8 @@ static void product_lines(gpu_bench *b, int dtype)
         c.in[1].seed = 1700;
         const double n = (double)c.out.extent[0];
         c.flops = 2.0 * n * n * n;
-        snprintf(c.name, sizeof c.name, "product/%s%s", qn_dtype_name(dtype), with_cublas ? "/cublas" : "");
+        snprintf(c.name, sizeof c.name, "product/%s%s", qn_dtype_name(dtype),
+                 with_cublas ? "/cublas" : "");
         if (!b->is_tiny || !with_cublas)
             gpu_run_case(b, &c);
     }
@@ -189,13 +208,20 @@ static void product_lines(gpu_bench *b, int dtype)
 static void times_lines(gpu_bench *b, int dtype)
 {
     for (int is_left = 0; is_left < 2; is_left++) {
-        gpu_case c = {.text = times_text, .form = FORM_TIMES, .dtype = dtype, .n_in = 2, .with_cublas = true, .memcpy_goal = 0.9};
+        gpu_case c = {.text = times_text,
+                      .form = FORM_TIMES,
+                      .dtype = dtype,
+                      .n_in = 2,
+                      .with_cublas = true,
+                      .memcpy_goal = 0.9};
         c.in[0] = gpu_array_of(b, dtype, 2, GPU_2D_0, GPU_2D_1, 0);
         c.in[0].is_left = is_left;
-        c.in[1] = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[1]}, .seed = 1700};
+        c.in[1] =
+            (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[1]}, .seed = 1700};
         c.out = (gpu_array){.dtype = dtype, .rank = 1, .extent = {c.in[0].extent[0]}};
         c.bytes = (double)(gpu_elements(&c.in[0]) * qn_dtype_bytes(dtype));
-        snprintf(c.name, sizeof c.name, "times/%s/%s/cublas", qn_dtype_name(dtype), is_left ? "left" : "right");
+        snprintf(c.name, sizeof c.name, "times/%s/%s/cublas", qn_dtype_name(dtype),
+                 is_left ? "left" : "right");
         gpu_run_case(b, &c);
     }
 }
@@ -206,9 +232,14 @@ static void more_product_lines(gpu_bench *b, int dtype)
     static const struct {
         const char *layouts;
         int64_t n;
-    } line[] = {{"nn", 1021}, {"nn", 1024}, {"nn", 2048}, {"nt", GPU_PRODUCT}, {"tn", GPU_PRODUCT}, {"tt", GPU_PRODUCT}};
+    } line[] = {{"nn", 1021},        {"nn", 1024},        {"nn", 2048},
+                {"nt", GPU_PRODUCT}, {"tn", GPU_PRODUCT}, {"tt", GPU_PRODUCT}};
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {
-        gpu_case c = {.text = product_text, .form = FORM_PRODUCT, .dtype = dtype, .n_in = 2, .with_cublas = true};
+        gpu_case c = {.text = product_text,
+                      .form = FORM_PRODUCT,
+                      .dtype = dtype,
+                      .n_in = 2,
+                      .with_cublas = true};
         c.out = gpu_array_of(b, dtype, 2, line[i].n, line[i].n, 0);
         c.out.extent[1] = c.out.extent[0];
         c.in[0] = c.in[1] = c.out;
@@ -217,7 +248,8 @@ static void more_product_lines(gpu_bench *b, int dtype)
         c.in[1].seed = 1700;
         const double n = (double)c.out.extent[0];
         c.flops = 2.0 * n * n * n;
-        snprintf(c.name, sizeof c.name, "product/%s/%s/%lld/cublas", qn_dtype_name(dtype), line[i].layouts, (long long)line[i].n);
+        snprintf(c.name, sizeof c.name, "product/%s/%s/%lld/cublas", qn_dtype_name(dtype),
+                 line[i].layouts, (long long)line[i].n);
         gpu_run_case(b, &c);
     }
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_math.c: mathematical functions on a GPU against those of CUDA C at nvcc's default accuracy (cuda_math.def), on arrays
- * beyond the L2 cache, and from registers: each thread adds up a function of many arguments that it makes itself. Then
- * Black-Scholes and softmax as whole kernels (examples/math_kernels.h). The first results are those of the interpreter in every bit;
+ * bench_cuda_math.c: mathematical functions on a GPU against those of CUDA C at nvcc's default
+ * accuracy (cuda_math.def), on arrays beyond the L2 cache, and from registers: each thread adds up
+ * a function of many arguments that it makes itself. Then Black-Scholes and softmax as whole
+ * kernels (examples/math_kernels.h). The first results are those of the interpreter in every bit;
  * the peer's are near them.
  */
 #include "tests/bench/bench_cuda.h"
@@ -33,7 +34,8 @@ static const struct math_function {
 
 typedef int (*peer_function)(void *stream, void *out, const void *a, const void *b);
 
-/* A line. Arrays lie each in its slot; the last n_out are results. The sample are rows of the first dimension. */
+/* A line. Arrays lie each in its slot; the last n_out are results. The sample are rows of the first
+ * dimension. */
 typedef struct math_run {
     gpu_bench *b;
     char name[GPU_NAME_BYTES];
@@ -65,7 +67,8 @@ static int arguments(const math_run *r, const char *arrays, const qn_view *view,
 }
 
 /* Prints the stage that --text names. */
-static void print_text(const math_run *r, int k, int n_args, const qn_arg *args, const qn_options *o)
+static void print_text(const math_run *r, int k, int n_args, const qn_arg *args,
+                       const qn_options *o)
 {
     static const struct {
         const char *name;
@@ -90,7 +93,10 @@ static void print_text(const math_run *r, int k, int n_args, const qn_arg *args,
 
 static qn_status prepare(math_run *r, qn_error *err)
 {
-    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .plan = &r->b->plan,
+    const qn_options o = {.bytes = sizeof o,
+                          .executor = QN_CUDA,
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .plan = &r->b->plan,
                           .stream = r->b->stream};
     qn_status status = QN_OK;
     for (int i = 0; i < r->n_arrays && !status; i++) {
@@ -113,7 +119,8 @@ static qn_status run_side(math_run *r, int side, qn_error *err)
 {
     qn_status status = QN_OK;
     if (side == THEIRS) {
-        int result = r->peer(qn_stream_handle(r->b->stream), r->view[r->n_arrays - r->n_out].data, r->peer_a, r->peer_b);
+        int result = r->peer(qn_stream_handle(r->b->stream), r->view[r->n_arrays - r->n_out].data,
+                             r->peer_a, r->peer_b);
         if (result)
             snprintf(err->message, sizeof err->message, "theirs: CUDA error %d", result);
         return result ? QN_ERR_CUDA : QN_OK;
@@ -128,16 +135,18 @@ static qn_status run_side(math_run *r, int side, qn_error *err)
 /* Values between low and high, by the index. */
 static qn_kernel *values_kernel(int dtype, int spread, qn_error *err)
 {
-#define VALUES_HEAD                                                                                                           \
-    "kernel \"values\" {\n view y: @[1]; scalar low: @; scalar width: @;\n" GPU_VECTOR_HEAD                                   \
-    " %a: i64 = mul %2, 2654435761; %s: i64 = shr %a, 8; %u: i64 = and %s, 0xffffff; %f: @ = cast %u;\n"                     \
+#define VALUES_HEAD                                                                                \
+    "kernel \"values\" {\n view y: @[1]; scalar low: @; scalar width: @;\n" GPU_VECTOR_HEAD        \
+    " %a: i64 = mul %2, 2654435761; %s: i64 = shr %a, 8; %u: i64 = and %s, 0xffffff; %f: @ = "     \
+    "cast %u;\n"                                                                                   \
     " %l: @ = param low; %w: @ = param width; %v: @ = fma %f, %w, %l;\n"
     static const char uniform[] = VALUES_HEAD " store y[%2], %v;\n}\n";
     static const char logarithmic[] = VALUES_HEAD " %e: @ = exp2 %v; store y[%2], %e;\n}\n";
     return gpu_kernel(spread == UNIFORM ? uniform : logarithmic, dtype, err);
 }
 
-static qn_status put_values(math_run *r, int array, int spread, double low, double high, qn_error *err)
+static qn_status put_values(math_run *r, int array, int spread, double low, double high,
+                            qn_error *err)
 {
     const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = r->b->stream};
     gpu_array line = {.dtype = r->dtype, .rank = 1, .extent = {gpu_elements(&r->array[array])}};
@@ -177,7 +186,8 @@ static size_t sample_bytes(const math_run *r, int array)
 }
 
 /* Copies the first rows of arrays [from, to) into memory of the host; `host` are views of it. */
-static qn_status get_sample(math_run *r, int from, int to, void **memory, qn_view *host, qn_error *err)
+static qn_status get_sample(math_run *r, int from, int to, void **memory, qn_view *host,
+                            qn_error *err)
 {
     for (int i = from; i < to; i++) {
         const gpu_array rows = first_rows(r, i);
@@ -200,7 +210,8 @@ static qn_status get_sample(math_run *r, int from, int to, void **memory, qn_vie
     return QN_OK;
 }
 
-/* Runs the kernels on the interpreter, on memory that holds the sample of all arrays; the results stay there. */
+/* Runs the kernels on the interpreter, on memory that holds the sample of all arrays; the results
+ * stay there. */
 static qn_status interpret(math_run *r, const qn_view *host, qn_error *err)
 {
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP, .executor = QN_SERIAL};
@@ -225,10 +236,13 @@ static bool compare(const math_run *r, int side, int array, const void *found, c
     const double tolerance = r->dtype == QN_F32 ? 1e-4 : 1e-11;
     for (size_t i = 0; i < n; i++) {
         const double x = number_of(r->dtype, found, i), y = number_of(r->dtype, wanted, i);
-        const bool is_same = side == OURS ? memcmp((const char *)found + i * item, (const char *)wanted + i * item, item) == 0
-                                          : fabs(x - y) <= tolerance * (1 + fabs(y)) || x == y || (isnan(x) && isnan(y));
+        const bool is_same =
+            side == OURS
+                ? memcmp((const char *)found + i * item, (const char *)wanted + i * item, item) == 0
+                : fabs(x - y) <= tolerance * (1 + fabs(y)) || x == y || (isnan(x) && isnan(y));
         if (!is_same) {
-            gpu_wrong(r->b, r->name, "%s: element %zu of array %d is %.17g, and %.17g by the interpreter",
+            gpu_wrong(r->b, r->name,
+                      "%s: element %zu of array %d is %.17g, and %.17g by the interpreter",
                       side == OURS ? "ours" : "theirs", i, array, x, y);
             return false;
         }
@@ -292,13 +306,16 @@ static void time_line(math_run *r)
 {
     double sample[SIDES][SAMPLES], median[SIDES] = {0};
     const int n = r->b->is_tiny ? 1 : r->b->is_quick ? 3 : SAMPLES, sides = r->peer ? SIDES : 1;
-    const double target = r->b->is_tiny ? 0 : r->b->is_quick ? 1e-3 : 2e-3; /* seconds of a sample */
+    const double target = r->b->is_tiny    ? 0
+                          : r->b->is_quick ? 1e-3
+                                           : 2e-3; /* seconds of a sample */
     int repeats[SIDES] = {1, 1};
     qn_error err = {0};
     qn_status status = QN_OK;
     for (int side = 0; side < sides && !status; side++) {
         status = time_side(r, side, 1, &median[side], &err);
-        repeats[side] = median[side] > 0 && median[side] < target ? (int)ceil(target / median[side]) : 1;
+        repeats[side] =
+            median[side] > 0 && median[side] < target ? (int)ceil(target / median[side]) : 1;
     }
     for (int i = 0; i < n && !status; i++)
         for (int turn = 0; turn < sides && !status; turn++) {
@@ -312,8 +329,12 @@ static void time_line(math_run *r)
     for (int side = 0; side < sides; side++)
         median[side] = gpu_median(sample[side], n);
     const double work = r->bytes > 0 ? r->bytes : r->n_results;
-    gpu_report(r->b, &(gpu_line){.name = r->name, .ours = median[OURS], .theirs = median[THEIRS], .unit = r->bytes > 0 ? "GB/s" : "G/s",
-                                 .rate = median[OURS] > 0 ? work * 1e-9 / median[OURS] : 0, .peer_goal = r->peer ? r->goal : 0,
+    gpu_report(r->b, &(gpu_line){.name = r->name,
+                                 .ours = median[OURS],
+                                 .theirs = median[THEIRS],
+                                 .unit = r->bytes > 0 ? "GB/s" : "G/s",
+                                 .rate = median[OURS] > 0 ? work * 1e-9 / median[OURS] : 0,
+                                 .peer_goal = r->peer ? r->goal : 0,
                                  .is_counted = r->peer != NULL});
 }
 
@@ -351,7 +372,8 @@ enum { KERNEL_BYTES = 2048 };
 /* GPU_VECTOR_HEAD in a format */
 #define GPU_LINE_HEAD " %%0: i64 = const 0; %%1: i64 = extent y, 0; %%2: i64 = parallel %%0, %%1;\n"
 
-static qn_kernel *function_kernel(const char *format, const struct math_function *f, int dtype, qn_error *err)
+static qn_kernel *function_kernel(const char *format, const struct math_function *f, int dtype,
+                                  qn_error *err)
 {
     char text[KERNEL_BYTES];
     snprintf(text, sizeof text, format, f->text);
@@ -367,10 +389,19 @@ static gpu_array vector_of(const gpu_bench *b, int dtype, int64_t n)
 
 static void array_line(gpu_bench *b, const struct math_function *f, int dtype)
 {
-    static const char one[] = "kernel \"one\" {\n view x: @[1]; view y: @[1];\n" GPU_LINE_HEAD " %%x: @ = load x[%%2]; %s\n store y[%%2], %%r;\n}\n";
-    static const char two[] = "kernel \"two\" {\n view x: @[1]; view z: @[1]; view y: @[1];\n" GPU_LINE_HEAD
-                              " %%x: @ = load x[%%2]; %%z: @ = load z[%%2]; %s\n store y[%%2], %%r;\n}\n";
-    math_run r = {.b = b, .dtype = dtype, .n_arrays = 1 + f->arity, .n_out = 1, .n_theirs = 1, .n_calls = 1, .sample = ARRAY_SAMPLE, .goal = 1};
+    static const char one[] = "kernel \"one\" {\n view x: @[1]; view y: @[1];\n" GPU_LINE_HEAD
+                              " %%x: @ = load x[%%2]; %s\n store y[%%2], %%r;\n}\n";
+    static const char two[] =
+        "kernel \"two\" {\n view x: @[1]; view z: @[1]; view y: @[1];\n" GPU_LINE_HEAD
+        " %%x: @ = load x[%%2]; %%z: @ = load z[%%2]; %s\n store y[%%2], %%r;\n}\n";
+    math_run r = {.b = b,
+                  .dtype = dtype,
+                  .n_arrays = 1 + f->arity,
+                  .n_out = 1,
+                  .n_theirs = 1,
+                  .n_calls = 1,
+                  .sample = ARRAY_SAMPLE,
+                  .goal = 1};
     qn_error err = {0};
     snprintf(r.name, sizeof r.name, "math/%s/%s/array", f->name, qn_dtype_name(dtype));
     if (!gpu_wants(b, r.name))
@@ -392,25 +423,41 @@ static void array_line(gpu_bench *b, const struct math_function *f, int dtype)
     run_line(&r, status, &err);
 }
 
-/* A thread begins somewhere in the first half of the range, so that neighbouring threads differ, and walks through half of it. */
+/* A thread begins somewhere in the first half of the range, so that neighbouring threads differ,
+ * and walks through half of it. */
 static void register_line(gpu_bench *b, const struct math_function *f, int dtype)
 {
     static const char text[] =
-        "kernel \"steps\" {\n view y: @[1]; scalar low: @; scalar step: @; scalar low2: @; scalar step2: @;\n" GPU_LINE_HEAD
-        " %%a: i64 = mul %%2, 40503; %%b: i64 = and %%a, 0xffff; %%at: @ = cast %%b; %%zero: @ = const 0.0;\n"
-        " %%l: @ = param low; %%s: @ = param step; %%l2: @ = param low2; %%s2: @ = param step2; %%n: i64 = const 256;\n"
-        " %%w: @ = mul %%s, 0x1p-8; %%w2: @ = mul %%s2, 0x1p-8; %%x0: @ = fma %%at, %%w, %%l; %%z0: @ = fma %%at, %%w2, %%l2;\n"
-        " %%t: @, %%u: @, %%v: @ = for %%k: i64 = %%0 to %%n step 1 (%%sum: @ = %%zero, %%x: @ = %%x0, %%z: @ = %%z0) {\n"
-        " %s\n %%more: @ = add %%sum, %%r; %%xn: @ = add %%x, %%s; %%zn: @ = add %%z, %%s2; yield %%more, %%xn, %%zn;\n };\n"
+        "kernel \"steps\" {\n view y: @[1]; scalar low: @; scalar step: @; scalar low2: @; scalar "
+        "step2: @;\n" GPU_LINE_HEAD " %%a: i64 = mul %%2, 40503; %%b: i64 = and %%a, 0xffff; %%at: "
+                                    "@ = cast %%b; %%zero: @ = const 0.0;\n"
+        " %%l: @ = param low; %%s: @ = param step; %%l2: @ = param low2; %%s2: @ = param step2; "
+        "%%n: i64 = const 256;\n"
+        " %%w: @ = mul %%s, 0x1p-8; %%w2: @ = mul %%s2, 0x1p-8; %%x0: @ = fma %%at, %%w, %%l; "
+        "%%z0: @ = fma %%at, %%w2, %%l2;\n"
+        " %%t: @, %%u: @, %%v: @ = for %%k: i64 = %%0 to %%n step 1 (%%sum: @ = %%zero, %%x: @ = "
+        "%%x0, %%z: @ = %%z0) {\n"
+        " %s\n %%more: @ = add %%sum, %%r; %%xn: @ = add %%x, %%s; %%zn: @ = add %%z, %%s2; yield "
+        "%%more, %%xn, %%zn;\n };\n"
         " store y[%%2], %%t;\n}\n";
-    math_run r = {.b = b, .dtype = dtype, .n_arrays = 1, .n_out = 1, .n_theirs = 1, .n_calls = 1, .n_scalars = 4, .sample = THREAD_SAMPLE,
-                  .arrays = {"0"}, .goal = dtype == QN_F64 ? 0.9 : f->goal, .slot = {GPU_OUT}};
+    math_run r = {.b = b,
+                  .dtype = dtype,
+                  .n_arrays = 1,
+                  .n_out = 1,
+                  .n_theirs = 1,
+                  .n_calls = 1,
+                  .n_scalars = 4,
+                  .sample = THREAD_SAMPLE,
+                  .arrays = {"0"},
+                  .goal = dtype == QN_F64 ? 0.9 : f->goal,
+                  .slot = {GPU_OUT}};
     qn_error err = {0};
     snprintf(r.name, sizeof r.name, "math/%s/%s/registers", f->name, qn_dtype_name(dtype));
     if (!gpu_wants(b, r.name))
         return;
     r.array[0] = vector_of(b, dtype, GPU_MATH_THREADS);
-    const double scalar[4] = {f->low, (f->high - f->low) / (2 * GPU_MATH_STEPS), f->low2, (f->high2 - f->low2) / (2 * GPU_MATH_STEPS)};
+    const double scalar[4] = {f->low, (f->high - f->low) / (2 * GPU_MATH_STEPS), f->low2,
+                              (f->high2 - f->low2) / (2 * GPU_MATH_STEPS)};
     memcpy(r.scalar, scalar, sizeof scalar);
     r.peer_a = r.scalar;
     r.n_results = (double)GPU_MATH_STEPS * (double)gpu_elements(&r.array[0]);
@@ -422,8 +469,17 @@ static void register_line(gpu_bench *b, const struct math_function *f, int dtype
 
 static void black_scholes_line(gpu_bench *b, int dtype)
 {
-    math_run r = {.b = b, .dtype = dtype, .n_arrays = 5, .n_out = 2, .n_theirs = 2, .n_calls = 1, .n_scalars = 2, .sample = ARRAY_SAMPLE,
-                  .arrays = {"01234"}, .slot = {GPU_A, GPU_B, GPU_FROM, GPU_OUT, GPU_TO}, .goal = 1,
+    math_run r = {.b = b,
+                  .dtype = dtype,
+                  .n_arrays = 5,
+                  .n_out = 2,
+                  .n_theirs = 2,
+                  .n_calls = 1,
+                  .n_scalars = 2,
+                  .sample = ARRAY_SAMPLE,
+                  .arrays = {"01234"},
+                  .slot = {GPU_A, GPU_B, GPU_FROM, GPU_OUT, GPU_TO},
+                  .goal = 1,
                   .scalar = {GPU_INTEREST, GPU_VOLATILITY}};
     qn_error err = {0};
     snprintf(r.name, sizeof r.name, "app/black_scholes/%s", qn_dtype_name(dtype));
@@ -431,7 +487,8 @@ static void black_scholes_line(gpu_bench *b, int dtype)
         return;
     for (int i = 0; i < r.n_arrays; i++)
         r.array[i] = vector_of(b, dtype, GPU_OPTIONS);
-    const void *pointers[] = {b->slot[GPU_A].data, b->slot[GPU_B].data, b->slot[GPU_FROM].data, b->slot[GPU_TO].data};
+    const void *pointers[] = {b->slot[GPU_A].data, b->slot[GPU_B].data, b->slot[GPU_FROM].data,
+                              b->slot[GPU_TO].data};
     r.peer_a = pointers;
     r.bytes = 5.0 * (double)(gpu_elements(&r.array[0]) * qn_dtype_bytes(dtype));
     r.kernel[0] = build_black_scholes(dtype, &err);
@@ -441,21 +498,32 @@ static void black_scholes_line(gpu_bench *b, int dtype)
     run_line(&r, status, &err);
 }
 
-/* The softmax of math_kernels.h as one kernel: a row's elements are stored by a loop behind its reduces. */
+/* The softmax of math_kernels.h as one kernel: a row's elements are stored by a loop behind its
+ * reduces. */
 static const char softmax_text[] =
     "kernel \"softmax\" contract striped {\n view x: @[2]; view y: @[2];\n"
     " %0: i64 = const 0; %1: i64 = extent x, 0; %2: i64 = extent x, 1; %one: @ = const 1.0;\n"
     " %i: i64 = parallel %0, %1; %k: i64 = reduction %0, %2;\n"
     " %most: @ = reduce max over %k {\n %a: @ = load x[%i, %k]; yield %a;\n };\n"
-    " %sum: @ = reduce sum over %k {\n %b: @ = load x[%i, %k]; %c: @ = sub %b, %most; %d: @ = exp %c; yield %d;\n };\n"
+    " %sum: @ = reduce sum over %k {\n %b: @ = load x[%i, %k]; %c: @ = sub %b, %most; %d: @ = exp "
+    "%c; yield %d;\n };\n"
     " %scale: @ = div %one, %sum;\n"
-    " for %j: i64 = %0 to %2 step 1 () {\n %e: @ = load x[%i, %j]; %f: @ = sub %e, %most; %g: @ = exp %f;\n"
+    " for %j: i64 = %0 to %2 step 1 () {\n %e: @ = load x[%i, %j]; %f: @ = sub %e, %most; %g: @ = "
+    "exp %f;\n"
     " %h: @ = mul %g, %scale; store y[%i, %j], %h;\n };\n}\n";
 
 static void softmax_line(gpu_bench *b, const char *name, int64_t rows, int64_t columns)
 {
-    math_run r = {.b = b, .dtype = QN_F32, .n_arrays = 2, .n_out = 1, .n_theirs = 1, .n_calls = 1, .sample = 2, .arrays = {"01"},
-                  .slot = {GPU_A, GPU_OUT}, .goal = 1};
+    math_run r = {.b = b,
+                  .dtype = QN_F32,
+                  .n_arrays = 2,
+                  .n_out = 1,
+                  .n_theirs = 1,
+                  .n_calls = 1,
+                  .sample = 2,
+                  .arrays = {"01"},
+                  .slot = {GPU_A, GPU_OUT},
+                  .goal = 1};
     qn_error err = {0};
     snprintf(r.name, sizeof r.name, "%s", name);
     if (!gpu_wants(b, r.name))

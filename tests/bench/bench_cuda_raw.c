@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_raw.c: the driver without Quern between, NVRTC and cuBLAS. All are opened with dlopen, with prototypes of
- * our own; what is missing gives -1. The primary context of device 0 stays current for the thread, as it would be for a
- * program that uses the CUDA runtime.
+ * bench_cuda_raw.c: the driver without Quern between, NVRTC and cuBLAS. All are opened with dlopen,
+ * with prototypes of our own; what is missing gives -1. The primary context of device 0 stays
+ * current for the thread, as it would be for a program that uses the CUDA runtime.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench_cuda.h"
@@ -25,8 +25,8 @@ struct gpu_raw {
     int (*module_load)(void **, const void *);
     int (*module_unload)(void *);
     int (*module_function)(void **, void *, const char *);
-    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, void *,
-                  void **, void **);
+    int (*launch)(void *, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned,
+                  void *, void **, void **);
     int (*link_create)(unsigned, int *, void **, void **);
     int (*link_add)(void *, int, void *, size_t, const char *, unsigned, int *, void **);
     int (*link_complete)(void *, void **, size_t *);
@@ -118,7 +118,8 @@ gpu_raw *gpu_raw_open(const char *path, const char **why)
         *why = "it cannot be opened";
     else if (find_driver(r, why)) {
         *why = "no primary context";
-        if (r->init(0) == 0 && r->primary_retain(&context, 0) == 0 && r->context_push(context) == 0) {
+        if (r->init(0) == 0 && r->primary_retain(&context, 0) == 0 &&
+            r->context_push(context) == 0) {
             load_empty(r);
             r->nvrtc = open_first(nvrtc);
             r->blas = open_first(blas);
@@ -205,10 +206,13 @@ int gpu_raw_other_stream(gpu_raw *r, void **stream)
 int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *seconds)
 {
     static const char *const options[] = {"--gpu-architecture=sm_90"};
-    int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
-    int (*compile)(void *, int, const char *const *), (*size)(void *, size_t *), (*get)(void *, char *);
+    int (*create)(void **, const char *, const char *, int, const char *const *,
+                  const char *const *);
+    int (*compile)(void *, int, const char *const *), (*size)(void *, size_t *),
+        (*get)(void *, char *);
     int (*destroy)(void **);
-    if (!find(r->nvrtc, "nvrtcCreateProgram", &create) || !find(r->nvrtc, "nvrtcCompileProgram", &compile) ||
+    if (!find(r->nvrtc, "nvrtcCreateProgram", &create) ||
+        !find(r->nvrtc, "nvrtcCompileProgram", &compile) ||
         !find(r->nvrtc, "nvrtcGetCUBINSize", &size) || !find(r->nvrtc, "nvrtcGetCUBIN", &get) ||
         !find(r->nvrtc, "nvrtcDestroyProgram", &destroy))
         return MISSING;
@@ -241,19 +245,20 @@ int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *sec
 static int ready_blas(gpu_raw *r, void *stream)
 {
     int (*create)(void **), (*set_stream)(void *, void *);
-    if (!find(r->blas, "cublasCreate_v2", &create) || !find(r->blas, "cublasSetStream_v2", &set_stream))
+    if (!find(r->blas, "cublasCreate_v2", &create) ||
+        !find(r->blas, "cublasSetStream_v2", &set_stream))
         return MISSING;
     int result = r->blas_handle ? 0 : create(&r->blas_handle);
     return result ? result : set_stream(r->blas_handle, stream);
 }
 
-int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left, void *c, const void *a,
-                    const void *b)
+int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left,
+                    void *c, const void *a, const void *b)
 {
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *, int,
-                 const float *, float *, int);
-    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, const double *, int,
-                 const double *, double *, int);
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, const float *,
+                 int, const float *, float *, int);
+    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int,
+                 const double *, int, const double *, double *, int);
     if (!find(r->blas, "cublasSgemm_v2", &sgemm) || !find(r->blas, "cublasDgemm_v2", &dgemm))
         return MISSING;
     int result = ready_blas(r, stream), edge = (int)n;
@@ -262,17 +267,21 @@ int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_le
     if (result) /* Fortran order there: C' = B' A' */
         return result;
     if (dtype == QN_F32)
-        return sgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one, b, edge, a, edge, &zero, c, edge);
-    return dgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one_64, b, edge, a, edge, &zero_64, c, edge);
+        return sgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one, b, edge, a, edge,
+                     &zero, c, edge);
+    return dgemm(r->blas_handle, b_is_left, a_is_left, edge, edge, edge, &one_64, b, edge, a, edge,
+                 &zero_64, c, edge);
 }
 
-int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c, const void *a, const void *b)
+int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c,
+                  const void *a, const void *b)
 {
-    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, long long, const float *, int, long long,
-                 const float *, float *, int, long long, int);
-    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, long long, const double *, int,
-                 long long, const double *, double *, int, long long, int);
-    if (!find(r->blas, "cublasSgemmStridedBatched", &sgemm) || !find(r->blas, "cublasDgemmStridedBatched", &dgemm))
+    int (*sgemm)(void *, int, int, int, int, int, const float *, const float *, int, long long,
+                 const float *, int, long long, const float *, float *, int, long long, int);
+    int (*dgemm)(void *, int, int, int, int, int, const double *, const double *, int, long long,
+                 const double *, int, long long, const double *, double *, int, long long, int);
+    if (!find(r->blas, "cublasSgemmStridedBatched", &sgemm) ||
+        !find(r->blas, "cublasDgemmStridedBatched", &dgemm))
         return MISSING;
     int result = ready_blas(r, stream), e = (int)n, times = (int)count;
     const long long apart = (long long)(n * n);
@@ -281,19 +290,23 @@ int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count,
     if (result)
         return result;
     if (dtype == QN_F32)
-        return sgemm(r->blas_handle, 0, 0, e, e, e, &one, b, e, apart, a, e, apart, &zero, c, e, apart, times);
-    return dgemm(r->blas_handle, 0, 0, e, e, e, &one_64, b, e, apart, a, e, apart, &zero_64, c, e, apart, times);
+        return sgemm(r->blas_handle, 0, 0, e, e, e, &one, b, e, apart, a, e, apart, &zero, c, e,
+                     apart, times);
+    return dgemm(r->blas_handle, 0, 0, e, e, e, &one_64, b, e, apart, a, e, apart, &zero_64, c, e,
+                 apart, times);
 }
 
-int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y, const void *a,
-                  const void *x)
+int gpu_raw_times(gpu_raw *r, void *stream, int dtype, int64_t m, int64_t n, bool is_left, void *y,
+                  const void *a, const void *x)
 {
-    int (*sgemv)(void *, int, int, int, const float *, const float *, int, const float *, int, const float *, float *, int);
-    int (*dgemv)(void *, int, int, int, const double *, const double *, int, const double *, int, const double *, double *,
-                 int);
+    int (*sgemv)(void *, int, int, int, const float *, const float *, int, const float *, int,
+                 const float *, float *, int);
+    int (*dgemv)(void *, int, int, int, const double *, const double *, int, const double *, int,
+                 const double *, double *, int);
     if (!find(r->blas, "cublasSgemv_v2", &sgemv) || !find(r->blas, "cublasDgemv_v2", &dgemv))
         return MISSING;
-    int result = ready_blas(r, stream), rows = (int)(is_left ? m : n), columns = (int)(is_left ? n : m);
+    int result = ready_blas(r, stream), rows = (int)(is_left ? m : n),
+        columns = (int)(is_left ? n : m);
     const float one = 1, zero = 0;
     const double one_64 = 1, zero_64 = 0;
     if (result)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text STAGE]
- * [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters. Tab-separated lines; # marks
- * comments. Without a GPU it says why and the exit status is 0; it is 1 if a result is wrong or a call failed, 2 for bad
- * arguments, 3 at the time limit.
+ * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text
+ * STAGE]
+ * [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters.
+ * Tab-separated lines; # marks comments. Without a GPU it says why and the exit status is 0; it is
+ * 1 if a result is wrong or a call failed, 2 for bad arguments, 3 at the time limit.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench_cuda.h"
@@ -87,14 +88,15 @@ static const char *ratio_text(double x, char *buffer, size_t bytes)
 }
 
 /* Adds a goal to the text of goals; returns whether it is missed. */
-static bool goal(char *text, size_t bytes, const char *what, double found, double wanted, bool is_most)
+static bool goal(char *text, size_t bytes, const char *what, double found, double wanted,
+                 bool is_most)
 {
     if (wanted <= 0 || found <= 0)
         return false;
     bool is_short = is_most ? found > wanted : found < wanted;
     size_t n = strlen(text);
-    snprintf(text + n, bytes - n, "%s%s%s%.6g%s", n ? ", " : "", what, is_most ? " <= " : " >= ", wanted,
-             is_short ? " (missed)" : "");
+    snprintf(text + n, bytes - n, "%s%s%s%.6g%s", n ? ", " : "", what,
+             is_most ? " <= " : " >= ", wanted, is_short ? " (missed)" : "");
     return is_short;
 }
 
@@ -106,15 +108,18 @@ void gpu_report(gpu_bench *b, const gpu_line *line)
     if (!b->is_tiny) {
         is_short |= goal(goals, sizeof goals, "peer", relative, line->peer_goal, false);
         is_short |= goal(goals, sizeof goals, "memcpy", line->to_memcpy, line->memcpy_goal, false);
-        is_short |= goal(goals, sizeof goals, line->unit ? line->unit : "", line->rate, line->rate_goal, false);
-        is_short |= goal(goals, sizeof goals, "us", line->ours * 1e6, line->seconds_goal * 1e6, true);
+        is_short |= goal(goals, sizeof goals, line->unit ? line->unit : "", line->rate,
+                         line->rate_goal, false);
+        is_short |=
+            goal(goals, sizeof goals, "us", line->ours * 1e6, line->seconds_goal * 1e6, true);
     }
     if (line->rate > 0)
         snprintf(rate, sizeof rate, "%.5g %s", line->rate, line->unit);
     snprintf(text, sizeof text, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s%s%s", line->name,
-             time_text(line->ours, ours, sizeof ours), time_text(line->theirs, theirs, sizeof theirs),
-             ratio_text(relative, ratio, sizeof ratio),
-             rate, ratio_text(line->to_memcpy, copy, sizeof copy), goals[0] ? goals : "-",
+             time_text(line->ours, ours, sizeof ours),
+             time_text(line->theirs, theirs, sizeof theirs),
+             ratio_text(relative, ratio, sizeof ratio), rate,
+             ratio_text(line->to_memcpy, copy, sizeof copy), goals[0] ? goals : "-",
              is_short ? "SHORT" : "ok", line->remark ? "\t" : "", line->remark ? line->remark : "");
     puts(text);
     fflush(stdout);
@@ -151,7 +156,8 @@ static void print_summary(gpu_bench *b, double seconds)
     }
     if (b->n_ratios)
         printf("# least ratio to CUDA C: %.3f, %s\n", b->least, b->least_name);
-    printf("bench_cuda: %d lines, %d short, %d wrong, %d ratios to CUDA C, geometric mean %.3f, minimum %.3f; %.1f s\n",
+    printf("bench_cuda: %d lines, %d short, %d wrong, %d ratios to CUDA C, geometric mean %.3f, "
+           "minimum %.3f; %.1f s\n",
            b->n_cases, b->n_short, b->n_wrong, b->n_ratios,
            b->n_ratios ? exp(b->log_sum / b->n_ratios) : 0.0, b->least, seconds);
 }
@@ -194,7 +200,8 @@ static bool read_arguments(gpu_bench *b, int argc, char **argv, int *limit)
             *limit = atoi(argv[++i]);
         else if (strcmp(argv[i], "--text") == 0 && has_value)
             b->text = argv[++i];
-        else if (strcmp(argv[i], "--plan") == 0 && has_value && bench_read_plan(argv[i + 1], &b->plan))
+        else if (strcmp(argv[i], "--plan") == 0 && has_value &&
+                 bench_read_plan(argv[i + 1], &b->plan))
             printf("# plan of ours: %s\n", argv[++i]);
         else if (argv[i][0] == '-')
             return false;
@@ -209,10 +216,12 @@ static void open_peers(gpu_bench *b)
 {
     const char *path = getenv("QUERN_CUDA_PEERS");
     if (b->is_tiny || !path || !path[0]) {
-        printf("# no peers: %s\n", b->is_tiny ? "--tiny" : "QUERN_CUDA_PEERS is not set (docs/benchmarks.md)");
+        printf("# no peers: %s\n",
+               b->is_tiny ? "--tiny" : "QUERN_CUDA_PEERS is not set (docs/benchmarks.md)");
         return;
     }
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *symbol = library ? dlsym(library, "peer_begin") : NULL;
+    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL),
+         *symbol = library ? dlsym(library, "peer_begin") : NULL;
     int (*begin)(void), result = -1;
     memcpy(&begin, &symbol, sizeof begin);
     if (symbol)
@@ -220,7 +229,9 @@ static void open_peers(gpu_bench *b)
     if (!library)
         gpu_wrong(b, "peers", "%s", dlerror());
     else if (result)
-        gpu_wrong(b, "peers", "%s: peer_begin failed: CUDA runtime error %d (35: the driver is too old for this nvcc)",
+        gpu_wrong(b, "peers",
+                  "%s: peer_begin failed: CUDA runtime error %d (35: the driver is too old for "
+                  "this nvcc)",
                   path, result);
     b->peers = result == 0 ? library : NULL;
 }
@@ -229,9 +240,9 @@ static void open_peers(gpu_bench *b)
 static void print_header(gpu_bench *b)
 {
     const qn_cuda_device *d = &b->device;
-    printf("# GPU: %s, compute capability %d.%d, %d multiprocessors, L2 %.0f MB, CUDA %d.%d\n", d->name,
-           d->capability / 10, d->capability % 10, d->n_processors, (double)d->l2_bytes * 1e-6, d->driver / 1000,
-           d->driver % 1000 / 10);
+    printf("# GPU: %s, compute capability %d.%d, %d multiprocessors, L2 %.0f MB, CUDA %d.%d\n",
+           d->name, d->capability / 10, d->capability % 10, d->n_processors,
+           (double)d->l2_bytes * 1e-6, d->driver / 1000, d->driver % 1000 / 10);
     if (b->is_tiny)
         puts("# --tiny: results are checked, times mean nothing");
     puts("# name\tours\ttheirs\tratio\trate\tto memcpy\tgoals\tverdict");
@@ -272,13 +283,15 @@ int gpu_bench_run(gpu_bench *b, int argc, char **argv)
     qn_error err = {0};
     if (!read_arguments(b, argc, argv, &limit))
         return usage();
-    setenv("CUDA_CACHE_DISABLE", "1", 1); /* or the driver would remember what it compiled in an earlier run */
+    setenv("CUDA_CACHE_DISABLE", "1",
+           1); /* or the driver would remember what it compiled in an earlier run */
     if (qn_context_new(NULL, &b->context, &err)) {
         gpu_wrong(b, "context", "%s", err.message);
         return 1;
     }
     if (qn_cuda_device_count(b->context, &n, &err) || n == 0) {
-        printf("bench_cuda: no GPU, nothing to do: %s\n", err.status ? err.message : "the driver has none");
+        printf("bench_cuda: no GPU, nothing to do: %s\n",
+               err.status ? err.message : "the driver has none");
         qn_context_release(b->context);
         return 0;
     }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_speed.c: kernels against the same in CUDA C and against the driver's copy on the device. Ours is a prepared
- * call with exact extents and bounds checks on. A line is checked, ours and theirs, before it is timed; then samples of
- * ours, theirs and the copy are taken in turns between two timed marks of one stream.
+ * bench_cuda_speed.c: kernels against the same in CUDA C and against the driver's copy on the
+ * device. Ours is a prepared call with exact extents and bounds checks on. A line is checked, ours
+ * and theirs, before it is timed; then samples of ours, theirs and the copy are taken in turns
+ * between two timed marks of one stream.
  */
 #include "tests/bench/bench_cuda.h"
 
@@ -73,10 +74,12 @@ static bool check_table(const run *r, const char *who, qn_error *err)
     int64_t at = 0;
     for (int i = 0; i < GPU_PRIME; i++)
         table[i] = expected_at(r->c, i);
-    if (gpu_compare(r->b, GPU_OUT, &r->c->out, table, r->c->form == FORM_STENCIL, &is_same, &at, err))
+    if (gpu_compare(r->b, GPU_OUT, &r->c->out, table, r->c->form == FORM_STENCIL, &is_same, &at,
+                    err))
         return false;
     if (!is_same)
-        gpu_wrong(r->b, r->c->name, "%s: element %lld of the memory is not what the host expects", who, (long long)at);
+        gpu_wrong(r->b, r->c->name, "%s: element %lld of the memory is not what the host expects",
+                  who, (long long)at);
     return is_same;
 }
 
@@ -126,7 +129,8 @@ static bool check_sums(const run *r, const char *who, qn_error *err)
             wanted = line_sum(&c->in[0], c->form == FORM_ROWS ? 1 : 0, i);
         }
         if (!(fabs(is - wanted) <= tolerance)) {
-            gpu_wrong(r->b, c->name, "%s: sum %lld is %.9g, not %.9g", who, (long long)i, is, wanted);
+            gpu_wrong(r->b, c->name, "%s: sum %lld is %.9g, not %.9g", who, (long long)i, is,
+                      wanted);
             return false;
         }
     }
@@ -165,8 +169,8 @@ static bool check_times(const run *r, const char *who, qn_error *err)
     for (int64_t i = 0; i < m && is_right; i++) {
         is_right = number_of(c->dtype, found, i) == y[i];
         if (!is_right)
-            gpu_wrong(r->b, c->name, "%s: element %lld is %.9g, not %.9g", who, (long long)i, number_of(c->dtype, found, i),
-                      y[i]);
+            gpu_wrong(r->b, c->name, "%s: element %lld is %.9g, not %.9g", who, (long long)i,
+                      number_of(c->dtype, found, i), y[i]);
     }
     free(x);
     return is_right;
@@ -195,8 +199,8 @@ static bool check_product(const run *r, const char *who, qn_error *err)
                 sum += number_of(c->dtype, found, i * n + j) * x[j];
             is_right = sum == z[first + i];
             if (!is_right)
-                gpu_wrong(r->b, c->name, "%s: row %lld times a vector is %.9g, not %.9g", who, (long long)(first + i),
-                          sum, z[first + i]);
+                gpu_wrong(r->b, c->name, "%s: row %lld times a vector is %.9g, not %.9g", who,
+                          (long long)(first + i), sum, z[first + i]);
         }
     }
     free(x);
@@ -234,8 +238,8 @@ static bool check_batch(const run *r, const char *who, qn_error *err)
             }
             const double is = number_of(c->dtype, found, i), wanted = batch_element(c, at);
             if (is != wanted) {
-                gpu_wrong(r->b, c->name, "%s: element %lld, %lld, %lld is %.9g, not %.9g", who, (long long)at[0],
-                          (long long)at[1], (long long)at[2], is, wanted);
+                gpu_wrong(r->b, c->name, "%s: element %lld, %lld, %lld is %.9g, not %.9g", who,
+                          (long long)at[0], (long long)at[1], (long long)at[2], is, wanted);
                 return false;
             }
         }
@@ -268,17 +272,20 @@ static qn_status run_side(run *r, int side, qn_error *err)
         return qn_stream_copy(b->stream, &r->to, &r->from, err);
     const gpu_array *in = r->c->in;
     if (r->c->with_cublas && r->c->form == FORM_TIMES)
-        result = gpu_raw_times(b->raw, stream, r->c->dtype, in->extent[0], in->extent[1], in->is_left, out, x, y);
+        result = gpu_raw_times(b->raw, stream, r->c->dtype, in->extent[0], in->extent[1],
+                               in->is_left, out, x, y);
     else if (r->c->with_cublas && r->c->form == FORM_BATCH)
-        result = gpu_raw_batch(b->raw, stream, r->c->dtype, r->c->out.extent[1], r->c->out.extent[0], out, x, y);
+        result = gpu_raw_batch(b->raw, stream, r->c->dtype, r->c->out.extent[1],
+                               r->c->out.extent[0], out, x, y);
     else if (r->c->with_cublas)
-        result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], in[0].is_left, in[1].is_left, out, x, y);
+        result = gpu_raw_product(b->raw, stream, r->c->dtype, r->c->out.extent[0], in[0].is_left,
+                                 in[1].is_left, out, x, y);
     else
         result = r->peer(stream, out, x, y);
     if (result) {
         err->status = QN_ERR_CUDA;
-        snprintf(err->message, sizeof err->message, "theirs: %s %d", r->c->with_cublas ? "cuBLAS status" : "CUDA error",
-                 result);
+        snprintf(err->message, sizeof err->message, "theirs: %s %d",
+                 r->c->with_cublas ? "cuBLAS status" : "CUDA error", result);
     }
     return result ? QN_ERR_CUDA : QN_OK;
 }
@@ -359,7 +366,8 @@ static qn_status time_sides(run *r, const bool *is_there, double *median, qn_err
     for (int i = 0; i < n_samples; i++)
         for (int turn = 0; turn < SIDES; turn++) {
             int side = (turn + i) % SIDES;
-            qn_status status = is_there[side] ? time_side(r, side, n[side], &sample[side][i], err) : QN_OK;
+            qn_status status =
+                is_there[side] ? time_side(r, side, n[side], &sample[side][i], err) : QN_OK;
             if (status)
                 return status;
         }
@@ -380,7 +388,8 @@ static void find_peer(run *r)
         gpu_wrong(r->b, r->c->name, "the peers have no %s", name);
 }
 
-/* Whether there is something to compare with, and its results are right; the first call lets it find its best variant. */
+/* Whether there is something to compare with, and its results are right; the first call lets it
+ * find its best variant. */
 static bool ready_peer(run *r)
 {
     qn_error err = {0};
@@ -416,7 +425,8 @@ static void print_text(run *r, const qn_options *o)
     for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++)
         if (strcmp(stage[i].name, r->b->text) == 0)
             number = stage[i].stage;
-    if (text && number && qn_specialize(r->b->context, r->k, r->n_args, r->args, o, &f, &err) == QN_OK &&
+    if (text && number &&
+        qn_specialize(r->b->context, r->k, r->n_args, r->args, o, &f, &err) == QN_OK &&
         qn_code_text(f, number, text, TEXT_BYTES) > 0)
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
             printf("# %s: %s\n", r->c->name, line);
@@ -440,11 +450,15 @@ static qn_status prepare(run *r, qn_error *err)
         r->args[r->n_args++] = qn_arg_view(&r->view[1 + i]);
     }
     if (c->has_scalar)
-        r->args[r->n_args++] = c->dtype == QN_F32 ? qn_arg_f32((float)GPU_SCALE) : qn_arg_f64(GPU_SCALE);
+        r->args[r->n_args++] =
+            c->dtype == QN_F32 ? qn_arg_f32((float)GPU_SCALE) : qn_arg_f64(GPU_SCALE);
     r->k = status ? NULL : gpu_kernel(c->text, c->dtype, err);
     if (!r->k)
         return status ? status : (qn_status)err->status;
-    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .specialize = QN_SPECIALIZE_EXACT, .plan = &b->plan,
+    const qn_options o = {.bytes = sizeof o,
+                          .executor = QN_CUDA,
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .plan = &b->plan,
                           .stream = b->stream};
     if (b->text)
         print_text(r, &o);
@@ -481,8 +495,10 @@ void gpu_run_case(gpu_bench *b, const gpu_case *c)
     double median[SIDES] = {0};
     if (prepare(&r, &err)) {
         gpu_wrong(b, c->name, "%s", err.message);
-    } else if (run_and_check(&r, OURS, "ours", c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
-        const bool is_there[SIDES] = {true, !(c->with_cublas && b->is_tiny) && ready_peer(&r), c->flops <= 0};
+    } else if (run_and_check(&r, OURS, "ours",
+                             c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
+        const bool is_there[SIDES] = {true, !(c->with_cublas && b->is_tiny) && ready_peer(&r),
+                                      c->flops <= 0};
         if (is_there[THEIRS] || !c->with_cublas || c->memcpy_goal > 0) {
             if (time_sides(&r, is_there, median, &err))
                 gpu_wrong(b, c->name, "%s", err.message);

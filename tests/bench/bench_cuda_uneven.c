@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_cuda_uneven.c: lines of a GPU whose iterations differ in work or meet in memory: sparse rows with and without checks,
- * a `while`, a histogram. Results are compared with the host's, of the `while` every 64th row; the peers do what the kernels
- * say, thread by thread.
+ * bench_cuda_uneven.c: lines of a GPU whose iterations differ in work or meet in memory: sparse
+ * rows with and without checks, a `while`, a histogram. Results are compared with the host's, of
+ * the `while` every 64th row; the peers do what the kernels say, thread by thread.
  */
 #include "tests/fill.h"
 #include "tests/bench/bench_cuda.h"
@@ -36,27 +36,41 @@ typedef struct uneven {
 
 /* in: where rows begin, columns, values, x */
 static const char csr_text[] =
-    "kernel \"csr\" contract {\n view start: i32[1]; view column: i32[1]; view value: f32[1]; view x: f32[1]; view y: f32[1];\n"
-    " %0: i64 = const 0; %1: i64 = const 1; %n: i64 = extent y, 0; %i: i64 = parallel %0, %n; %j: i64 = add %i, %1;\n"
-    " %b: i32 = load start[%i]; %e: i32 = load start[%j]; %bb: i64 = cast %b; %ee: i64 = cast %e; %z: f32 = const 0.0;\n"
+    "kernel \"csr\" contract {\n view start: i32[1]; view column: i32[1]; view value: f32[1]; view "
+    "x: f32[1]; view y: f32[1];\n"
+    " %0: i64 = const 0; %1: i64 = const 1; %n: i64 = extent y, 0; %i: i64 = parallel %0, %n; %j: "
+    "i64 = add %i, %1;\n"
+    " %b: i32 = load start[%i]; %e: i32 = load start[%j]; %bb: i64 = cast %b; %ee: i64 = cast %e; "
+    "%z: f32 = const 0.0;\n"
     " %s: f32 = for %k: i64 = %bb to %ee step 1 (%a: f32 = %z) {\n"
-    " %c: i32 = load column[%k]; %cc: i64 = cast %c; %v: f32 = load value[%k]; %x: f32 = load x[%cc];\n"
+    " %c: i32 = load column[%k]; %cc: i64 = cast %c; %v: f32 = load value[%k]; %x: f32 = load "
+    "x[%cc];\n"
     " %p: f32 = mul %v, %x; %t: f32 = add %a, %p; yield %t;\n };\n store y[%i], %s;\n}\n";
 /* GPU_MANDELBROT_MOST; the comparison tells whether the limit has to be counted. */
-#define MANDELBROT(compare, last)                                                                                        \
-    "kernel \"mandelbrot\" {\n view y: i32[2];\n %0: i64 = const 0; %1: i64 = extent y, 0; %2: i64 = extent y, 1;\n"      \
-    " %i: i64 = parallel %0, %1; %j: i64 = parallel %0, %2; %fi: f32 = cast %i; %fj: f32 = cast %j; %h: f32 = const 0x1p-11;\n" \
-    " %l: f32 = const -2.0; %d: f32 = const -1.0; %cx: f32 = fma %fj, %h, %l; %cy: f32 = fma %fi, %h, %d;\n"              \
-    " %z: f32 = const 0.0; %four: f32 = const 4.0; %zero: i32 = const 0; %one: i32 = const 1; %m: i32 = const " last "; %most: i64 = const 256;\n" \
-    " %u: f32, %v: f32, %n: i32 = while max %most (%a: f32 = %z, %b: f32 = %z, %c: i32 = %zero) {\n"                      \
-    " %bb: f32 = mul %b, %b; %r: f32 = fma %a, %a, %bb; %in: bool = le %r, %four; %below: bool = " compare " %c, %m;\n"   \
-    " %go: bool = and %in, %below; yield %go;\n } do {\n"                                                                 \
-    " %vv: f32 = mul %b, %b; %x: f32 = sub %cx, %vv; %p: f32 = fma %a, %a, %x; %w: f32 = add %a, %a; %q: f32 = fma %w, %b, %cy;\n" \
+#define MANDELBROT(compare, last)                                                                  \
+    "kernel \"mandelbrot\" {\n view y: i32[2];\n %0: i64 = const 0; %1: i64 = extent y, 0; %2: "   \
+    "i64 = extent y, 1;\n"                                                                         \
+    " %i: i64 = parallel %0, %1; %j: i64 = parallel %0, %2; %fi: f32 = cast %i; %fj: f32 = cast "  \
+    "%j; %h: f32 = const 0x1p-11;\n"                                                               \
+    " %l: f32 = const -2.0; %d: f32 = const -1.0; %cx: f32 = fma %fj, %h, %l; %cy: f32 = fma "     \
+    "%fi, %h, %d;\n"                                                                               \
+    " %z: f32 = const 0.0; %four: f32 = const 4.0; %zero: i32 = const 0; %one: i32 = const 1; "    \
+    "%m: i32 = const " last "; %most: i64 = const 256;\n"                                          \
+    " %u: f32, %v: f32, %n: i32 = while max %most (%a: f32 = %z, %b: f32 = %z, %c: i32 = %zero) "  \
+    "{\n"                                                                                          \
+    " %bb: f32 = mul %b, %b; %r: f32 = fma %a, %a, %bb; %in: bool = le %r, %four; %below: bool "   \
+    "= " compare " %c, %m;\n"                                                                      \
+    " %go: bool = and %in, %below; yield %go;\n } do {\n"                                          \
+    " %vv: f32 = mul %b, %b; %x: f32 = sub %cx, %vv; %p: f32 = fma %a, %a, %x; %w: f32 = add %a, " \
+    "%a; %q: f32 = fma %w, %b, %cy;\n"                                                             \
     " %t: i32 = add %c, %one; yield %p, %q, %t;\n };\n store y[%i, %j], %n;\n}\n"
-static const char mandelbrot_text[] = MANDELBROT("lt", "256"), counted_text[] = MANDELBROT("le", "255");
+static const char mandelbrot_text[] = MANDELBROT("lt", "256"),
+                  counted_text[] = MANDELBROT("le", "255");
 static const char histogram_text[] =
-    "kernel \"histogram\" {\n view x: u8[1]; view h: u32[1] atomic;\n %0: i64 = const 0; %n: i64 = extent x, 0;\n"
-    " %i: i64 = parallel %0, %n; %x: u8 = load x[%i]; %b: i64 = cast %x; %1: u32 = const 1; %o: u32 = atomic sum h[%b], %1;\n}\n";
+    "kernel \"histogram\" {\n view x: u8[1]; view h: u32[1] atomic;\n %0: i64 = const 0; %n: i64 = "
+    "extent x, 0;\n"
+    " %i: i64 = parallel %0, %n; %x: u8 = load x[%i]; %b: i64 = cast %x; %1: u32 = const 1; %o: "
+    "u32 = atomic sum h[%b], %1;\n}\n";
 
 /* ---------------------------------------------------------------- memory */
 
@@ -77,7 +91,8 @@ static qn_status wrap(gpu_bench *b, array *s, bool there, qn_view *host, qn_erro
 {
     qn_layout l;
     qn_view_type type;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = "array", .space = QN_SPACE_CUDA, .stream = b->stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = "array", .space = QN_SPACE_CUDA, .stream = b->stream};
     qn_status status = qn_layout_right(s->rank, s->extent, &l, err);
     if (!status)
         status = qn_view_wrap("host", s->data, s->dtype, &l, 0, host, err);
@@ -85,7 +100,8 @@ static qn_status wrap(gpu_bench *b, array *s, bool there, qn_view *host, qn_erro
         return status;
     status = qn_view_type_init(s->dtype, s->rank, NULL, QN_FAMILY_RIGHT, &type, err);
     type.space = QN_SPACE_CUDA;
-    return status ? status : qn_view_create(b->context, &type, s->rank, s->extent, &o, &s->view, err);
+    return status ? status
+                  : qn_view_create(b->context, &type, s->rank, s->extent, &o, &s->view, err);
 }
 
 static qn_status upload(gpu_bench *b, uneven *u, qn_error *err)
@@ -138,13 +154,15 @@ static qn_status run_side(uneven_run *r, bool is_ours, qn_error *err)
 static bool run_and_check(uneven_run *r, bool is_ours)
 {
     const array *out = &r->u->out;
-    const size_t bytes = (size_t)(elements(out) * qn_dtype_bytes(out->dtype)), row = bytes / (size_t)out->extent[0];
+    const size_t bytes = (size_t)(elements(out) * qn_dtype_bytes(out->dtype)),
+                 row = bytes / (size_t)out->extent[0];
     array found = *out;
     qn_view host;
     qn_error err = {0};
     bool is_same = true;
     found.data = malloc(bytes);
-    qn_status status = found.data ? stream_fill_bits(r->b->stream, &out->view, 0, &err) : QN_ERR_MEMORY;
+    qn_status status =
+        found.data ? stream_fill_bits(r->b->stream, &out->view, 0, &err) : QN_ERR_MEMORY;
     if (!status)
         status = run_side(r, is_ours, &err);
     if (!status)
@@ -157,7 +175,8 @@ static bool run_and_check(uneven_run *r, bool is_ours)
         const size_t at = (size_t)i * row;
         is_same = memcmp((char *)found.data + at, (char *)out->data + at, row) == 0;
         if (!is_same)
-            gpu_wrong(r->b, r->u->name, "%s: row %lld is not what the host expects", is_ours ? "ours" : "theirs", (long long)i);
+            gpu_wrong(r->b, r->u->name, "%s: row %lld is not what the host expects",
+                      is_ours ? "ours" : "theirs", (long long)i);
     }
     if (status)
         gpu_wrong(r->b, r->u->name, "%s", err.message);
@@ -202,8 +221,13 @@ static void time_line(uneven_run *r)
     }
     for (int who = 0; who < (r->peer ? 2 : 1); who++)
         median[who] = gpu_median(sample[who], n);
-    const gpu_line line = {.name = r->u->name, .ours = median[0], .theirs = median[1], .rate = r->u->work / median[0],
-                           .unit = r->u->unit, .peer_goal = r->peer ? r->u->peer_goal : 0, .is_counted = r->peer != NULL};
+    const gpu_line line = {.name = r->u->name,
+                           .ours = median[0],
+                           .theirs = median[1],
+                           .rate = r->u->work / median[0],
+                           .unit = r->u->unit,
+                           .peer_goal = r->peer ? r->u->peer_goal : 0,
+                           .is_counted = r->peer != NULL};
     gpu_report(r->b, &line);
 }
 
@@ -212,8 +236,12 @@ static void run_line(gpu_bench *b, uneven *u)
     uneven_run r = {.b = b, .u = u};
     qn_error err = {0};
     qn_arg args[MOST_IN + 1];
-    const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = b->stream, .checks = u->checks,
-                          .specialize = QN_SPECIALIZE_EXACT, .plan = &b->plan};
+    const qn_options o = {.bytes = sizeof o,
+                          .executor = QN_CUDA,
+                          .stream = b->stream,
+                          .checks = u->checks,
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .plan = &b->plan};
     qn_kernel *k = gpu_kernel(u->text, QN_F32, &err);
     void *symbol = b->peers ? dlsym(b->peers, u->peer) : NULL;
     memcpy(&r.peer, &symbol, sizeof r.peer);
@@ -244,7 +272,8 @@ static bool make_csr(const gpu_bench *b, uneven *u)
     const int64_t rows = b->is_tiny ? 300 : GPU_CSR_ROWS;
     uint32_t state = 1;
     int64_t n = 0;
-    if (!make_side(&u->in[0], QN_I32, 1, rows + 1, 0) || !make_side(&u->in[3], QN_F32, 1, rows, 0) || !make_side(&u->out, QN_F32, 1, rows, 0))
+    if (!make_side(&u->in[0], QN_I32, 1, rows + 1, 0) ||
+        !make_side(&u->in[3], QN_F32, 1, rows, 0) || !make_side(&u->out, QN_F32, 1, rows, 0))
         return false;
     int32_t *start = u->in[0].data;
     for (int64_t i = 0; i < rows; i++) {
@@ -310,14 +339,44 @@ void gpu_uneven_cases(gpu_bench *b)
         uneven u;
         bool (*make)(const gpu_bench *b, uneven *u);
     } line[] = {
-        {{.name = "csr/f32", .peer = "peer_csr", .text = csr_text, .n_in = 4, .row_step = 1, .unit = "GB/s", .peer_goal = 0.9}, make_csr},
-        {{.name = "csr/f32/unchecked", .peer = "peer_csr", .text = csr_text, .checks = QN_CHECKS_NONE, .n_in = 4, .row_step = 1,
-          .unit = "GB/s", .peer_goal = 0.95}, make_csr},
-        {{.name = "mandelbrot/f32", .peer = "peer_mandelbrot", .text = mandelbrot_text, .row_step = ROW_STEP, .unit = "G/s", .peer_goal = 0.95},
+        {{.name = "csr/f32",
+          .peer = "peer_csr",
+          .text = csr_text,
+          .n_in = 4,
+          .row_step = 1,
+          .unit = "GB/s",
+          .peer_goal = 0.9},
+         make_csr},
+        {{.name = "csr/f32/unchecked",
+          .peer = "peer_csr",
+          .text = csr_text,
+          .checks = QN_CHECKS_NONE,
+          .n_in = 4,
+          .row_step = 1,
+          .unit = "GB/s",
+          .peer_goal = 0.95},
+         make_csr},
+        {{.name = "mandelbrot/f32",
+          .peer = "peer_mandelbrot",
+          .text = mandelbrot_text,
+          .row_step = ROW_STEP,
+          .unit = "G/s",
+          .peer_goal = 0.95},
          make_mandelbrot},
-        {{.name = "mandelbrot/f32/counted", .peer = "peer_mandelbrot", .text = counted_text, .row_step = ROW_STEP, .unit = "G/s",
-          .peer_goal = 0.8}, make_mandelbrot},
-        {{.name = "histogram/u8", .peer = "peer_histogram", .text = histogram_text, .n_in = 1, .row_step = 1, .unit = "G/s", .peer_goal = 0.95},
+        {{.name = "mandelbrot/f32/counted",
+          .peer = "peer_mandelbrot",
+          .text = counted_text,
+          .row_step = ROW_STEP,
+          .unit = "G/s",
+          .peer_goal = 0.8},
+         make_mandelbrot},
+        {{.name = "histogram/u8",
+          .peer = "peer_histogram",
+          .text = histogram_text,
+          .n_in = 1,
+          .row_step = 1,
+          .unit = "G/s",
+          .peer_goal = 0.95},
          make_histogram},
     };
     for (size_t i = 0; i < sizeof line / sizeof line[0]; i++) {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_main.c: the benchmark program. `bench_main [--plan FIELD=VALUE,...] [filter...]` times the cases whose names contain
- * all filters, our side with these fields of the plan; `bench_main --asm NAME` prints the code that is generated for a case. One
- * tab-separated line a case: name, ours, theirs, ratio, goal, ok or SHORT; lines with # say where
- * and with what; the last line counts. The exit status is 0 unless a result is wrong. The program
- * pins itself to one processor; the library does not.
+ * bench_main.c: the benchmark program. `bench_main [--plan FIELD=VALUE,...] [filter...]` times the
+ * cases whose names contain all filters, our side with these fields of the plan; `bench_main --asm
+ * NAME` prints the code that is generated for a case. One tab-separated line a case: name, ours,
+ * theirs, ratio, goal, ok or SHORT; lines with # say where and with what; the last line counts. The
+ * exit status is 0 unless a result is wrong. The program pins itself to one processor; the library
+ * does not.
  */
 #define _GNU_SOURCE
 #include "bench.h"
@@ -255,8 +256,10 @@ static void print_class(const bench *b, int group, const char *what, double goal
     int n = b->n_ratios[group];
     double mean = mean_ratio(b, group, group);
     if (n)
-        printf("# %s: %d cases, geometric mean %.3f, with ratios above 1 taken as 1 %.3f, least %.3f; goal %.2f: %s\n", what, n,
-               mean, exp(b->capped_sum[group] / n), b->least[group], goal, mean >= goal ? "ok" : "SHORT");
+        printf("# %s: %d cases, geometric mean %.3f, with ratios above 1 taken as 1 %.3f, least "
+               "%.3f; goal %.2f: %s\n",
+               what, n, mean, exp(b->capped_sum[group] / n), b->least[group], goal,
+               mean >= goal ? "ok" : "SHORT");
 }
 
 static void print_short(const bench *b)
@@ -309,7 +312,8 @@ static bool read_arguments(bench *b, bool *is_model, int argc, char **argv)
             i--;
         } else if (i + 1 < argc && !strcmp(argv[i], "--asm"))
             b->assembly_of = argv[i + 1];
-        else if (i + 1 == argc || strcmp(argv[i], "--plan") || !bench_read_plan(argv[i + 1], &b->plan))
+        else if (i + 1 == argc || strcmp(argv[i], "--plan") ||
+                 !bench_read_plan(argv[i + 1], &b->plan))
             return false;
         else
             printf("# plan of ours: %s\n", argv[i + 1]);
@@ -324,7 +328,8 @@ int main(int argc, char **argv)
     bench b = {.plan = {.bytes = sizeof b.plan}};
     bool is_model = false;
     if (!read_arguments(&b, &is_model, argc, argv)) {
-        fprintf(stderr, "usage: bench_main [--plan FIELD=VALUE,...] [--model] [filter... | --asm NAME]\n");
+        fprintf(stderr,
+                "usage: bench_main [--plan FIELD=VALUE,...] [--model] [filter... | --asm NAME]\n");
         return 2;
     }
     pin();

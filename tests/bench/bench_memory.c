@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_memory.c: the memory of the arrays of a case, in huge pages and always placed alike: with small pages, times in cache
- * differ from run to run by a factor of two.
+ * bench_memory.c: the memory of the arrays of a case, in huge pages and always placed alike: with
+ * small pages, times in cache differ from run to run by a factor of two.
  */
 #define _DEFAULT_SOURCE
 #include "bench.h"

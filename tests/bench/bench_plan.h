@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench_plan.h: the plan fields of --plan, "jam=4,strip=1000,order=21", for both benchmarks. Values are checked by the library. */
+/* bench_plan.h: the plan fields of --plan, "jam=4,strip=1000,order=21", for both benchmarks. Values
+ * are checked by the library. */
 #ifndef QN_TESTS_BENCH_BENCH_PLAN_H
 #define QN_TESTS_BENCH_BENCH_PLAN_H
 
@@ -9,7 +10,8 @@
 #include <string.h>
 
 /** The value of a field: a number; of `order` a digit for each dimension. */
-static inline bool bench_plan_field(const char *name, size_t n, const char *value, qn_plan_options *out)
+static inline bool bench_plan_field(const char *name, size_t n, const char *value,
+                                    qn_plan_options *out)
 {
 #define QN_X(field, text, least, most, names_dim)                                                  \
     if (strlen(#field) == n && !strncmp(name, #field, n)) {                                        \

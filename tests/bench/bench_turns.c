@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bench_turns.c: times prepared calls and what they are compared with in turns: 11 samples of each, of at least 2 ms; the side
- * that begins alternates. Times are those of the thread: what others run on the processor does not count. A line shows the
- * medians.
+ * bench_turns.c: times prepared calls and what they are compared with in turns: 11 samples of each,
+ * of at least 2 ms; the side that begins alternates. Times are those of the thread: what others run
+ * on the processor does not count. A line shows the medians.
  */
 #include "bench_model.h"
 
@@ -35,13 +35,14 @@ static double time_of(const sides *s, bool is_ours)
     return (bench_thread_time() - begin) / s->n;
 }
 
-void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data), const void *data)
+void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(const void *data),
+                    const void *data)
 {
     bench_calls_in_turns(b, line, 1, &call, theirs, data);
 }
 
-void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *const *calls, void (*theirs)(const void *data),
-                          const void *data)
+void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *const *calls,
+                          void (*theirs)(const void *data), const void *data)
 {
     double sample[2][N_PAIRS], ratio[N_PAIRS];
     sides s = {n_calls, calls, theirs, data, 1};

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bodies.h: loop bodies of RAJAPerf's kernels, restated; each is C code and the text from which bench_body.c builds a
- * kernel, so both sides compute the same. Arrays that are written are O, P, Q, R, S, U, V and W, those that are read A to H;
- * `real` is the element type (also a cast of an index), root() the square root, size() the magnitude.
+ * bodies.h: loop bodies of RAJAPerf's kernels, restated; each is C code and the text from which
+ * bench_body.c builds a kernel, so both sides compute the same. Arrays that are written are O, P,
+ * Q, R, S, U, V and W, those that are read A to H; `real` is the element type (also a cast of an
+ * index), root() the square root, size() the magnitude.
  *
  * X(NAME, rank, arrays written, arrays read, first index, indices left out at the end, body)
  */
@@ -11,8 +12,8 @@
 
 enum { BODY_1D = 1000000, BODY_2D = 1002, BODY_3D = 102, BODY_STEP = 2 };
 
-/* EDGE3D: eight nodes of a zone; gradients of its three directions at a point of quadrature; twelve functions of its edges and
- * their curls; all products of two of them. */
+/* EDGE3D: eight nodes of a zone; gradients of its three directions at a point of quadrature; twelve
+ * functions of its edges and their curls; all products of two of them. */
 #define EDGE_NODES(x, V, di, dj, dk)                                                               \
     real x##0 = 0.1 * V(i, j, k);                                                                  \
     real x##1 = 0.1 * V(i + 1, j, k) + di;                                                         \
@@ -23,9 +24,12 @@ enum { BODY_1D = 1000000, BODY_2D = 1002, BODY_3D = 102, BODY_STEP = 2 };
     real x##6 = 0.1 * V(i, j + 1, k + 1) + dj + dk;                                                \
     real x##7 = 0.1 * V(i + 1, j + 1, k + 1) + di + dj + dk
 #define EDGE_SLOPES(x)                                                                             \
-    real x##i = 0.62 * (x##1 - x##0) + 0.17 * (x##3 - x##2) + 0.17 * (x##5 - x##4) + 0.04 * (x##7 - x##6); \
-    real x##j = 0.62 * (x##2 - x##0) + 0.17 * (x##3 - x##1) + 0.17 * (x##6 - x##4) + 0.04 * (x##7 - x##5); \
-    real x##k = 0.62 * (x##4 - x##0) + 0.17 * (x##5 - x##1) + 0.17 * (x##6 - x##2) + 0.04 * (x##7 - x##3)
+    real x##i =                                                                                    \
+        0.62 * (x##1 - x##0) + 0.17 * (x##3 - x##2) + 0.17 * (x##5 - x##4) + 0.04 * (x##7 - x##6); \
+    real x##j =                                                                                    \
+        0.62 * (x##2 - x##0) + 0.17 * (x##3 - x##1) + 0.17 * (x##6 - x##4) + 0.04 * (x##7 - x##5); \
+    real x##k =                                                                                    \
+        0.62 * (x##4 - x##0) + 0.17 * (x##5 - x##1) + 0.17 * (x##6 - x##2) + 0.04 * (x##7 - x##3)
 #define EDGE_CROSS(g, x, y, z, p, q)                                                               \
     real g##x = (y##p * z##q - y##q * z##p) * r;                                                   \
     real g##y = (z##p * x##q - z##q * x##p) * r;                                                   \
@@ -178,7 +182,13 @@ enum { BODY_1D = 1000000, BODY_2D = 1002, BODY_3D = 102, BODY_STEP = 2 };
 #define BODY_TEXT(...) #__VA_ARGS__
 /** Its bench_body_info. */
 #define BODY_INFO(body, dims, outs, ins, begin, rest, ...)                                         \
-    {.name = #body, .text = BODY_TEXT(__VA_ARGS__), .rank = dims, .n_out = outs, .n_in = ins, .first = begin, .last = rest},
+    {.name = #body,                                                                                \
+     .text = BODY_TEXT(__VA_ARGS__),                                                               \
+     .rank = dims,                                                                                 \
+     .n_out = outs,                                                                                \
+     .n_in = ins,                                                                                  \
+     .first = begin,                                                                               \
+     .last = rest},
 #pragma GCC diagnostic ignored "-Woverlength-strings" /* the text of EDGE3D */
 
 enum {
@@ -188,8 +198,8 @@ enum {
 };
 enum { BODY_RIGHT, BODY_LEFT, BODY_MIXED, N_BODY_LAYOUTS };
 
-/** Runs a body over its arrays, those written first. Mixed: every second element of vectors; else what is written is
- *  Right, what is read Left. */
+/** Runs a body over its arrays, those written first. Mixed: every second element of vectors; else
+ * what is written is Right, what is read Left. */
 typedef void (*body_loop)(double *const *arrays);
 extern const body_loop native_bodies[N_BODIES][N_BODY_LAYOUTS];
 

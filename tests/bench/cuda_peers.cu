@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_peers.cu: the kernels of bench_cuda in CUDA C, written by hand for the extents of cuda_peers.h. Each has several
- * variants (elements a thread, shape of the blocks, cache hints); the first call tries all and keeps the fastest. Calls
- * are described in cuda_peers.h. Compiled where the GPU is:
- *   nvcc -O3 -arch=sm_90 -shared -Xcompiler -fPIC -o libpeers.so cuda_peers.cu cuda_peers_math.cu
- * The kernels of mathematical functions stand in cuda_peers_math.cu, with functions at nvcc's default accuracy.
+ * cuda_peers.cu: the kernels of bench_cuda in CUDA C, written by hand for the extents of
+ * cuda_peers.h. Each has several variants (elements a thread, shape of the blocks, cache hints);
+ * the first call tries all and keeps the fastest. Calls are described in cuda_peers.h. Compiled
+ * where the GPU is: nvcc -O3 -arch=sm_90 -shared -Xcompiler -fPIC -o libpeers.so cuda_peers.cu
+ * cuda_peers_math.cu The kernels of mathematical functions stand in cuda_peers_math.cu, with
+ * functions at nvcc's default accuracy.
  */
 #include "cuda_peers_variants.cuh"
 
@@ -24,7 +25,8 @@ extern "C" int peer_begin(void)
 enum { FILL, COPY, SAXPY, TRIAD, BRANCH, STEPS };
 
 template <class T, int OP, int U, int B, bool CS>
-__global__ void __launch_bounds__(B) vector_kernel(T *__restrict__ out, const T *__restrict__ a, const T *__restrict__ b)
+__global__ void __launch_bounds__(B)
+    vector_kernel(T *__restrict__ out, const T *__restrict__ a, const T *__restrict__ b)
 {
     const int V = vec<T>::n;
     const int64_t first = ((int64_t)blockIdx.x * (U * B) + threadIdx.x) * V;
@@ -61,16 +63,19 @@ __global__ void __launch_bounds__(B) vector_kernel(T *__restrict__ out, const T 
         store<T, CS>(out + first + (int64_t)u * B * V, x[u]);
     }
 }
-template <class T, int OP, int U, int B, bool CS> int vectors(cudaStream_t s, void *out, const void *a, const void *b)
+template <class T, int OP, int U, int B, bool CS>
+int vectors(cudaStream_t s, void *out, const void *a, const void *b)
 {
     const int64_t blocks = GPU_VECTOR_BYTES / 16 / (U * B);
-    vector_kernel<T, OP, U, B, CS><<<(unsigned)blocks, B, 0, s>>>((T *)out, (const T *)a, (const T *)b);
+    vector_kernel<T, OP, U, B, CS>
+        <<<(unsigned)blocks, B, 0, s>>>((T *)out, (const T *)a, (const T *)b);
     return launched();
 }
 #define VECTORS(T, OP)                                                                             \
     vectors<T, OP, 1, 256, false>, vectors<T, OP, 2, 256, false>, vectors<T, OP, 4, 256, false>,   \
-        vectors<T, OP, 1, 512, false>, vectors<T, OP, 1, 1024, false>, vectors<T, OP, 1, 256, true>, \
-        vectors<T, OP, 2, 256, true>, vectors<T, OP, 4, 256, true>, vectors<T, OP, 4, 512, true>
+        vectors<T, OP, 1, 512, false>, vectors<T, OP, 1, 1024, false>,                             \
+        vectors<T, OP, 1, 256, true>, vectors<T, OP, 2, 256, true>, vectors<T, OP, 4, 256, true>,  \
+        vectors<T, OP, 4, 512, true>
 PEER(fill_f32, VECTORS(float, FILL))
 PEER(fill_f64, VECTORS(double, FILL))
 PEER(copy_f32, VECTORS(float, COPY))
@@ -87,7 +92,8 @@ PEER(steps_f64, VECTORS(double, STEPS))
 /* ---------------------------------------------------------------- stencils, one order */
 
 /* One row of 16 bytes at p and its neighbours to the left and right; [0] and [V + 1] are these. */
-template <class T> __device__ __forceinline__ void load_row(const T *p, bool has_left, bool has_right, T *row)
+template <class T>
+__device__ __forceinline__ void load_row(const T *p, bool has_left, bool has_right, T *row)
 {
     const int V = vec<T>::n;
     pack<T> x = load<T, false>(p);
@@ -97,7 +103,8 @@ template <class T> __device__ __forceinline__ void load_row(const T *p, bool has
         row[1 + e] = x.e[e];
     row[V + 1] = has_right ? p[V] : (T)0;
 }
-template <class T> __device__ __forceinline__ void store_inner(T *p, const pack<T> &x, bool has_left, bool has_right)
+template <class T>
+__device__ __forceinline__ void store_inner(T *p, const pack<T> &x, bool has_left, bool has_right)
 {
     const int V = vec<T>::n;
     if (has_left && has_right) {
@@ -115,7 +122,8 @@ template <class T, int H, int W, int R, int BX, int BY>
 __global__ void __launch_bounds__(BX *BY) five_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     const int V = vec<T>::n;
-    const int j = (blockIdx.x * BX + threadIdx.x) * V, first = 1 + (blockIdx.y * BY + threadIdx.y) * R;
+    const int j = (blockIdx.x * BX + threadIdx.x) * V,
+              first = 1 + (blockIdx.y * BY + threadIdx.y) * R;
     if (j >= W || first >= H - 1)
         return;
     const bool has_left = j > 0, has_right = j + V < W;
@@ -146,7 +154,8 @@ __global__ void __launch_bounds__(BX *BY) five_kernel(T *__restrict__ out, const
             row[e] = next[e];
     }
 }
-template <class T, int H, int W, int R, int BX, int BY> int five(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int H, int W, int R, int BX, int BY>
+int five(cudaStream_t s, void *out, const void *a, const void *)
 {
     const int V = vec<T>::n;
     const dim3 block(BX, BY), grid((W / V + BX - 1) / BX, (H - 2 + R * BY - 1) / (R * BY));
@@ -154,9 +163,9 @@ template <class T, int H, int W, int R, int BX, int BY> int five(cudaStream_t s,
     return launched();
 }
 #define FIVE(T, H, W)                                                                              \
-    five<T, H, W, 1, 32, 8>, five<T, H, W, 1, 64, 4>, five<T, H, W, 2, 64, 4>, five<T, H, W, 4, 64, 4>, \
-        five<T, H, W, 4, 256, 1>, five<T, H, W, 8, 256, 1>, five<T, H, W, 8, 128, 1>,              \
-        five<T, H, W, 16, 128, 1>, five<T, H, W, 2, 32, 16>
+    five<T, H, W, 1, 32, 8>, five<T, H, W, 1, 64, 4>, five<T, H, W, 2, 64, 4>,                     \
+        five<T, H, W, 4, 64, 4>, five<T, H, W, 4, 256, 1>, five<T, H, W, 8, 256, 1>,               \
+        five<T, H, W, 8, 128, 1>, five<T, H, W, 16, 128, 1>, five<T, H, W, 2, 32, 16>
 PEER(stencil5_f32_right, FIVE(float, GPU_2D_0, GPU_2D_1))
 PEER(stencil5_f64_right, FIVE(double, GPU_2D_0, GPU_2D_1))
 PEER(stencil5_f32_left, FIVE(float, GPU_2D_1, GPU_2D_0))
@@ -164,7 +173,8 @@ PEER(stencil5_f64_left, FIVE(double, GPU_2D_1, GPU_2D_0))
 
 /* A cube of N; a thread walks over R planes at 16 bytes of a row. */
 template <class T, int N, int R, int BX, int BY>
-__global__ void __launch_bounds__(BX *BY) seven_kernel(T *__restrict__ out, const T *__restrict__ in)
+__global__ void __launch_bounds__(BX *BY)
+    seven_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     const int V = vec<T>::n;
     const int64_t plane = (int64_t)N * N;
@@ -181,7 +191,8 @@ __global__ void __launch_bounds__(BX *BY) seven_kernel(T *__restrict__ out, cons
         if (i >= N - 1)
             break;
         const T left = has_left ? p[-1] : (T)0, right = has_right ? p[V] : (T)0;
-        const pack<T> after = load<T, false>(p + plane), up = load<T, false>(p - N), down = load<T, false>(p + N);
+        const pack<T> after = load<T, false>(p + plane), up = load<T, false>(p - N),
+                      down = load<T, false>(p + N);
         pack<T> result;
 #pragma unroll
         for (int e = 0; e < V; e++) {
@@ -196,10 +207,12 @@ __global__ void __launch_bounds__(BX *BY) seven_kernel(T *__restrict__ out, cons
         p += plane;
     }
 }
-template <class T, int N, int R, int BX, int BY> int seven(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int N, int R, int BX, int BY>
+int seven(cudaStream_t s, void *out, const void *a, const void *)
 {
     const int V = vec<T>::n;
-    const dim3 block(BX, BY), grid((N / V + BX - 1) / BX, (N - 2 + BY - 1) / BY, (N - 2 + R - 1) / R);
+    const dim3 block(BX, BY),
+        grid((N / V + BX - 1) / BX, (N - 2 + BY - 1) / BY, (N - 2 + R - 1) / R);
     seven_kernel<T, N, R, BX, BY><<<grid, block, 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
@@ -209,14 +222,16 @@ template <class T, int N, int R, int BX, int BY> int seven(cudaStream_t s, void 
         seven<T, GPU_3D, 32, 64, 8>, seven<T, GPU_3D, 1, 64, 8>, seven<T, GPU_3D, 4, 128, 4>
 PEER(stencil7_f32_right, SEVEN(float))
 PEER(stencil7_f64_right, SEVEN(double))
-PEER(stencil7_f32_left, SEVEN(float)) /* the cube's sum does not depend on the order of its dimensions */
+PEER(stencil7_f32_left,
+     SEVEN(float)) /* the cube's sum does not depend on the order of its dimensions */
 PEER(stencil7_f64_left, SEVEN(double))
 
 /* ---------------------------------------------------------------- stencils, from Right to Left */
 
 /* A tile of TI x TJ through shared memory: read along j, written along i. */
 template <class T, int H, int W, int TI, int TJ, int BY>
-__global__ void __launch_bounds__(32 * BY) five_mixed_kernel(T *__restrict__ out, const T *__restrict__ in)
+__global__ void __launch_bounds__(32 * BY)
+    five_mixed_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     __shared__ T tile[TI + 2][TJ + 3];
     const int i0 = blockIdx.y * TI, j0 = blockIdx.x * TJ; /* of the tile's inner points */
@@ -235,25 +250,29 @@ __global__ void __launch_bounds__(32 * BY) five_mixed_kernel(T *__restrict__ out
             if (i == 0 || i >= H - 1 || j == 0 || j >= W - 1)
                 continue;
             const T x = tile[r + 1][c + 1];
-            const T sum = (tile[r][c + 1] + tile[r + 2][c + 1]) + (tile[r + 1][c] + tile[r + 1][c + 2]);
+            const T sum =
+                (tile[r][c + 1] + tile[r + 2][c + 1]) + (tile[r + 1][c] + tile[r + 1][c + 2]);
             out[(int64_t)j * H + i] = x + (T)GPU_STEP * (sum - (T)4 * x);
         }
 }
-template <class T, int H, int W, int TI, int TJ, int BY> int five_mixed(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int H, int W, int TI, int TJ, int BY>
+int five_mixed(cudaStream_t s, void *out, const void *a, const void *)
 {
     const dim3 block(32, BY), grid((W + TJ - 1) / TJ, (H + TI - 1) / TI);
     five_mixed_kernel<T, H, W, TI, TJ, BY><<<grid, block, 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
 #define FIVE_MIXED(T, H, W)                                                                        \
-    five_mixed<T, H, W, 32, 32, 8>, five_mixed<T, H, W, 32, 64, 8>, five_mixed<T, H, W, 64, 32, 8>, \
-        five_mixed<T, H, W, 64, 64, 8>, five_mixed<T, H, W, 64, 64, 16>, five_mixed<T, H, W, 64, 64, 32>
+    five_mixed<T, H, W, 32, 32, 8>, five_mixed<T, H, W, 32, 64, 8>,                                \
+        five_mixed<T, H, W, 64, 32, 8>, five_mixed<T, H, W, 64, 64, 8>,                            \
+        five_mixed<T, H, W, 64, 64, 16>, five_mixed<T, H, W, 64, 64, 32>
 PEER(stencil5_f32_mixed, FIVE_MIXED(float, GPU_2D_0, GPU_2D_1))
 PEER(stencil5_f64_mixed, FIVE_MIXED(double, GPU_2D_0, GPU_2D_1))
 
 /* A tile of TI x TK for R planes of j one after the other; three of them lie in shared memory. */
 template <class T, int N, int TI, int TK, int R, int BY>
-__global__ void __launch_bounds__(32 * BY) seven_mixed_kernel(T *__restrict__ out, const T *__restrict__ in)
+__global__ void __launch_bounds__(32 * BY)
+    seven_mixed_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     __shared__ T tile[3][TI + 2][TK + 3];
     const int i0 = blockIdx.y * TI, k0 = blockIdx.x * TK, first = 1 + blockIdx.z * R;
@@ -270,21 +289,23 @@ __global__ void __launch_bounds__(32 * BY) seven_mixed_kernel(T *__restrict__ ou
         __syncthreads();
         if (j <= first)
             continue;
-        const T(*a)[TK + 3] = tile[(j - 2) % 3], (*x)[TK + 3] = tile[(j - 1) % 3], (*b)[TK + 3] = tile[j % 3];
+        const T(*a)[TK + 3] = tile[(j - 2) % 3], (*x)[TK + 3] = tile[(j - 1) % 3],
+                         (*b)[TK + 3] = tile[j % 3];
         for (int c = threadIdx.y; c < TK; c += BY)
             for (int r = threadIdx.x; r < TI; r += 32) {
                 const int i = i0 + r, k = k0 + c;
                 if (i == 0 || i >= N - 1 || k == 0 || k >= N - 1)
                     continue;
                 const T here = x[r + 1][c + 1];
-                const T sum = (x[r][c + 1] + x[r + 2][c + 1]) + (a[r + 1][c + 1] + b[r + 1][c + 1]) +
-                              (x[r + 1][c] + x[r + 1][c + 2]);
+                const T sum = (x[r][c + 1] + x[r + 2][c + 1]) +
+                              (a[r + 1][c + 1] + b[r + 1][c + 1]) + (x[r + 1][c] + x[r + 1][c + 2]);
                 out[((int64_t)k * N + (j - 1)) * N + i] = here + (T)GPU_STEP * (sum - (T)6 * here);
             }
         __syncthreads();
     }
 }
-template <class T, int N, int TI, int TK, int R, int BY> int seven_mixed(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int N, int TI, int TK, int R, int BY>
+int seven_mixed(cudaStream_t s, void *out, const void *a, const void *)
 {
     const dim3 block(32, BY), grid((N + TK - 1) / TK, (N + TI - 1) / TI, (N - 2 + R - 1) / R);
     seven_mixed_kernel<T, N, TI, TK, R, BY><<<grid, block, 0, s>>>((T *)out, (const T *)a);
@@ -294,7 +315,8 @@ template <class T, int N, int TI, int TK, int R, int BY> int seven_mixed(cudaStr
     seven_mixed<T, GPU_3D, 32, 32, 8, 8>, seven_mixed<T, GPU_3D, 32, 32, 32, 8>,                   \
         seven_mixed<T, GPU_3D, 32, 32, 64, 16>, seven_mixed<T, GPU_3D, 32, 32, 32, 32>,            \
         seven_mixed<T, GPU_3D, 32, 32, 8, 16>
-PEER(stencil7_f32_mixed, SEVEN_MIXED(float), seven_mixed<float, GPU_3D, 32, 64, 32, 16>, seven_mixed<float, GPU_3D, 64, 32, 32, 16>)
+PEER(stencil7_f32_mixed, SEVEN_MIXED(float), seven_mixed<float, GPU_3D, 32, 64, 32, 16>,
+     seven_mixed<float, GPU_3D, 64, 32, 32, 16>)
 PEER(stencil7_f64_mixed, SEVEN_MIXED(double))
 
 #include "cuda_peers_odd.cuh"
@@ -304,7 +326,8 @@ PEER(stencil7_f64_mixed, SEVEN_MIXED(double))
 
 /* Tiles of E x E elements, 16 bytes at a time on both sides. */
 template <class T, int E, int THREADS>
-__global__ void __launch_bounds__(THREADS) transpose_kernel(T *__restrict__ out, const T *__restrict__ in)
+__global__ void __launch_bounds__(THREADS)
+    transpose_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     const int V = vec<T>::n, N = GPU_SQUARE, ROW = E / V;
     __shared__ T tile[E][E + 1];
@@ -328,14 +351,17 @@ __global__ void __launch_bounds__(THREADS) transpose_kernel(T *__restrict__ out,
         store<T, true>(out + (int64_t)(j0 + r) * N + i0 + c, x);
     }
 }
-template <class T, int E, int THREADS> int transpose(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int E, int THREADS>
+int transpose(cudaStream_t s, void *out, const void *a, const void *)
 {
-    transpose_kernel<T, E, THREADS><<<dim3(GPU_SQUARE / E, GPU_SQUARE / E), THREADS, 0, s>>>((T *)out, (const T *)a);
+    transpose_kernel<T, E, THREADS>
+        <<<dim3(GPU_SQUARE / E, GPU_SQUARE / E), THREADS, 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
 /* One element at a time: whole rows of a warp without bank conflicts. */
 template <class T, int E, int BY>
-__global__ void __launch_bounds__(32 * BY) transpose_plain_kernel(T *__restrict__ out, const T *__restrict__ in)
+__global__ void __launch_bounds__(32 * BY)
+    transpose_plain_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     const int N = GPU_SQUARE;
     __shared__ T tile[E][E + 1];
@@ -344,21 +370,28 @@ __global__ void __launch_bounds__(32 * BY) transpose_plain_kernel(T *__restrict_
     for (int r = 0; r < E; r += BY)
 #pragma unroll
         for (int c = 0; c < E; c += 32)
-            tile[r + threadIdx.y][c + threadIdx.x] = in[(int64_t)(i0 + r + threadIdx.y) * N + j0 + c + threadIdx.x];
+            tile[r + threadIdx.y][c + threadIdx.x] =
+                in[(int64_t)(i0 + r + threadIdx.y) * N + j0 + c + threadIdx.x];
     __syncthreads();
 #pragma unroll
     for (int r = 0; r < E; r += BY)
 #pragma unroll
         for (int c = 0; c < E; c += 32)
-            out[(int64_t)(j0 + r + threadIdx.y) * N + i0 + c + threadIdx.x] = tile[c + threadIdx.x][r + threadIdx.y];
+            out[(int64_t)(j0 + r + threadIdx.y) * N + i0 + c + threadIdx.x] =
+                tile[c + threadIdx.x][r + threadIdx.y];
 }
-template <class T, int E, int BY> int transpose_plain(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int E, int BY>
+int transpose_plain(cudaStream_t s, void *out, const void *a, const void *)
 {
-    transpose_plain_kernel<T, E, BY><<<dim3(GPU_SQUARE / E, GPU_SQUARE / E), dim3(32, BY), 0, s>>>((T *)out, (const T *)a);
+    transpose_plain_kernel<T, E, BY>
+        <<<dim3(GPU_SQUARE / E, GPU_SQUARE / E), dim3(32, BY), 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
-/* Bytes: tiles of 128 x 128; blocks of 4 x 4 are transposed in registers, the rest in shared memory by words. */
-template <int BY> __global__ void __launch_bounds__(32 * BY) transpose_bytes_kernel(uint32_t *__restrict__ out, const uint32_t *__restrict__ in)
+/* Bytes: tiles of 128 x 128; blocks of 4 x 4 are transposed in registers, the rest in shared memory
+ * by words. */
+template <int BY>
+__global__ void __launch_bounds__(32 * BY)
+    transpose_bytes_kernel(uint32_t *__restrict__ out, const uint32_t *__restrict__ in)
 {
     const int64_t N = GPU_SQUARE / 4; /* words of a row */
     __shared__ uint32_t tile[4][32][33];
@@ -368,8 +401,10 @@ template <int BY> __global__ void __launch_bounds__(32 * BY) transpose_bytes_ker
     for (int q = threadIdx.y; q < 32; q += BY) {
         const uint32_t *p = in + (i0 + 4 * q) * N + j0 / 4 + x;
         const uint32_t a = p[0], b = p[N], c = p[2 * N], d = p[3 * N];
-        const uint32_t ab = __byte_perm(a, b, 0x5140), cd = __byte_perm(c, d, 0x5140); /* a0 b0 a1 b1 */
-        const uint32_t ef = __byte_perm(a, b, 0x7362), gh = __byte_perm(c, d, 0x7362); /* a2 b2 a3 b3 */
+        const uint32_t ab = __byte_perm(a, b, 0x5140),
+                       cd = __byte_perm(c, d, 0x5140); /* a0 b0 a1 b1 */
+        const uint32_t ef = __byte_perm(a, b, 0x7362),
+                       gh = __byte_perm(c, d, 0x7362); /* a2 b2 a3 b3 */
         tile[0][x][q] = __byte_perm(ab, cd, 0x5410);
         tile[1][x][q] = __byte_perm(ab, cd, 0x7632);
         tile[2][x][q] = __byte_perm(ef, gh, 0x5410);
@@ -384,13 +419,15 @@ template <int BY> __global__ void __launch_bounds__(32 * BY) transpose_bytes_ker
 }
 template <int BY> int transpose_bytes(cudaStream_t s, void *out, const void *a, const void *)
 {
-    transpose_bytes_kernel<BY><<<dim3(GPU_SQUARE / 128, GPU_SQUARE / 128), dim3(32, BY), 0, s>>>((uint32_t *)out, (const uint32_t *)a);
+    transpose_bytes_kernel<BY><<<dim3(GPU_SQUARE / 128, GPU_SQUARE / 128), dim3(32, BY), 0, s>>>(
+        (uint32_t *)out, (const uint32_t *)a);
     return launched();
 }
 PEER(transpose_f32, transpose<float, 64, 256>, transpose<float, 32, 256>, transpose<float, 64, 512>,
      transpose_plain<float, 32, 8>, transpose_plain<float, 64, 8>, transpose_plain<float, 64, 16>)
-PEER(transpose_f64, transpose<double, 32, 256>, transpose<double, 64, 256>, transpose<double, 64, 512>,
-     transpose_plain<double, 32, 8>, transpose_plain<double, 64, 8>, transpose_plain<double, 64, 16>)
+PEER(transpose_f64, transpose<double, 32, 256>, transpose<double, 64, 256>,
+     transpose<double, 64, 512>, transpose_plain<double, 32, 8>, transpose_plain<double, 64, 8>,
+     transpose_plain<double, 64, 16>)
 PEER(transpose_u8, transpose_bytes<8>, transpose_bytes<16>, transpose_bytes<32>, transpose_bytes<4>)
 
 /* ---------------------------------------------------------------- sums */
@@ -412,7 +449,8 @@ template <class T> __device__ __forceinline__ T sum_of_block(T x)
     return x;
 }
 
-template <class T, int B, int U> __global__ void __launch_bounds__(B) rows_kernel(T *__restrict__ out, const T *__restrict__ in)
+template <class T, int B, int U>
+__global__ void __launch_bounds__(B) rows_kernel(T *__restrict__ out, const T *__restrict__ in)
 {
     const int V = vec<T>::n, W = GPU_2D_1;
     const T *row = in + (int64_t)blockIdx.x * W;
@@ -438,11 +476,16 @@ template <class T, int B, int U> int rows(cudaStream_t s, void *out, const void 
     rows_kernel<T, B, U><<<GPU_2D_0, B, 0, s>>>((T *)out, (const T *)a);
     return launched();
 }
-PEER(rows_f32, rows<float, 128, 4>, rows<float, 256, 4>, rows<float, 512, 4>, rows<float, 512, 8>, rows<float, 256, 8>, rows<float, 1024, 4>)
-PEER(rows_f64, rows<double, 128, 4>, rows<double, 256, 4>, rows<double, 512, 4>, rows<double, 512, 8>, rows<double, 256, 8>, rows<double, 1024, 4>)
+PEER(rows_f32, rows<float, 128, 4>, rows<float, 256, 4>, rows<float, 512, 4>, rows<float, 512, 8>,
+     rows<float, 256, 8>, rows<float, 1024, 4>)
+PEER(rows_f64, rows<double, 128, 4>, rows<double, 256, 4>, rows<double, 512, 4>,
+     rows<double, 512, 8>, rows<double, 256, 8>, rows<double, 1024, 4>)
 
-/* Blocks of 16 bytes x 32 lanes of columns and `CHUNKS` parts of the rows, whose sums are added in a second step. */
-template <class T, int CHUNKS, int BY> __global__ void __launch_bounds__(32 * BY) columns_kernel(T *__restrict__ part, const T *__restrict__ in)
+/* Blocks of 16 bytes x 32 lanes of columns and `CHUNKS` parts of the rows, whose sums are added in
+ * a second step. */
+template <class T, int CHUNKS, int BY>
+__global__ void __launch_bounds__(32 * BY)
+    columns_kernel(T *__restrict__ part, const T *__restrict__ in)
 {
     const int V = vec<T>::n, W = GPU_2D_1, H = GPU_2D_0, ROWS = H / CHUNKS;
     __shared__ pack<T> sums[BY][32];
@@ -468,7 +511,8 @@ template <class T, int CHUNKS, int BY> __global__ void __launch_bounds__(32 * BY
             sum.e[e] += sums[y][threadIdx.x].e[e];
     store<T, false>(part + (int64_t)blockIdx.y * W + j, sum);
 }
-template <class T, int CHUNKS> __global__ void columns_end_kernel(T *__restrict__ out, const T *__restrict__ part)
+template <class T, int CHUNKS>
+__global__ void columns_end_kernel(T *__restrict__ out, const T *__restrict__ part)
 {
     const int j = blockIdx.x * blockDim.x + threadIdx.x;
     T sum = 0;
@@ -477,23 +521,29 @@ template <class T, int CHUNKS> __global__ void columns_end_kernel(T *__restrict_
         sum += part[(int64_t)c * GPU_2D_1 + j];
     out[j] = sum;
 }
-template <class T, int CHUNKS, int BY> int columns(cudaStream_t s, void *out, const void *a, const void *)
+template <class T, int CHUNKS, int BY>
+int columns(cudaStream_t s, void *out, const void *a, const void *)
 {
     const dim3 grid(GPU_2D_1 / vec<T>::n / 32, CHUNKS), block(32, BY);
     columns_kernel<T, CHUNKS, BY><<<grid, block, 0, s>>>((T *)scratch, (const T *)a);
     columns_end_kernel<T, CHUNKS><<<GPU_2D_1 / 128, 128, 0, s>>>((T *)out, (const T *)scratch);
     return launched();
 }
-#define COLUMNS(T) columns<T, 16, 8>, columns<T, 32, 8>, columns<T, 64, 8>, columns<T, 128, 8>, columns<T, 16, 16>, columns<T, 32, 4>
+#define COLUMNS(T)                                                                                 \
+    columns<T, 16, 8>, columns<T, 32, 8>, columns<T, 64, 8>, columns<T, 128, 8>,                   \
+        columns<T, 16, 16>, columns<T, 32, 4>
 PEER(columns_f32, COLUMNS(float))
 PEER(columns_f64, COLUMNS(double))
 
-template <class T, int B, int U> __global__ void __launch_bounds__(B) dot_kernel(T *__restrict__ part, const T *__restrict__ a, const T *__restrict__ b)
+template <class T, int B, int U>
+__global__ void __launch_bounds__(B)
+    dot_kernel(T *__restrict__ part, const T *__restrict__ a, const T *__restrict__ b)
 {
     const int V = vec<T>::n;
     const int64_t n = GPU_VECTOR_BYTES / sizeof(T);
     T sum[U] = {};
-    for (int64_t i = ((int64_t)blockIdx.x * U * B + threadIdx.x) * V; i < n; i += (int64_t)gridDim.x * U * B * V) {
+    for (int64_t i = ((int64_t)blockIdx.x * U * B + threadIdx.x) * V; i < n;
+         i += (int64_t)gridDim.x * U * B * V) {
         pack<T> x[U], y[U];
 #pragma unroll
         for (int u = 0; u < U; u++) {
@@ -513,7 +563,8 @@ template <class T, int B, int U> __global__ void __launch_bounds__(B) dot_kernel
     if (threadIdx.x == 0)
         part[blockIdx.x] = total;
 }
-template <class T> __global__ void dot_end_kernel(T *__restrict__ out, const T *__restrict__ part, int n)
+template <class T>
+__global__ void dot_end_kernel(T *__restrict__ out, const T *__restrict__ part, int n)
 {
     T sum = 0;
     for (int i = threadIdx.x; i < n; i += blockDim.x)
@@ -523,22 +574,26 @@ template <class T> __global__ void dot_end_kernel(T *__restrict__ out, const T *
         *out = sum;
 }
 /* BLOCKS divides the number of steps, a power of two. */
-template <class T, int B, int U, int BLOCKS> int dot(cudaStream_t s, void *out, const void *a, const void *b)
+template <class T, int B, int U, int BLOCKS>
+int dot(cudaStream_t s, void *out, const void *a, const void *b)
 {
     dot_kernel<T, B, U><<<BLOCKS, B, 0, s>>>((T *)scratch, (const T *)a, (const T *)b);
     dot_end_kernel<T><<<1, 1024, 0, s>>>((T *)out, (const T *)scratch, BLOCKS);
     return launched();
 }
-#define DOT(T) dot<T, 256, 4, 1024>, dot<T, 256, 4, 2048>, dot<T, 512, 2, 1024>, dot<T, 256, 4, 4096>, dot<T, 256, 4, 16384>, dot<T, 512, 4, 2048>
+#define DOT(T)                                                                                     \
+    dot<T, 256, 4, 1024>, dot<T, 256, 4, 2048>, dot<T, 512, 2, 1024>, dot<T, 256, 4, 4096>,        \
+        dot<T, 256, 4, 16384>, dot<T, 512, 4, 2048>
 PEER(dot_f32, DOT(float))
 PEER(dot_f64, DOT(double))
 
 /* ---------------------------------------------------------------- matrix product */
 
-/* Tiles of BM x BN by steps of BK; a thread has TM x TN results, in groups of 16 bytes. The next step's elements are
- * loaded into registers while this one is computed. A is kept transposed. */
+/* Tiles of BM x BN by steps of BK; a thread has TM x TN results, in groups of 16 bytes. The next
+ * step's elements are loaded into registers while this one is computed. A is kept transposed. */
 template <class T, int BM, int BN, int BK, int TM, int TN>
-__global__ void __launch_bounds__(BM / TM *BN / TN) product_kernel(T *__restrict__ out, const T *__restrict__ a, const T *__restrict__ b)
+__global__ void __launch_bounds__(BM / TM * BN / TN)
+    product_kernel(T *__restrict__ out, const T *__restrict__ a, const T *__restrict__ b)
 {
     const int V = vec<T>::n, N = GPU_PRODUCT, THREADS = BM / TM * (BN / TN);
     const int GM = TM / V, GN = TN / V, LA = BM * BK / V / THREADS, LB = BK * BN / V / THREADS;
@@ -611,13 +666,16 @@ __global__ void __launch_bounds__(BM / TM *BN / TN) product_kernel(T *__restrict
             store<T, false>(out + (int64_t)row * N + blockIdx.x * BN + g * (BN / GN) + tx * V, x);
         }
 }
-template <class T, int BM, int BN, int BK, int TM, int TN> int product(cudaStream_t s, void *out, const void *a, const void *b)
+template <class T, int BM, int BN, int BK, int TM, int TN>
+int product(cudaStream_t s, void *out, const void *a, const void *b)
 {
     const dim3 grid(GPU_PRODUCT / BN, GPU_PRODUCT / BM);
-    product_kernel<T, BM, BN, BK, TM, TN><<<grid, BM / TM * (BN / TN), 0, s>>>((T *)out, (const T *)a, (const T *)b);
+    product_kernel<T, BM, BN, BK, TM, TN>
+        <<<grid, BM / TM *(BN / TN), 0, s>>>((T *)out, (const T *)a, (const T *)b);
     return launched();
 }
-PEER(product_f32, product<float, 128, 128, 16, 8, 8>, product<float, 128, 128, 8, 8, 8>, product<float, 128, 64, 16, 8, 8>,
-     product<float, 128, 256, 8, 8, 16>)
-PEER(product_f64, product<double, 64, 64, 8, 4, 4>, product<double, 64, 64, 16, 4, 4>, product<double, 128, 64, 8, 8, 4>,
-     product<double, 128, 128, 8, 8, 8>, product<double, 64, 128, 8, 8, 8>)
+PEER(product_f32, product<float, 128, 128, 16, 8, 8>, product<float, 128, 128, 8, 8, 8>,
+     product<float, 128, 64, 16, 8, 8>, product<float, 128, 256, 8, 8, 16>)
+PEER(product_f64, product<double, 64, 64, 8, 4, 4>, product<double, 64, 64, 16, 4, 4>,
+     product<double, 128, 64, 8, 8, 4>, product<double, 128, 128, 8, 8, 8>,
+     product<double, 64, 128, 8, 8, 8>)

@@ -72,10 +72,11 @@ extern const char *const native_compiler;
 
 /* What an expert writes for this machine (native_expert.c). */
 /** to[j][i] = from[i][j] for n x n elements; n is a multiple of 64, `to` stands at a cache line. */
-void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes, bool is_streamed);
+void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes,
+                      bool is_streamed);
 /** x = a + scale b with streaming stores, for f32 (4 bytes) and f64. */
-void native_stream_triad(void *restrict out, const void *restrict first, const void *restrict second, double scale,
-                         int64_t n, int bytes);
+void native_stream_triad(void *restrict out, const void *restrict first,
+                         const void *restrict second, double scale, int64_t n, int bytes);
 /** The sum of n elements of f64, with eight accumulators: as fast as memory can be read. */
 double native_read(const double *from, int64_t n);
 

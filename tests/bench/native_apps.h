@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_apps.h: the kernels of examples/math_kernels.h as C (native_apps.c), and their sizes. The compiler is gcc with -O3
- * -ffast-math, which calls the vector functions of glibc's libmvec.
+ * native_apps.h: the kernels of examples/math_kernels.h as C (native_apps.c), and their sizes. The
+ * compiler is gcc with -O3 -ffast-math, which calls the vector functions of glibc's libmvec.
  */
 #ifndef QN_TESTS_BENCH_NATIVE_APPS_H
 #define QN_TESTS_BENCH_NATIVE_APPS_H

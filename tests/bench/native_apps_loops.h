@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_apps_loops.h: the loops of native_apps.c, for the dtype REAL with functions EXP, LOG, SQRT and ERF. Included once for
- * each dtype.
+ * native_apps_loops.h: the loops of native_apps.c, for the dtype REAL with functions EXP, LOG, SQRT
+ * and ERF. Included once for each dtype.
  */
 
 void NAME(softmax)(const void *arrays)
@@ -29,14 +29,16 @@ static inline REAL NAME(normal_cdf)(REAL x)
 
 void NAME(black_scholes)(const void *arrays)
 {
-    const REAL *restrict share = ((void *const *)arrays)[0], *restrict strike = ((void *const *)arrays)[1];
+    const REAL *restrict share = ((void *const *)arrays)[0], *restrict strike =
+                                                                 ((void *const *)arrays)[1];
     const REAL *restrict years = ((void *const *)arrays)[2];
     REAL *restrict call = ((void *const *)arrays)[3], *restrict put = ((void *const *)arrays)[4];
     const REAL r = (REAL)APP_RATE, v = (REAL)APP_VOLATILITY;
     for (int64_t i = 0; i < N_OPTIONS; i++) {
         REAL s = share[i], k = strike[i], t = years[i], spread = v * SQRT(t);
         REAL d1 = (LOG(s / k) + (r + (REAL)0.5 * v * v) * t) / spread;
-        REAL today = k * EXP(-r * t), price = s * NAME(normal_cdf)(d1) - today * NAME(normal_cdf)(d1 - spread);
+        REAL today = k * EXP(-r * t),
+             price = s * NAME(normal_cdf)(d1) - today * NAME(normal_cdf)(d1 - spread);
         call[i] = price;
         put[i] = price - s + today;
     }

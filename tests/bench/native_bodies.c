@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_bodies.c: the bodies of bodies.h as C loops in the right order for each layout, clang-19 -O3 -march=native.
+ * native_bodies.c: the bodies of bodies.h as C loops in the right order for each layout, clang-19
+ * -O3 -march=native.
  */
 #include "bodies.h"
 

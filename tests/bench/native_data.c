@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_data.c: the cases of bench_cases_data.c as plain loops in C, in the right order for each layout, clang-19 -O3
- * -march=native: extents are constants, pointers restrict.
+ * native_data.c: the cases of bench_cases_data.c as plain loops in C, in the right order for each
+ * layout, clang-19 -O3 -march=native: extents are constants, pointers restrict.
  */
 #include "native_data.h"
 
@@ -21,7 +21,8 @@
         for (int i = 0; i < PERMUTE_0; i++)                                                        \
             for (int j = 0; j < PERMUTE_1; j++)                                                    \
                 for (int k = 0; k < PERMUTE_2; k++)                                                \
-                    y[(i * PERMUTE_1 + j) * PERMUTE_2 + k] = x[(j * PERMUTE_0 + i) * PERMUTE_2 + k]; \
+                    y[(i * PERMUTE_1 + j) * PERMUTE_2 + k] =                                       \
+                        x[(j * PERMUTE_0 + i) * PERMUTE_2 + k];                                    \
     }                                                                                              \
     LOOP(permute_##name##_all) /* y[i,j,k] = x[k,i,j] */                                           \
     {                                                                                              \
@@ -30,7 +31,8 @@
         for (int i = 0; i < PERMUTE_0; i++)                                                        \
             for (int j = 0; j < PERMUTE_1; j++)                                                    \
                 for (int k = 0; k < PERMUTE_2; k++)                                                \
-                    y[(i * PERMUTE_1 + j) * PERMUTE_2 + k] = x[(k * PERMUTE_0 + i) * PERMUTE_1 + j]; \
+                    y[(i * PERMUTE_1 + j) * PERMUTE_2 + k] =                                       \
+                        x[(k * PERMUTE_0 + i) * PERMUTE_1 + j];                                    \
     }
 #define COPY(T, name, n)                                                                           \
     LOOP(name)                                                                                     \
@@ -63,7 +65,7 @@ COPIES(double, f64)
         for (int64_t i = 0; i < n; i++)                                                            \
             y[i] = (T)1.5 * x[s * i];                                                              \
     }                                                                                              \
-    LOOP(spread_##name)                                                                                 \
+    LOOP(spread_##name)                                                                            \
     {                                                                                              \
         T *restrict y = d[0];                                                                      \
         const T *restrict x = d[1];                                                                \
@@ -75,7 +77,8 @@ SPREADS(double, f64)
 
 /* ---------------------------------------------------------------- sums */
 
-/* y[i] = sum over k of a[i,k]. Right: a row lies together; left: a column does. Striped: 64 partials a row. */
+/* y[i] = sum over k of a[i,k]. Right: a row lies together; left: a column does. Striped: 64
+ * partials a row. */
 #define SUMS(T, name, ROWS, N)                                                                     \
     LOOP(sum_##name##_indexed_right)                                                               \
     {                                                                                              \
@@ -283,7 +286,9 @@ LOOP(bins_u8)
     uint8_t *restrict y = d[0];
     const uint8_t *restrict x = d[1];
     for (int i = 0; i < PIXELS_IN; i++)
-        y[i] = (uint8_t)((77 * (int32_t)x[3 * i] + 150 * (int32_t)x[3 * i + 1] + 29 * (int32_t)x[3 * i + 2]) >> 8);
+        y[i] = (uint8_t)((77 * (int32_t)x[3 * i] + 150 * (int32_t)x[3 * i + 1] +
+                          29 * (int32_t)x[3 * i + 2]) >>
+                         8);
 }
 
 LOOP(histogram_f32)
@@ -326,7 +331,8 @@ LOOP(deposit)
     for (int p = 0; p < PARTICLES; p++) {
         const double at_x = x[p] * (NODES - 1), at_y = y[p] * (NODES - 1);
         const int i = (int)at_x, j = (int)at_y;
-        const double right = at_x - i, left = 1 - right, above = 0.5 * (at_y - j), below = 0.5 - above;
+        const double right = at_x - i, left = 1 - right, above = 0.5 * (at_y - j),
+                     below = 0.5 - above;
         double *corner = node + j * NODES + i;
         corner[0] += below * left;
         corner[1] += below * right;
@@ -400,14 +406,19 @@ BLUR(planar_out, BLUR_OUT_Y, BLUR_OUT_X, AT_PLANAR_OUT)
     {"copy/" #n "/in", copy_##n##_in}, {"copy/" #n "/out", copy_##n##_out},            \
         {"permute/" #n "/rows", permute_##n##_rows}, {"permute/" #n "/all", permute_##n##_all}
 #define LIST_SPREAD(n, s, p)                                                                       \
-    {"spread/" #n "/" #s "/" #p, spread_##n##_##s##_##p}, {"collect/" #n "/" #s "/" #p, collect_##n##_##s##_##p}
-#define LIST_SPREADS(n, p) LIST_SPREAD(n, 2, p), LIST_SPREAD(n, 3, p), LIST_SPREAD(n, 4, p), LIST_SPREAD(n, 9, p)
+    {"spread/" #n "/" #s "/" #p, spread_##n##_##s##_##p},                                          \
+    {                                                                                              \
+        "collect/" #n "/" #s "/" #p, collect_##n##_##s##_##p                                       \
+    }
+#define LIST_SPREADS(n, p)                                                                         \
+    LIST_SPREAD(n, 2, p), LIST_SPREAD(n, 3, p), LIST_SPREAD(n, 4, p), LIST_SPREAD(n, 9, p)
 #define LIST_SUMS(n, p)                                                                            \
     {"sum/" #n "/indexed/right/" #p, sum_##n##_##p##_indexed_right},                         \
         {"sum/" #n "/indexed/left/" #p, sum_##n##_##p##_indexed_left},                       \
         {"sum/" #n "/striped/right/" #p, sum_##n##_##p##_striped_right},                     \
         {"sum/" #n "/striped/left/" #p, sum_##n##_##p##_striped_left}
-/* Blocks of columns meet one set of each cache: there index order is faster, one row after the other. */
+/* Blocks of columns meet one set of each cache: there index order is faster, one row after the
+ * other. */
 #define LIST_POWERS(n, p)                                                                          \
     {"sum/" #n "/indexed/right/" #p, sum_##n##_##p##_indexed_right},                         \
         {"sum/" #n "/indexed/left/" #p, sum_##n##_##p##_indexed_left},                       \
@@ -417,23 +428,54 @@ BLUR(planar_out, BLUR_OUT_Y, BLUR_OUT_X, AT_PLANAR_OUT)
     {"gather/" #n "/" #p, gather_##n##_##p}, {"scatter/" #n "/" #p, scatter_##n##_##p}
 
 const native_data native_data_plain[] = {
-    LIST_COPIES(u8), LIST_COPIES(u16), LIST_COPIES(f32), LIST_COPIES(f64), LIST_SUMS(f32, in), LIST_SUMS(f64, in),
-    LIST_SUMS(f32, out), LIST_SUMS(f64, out), LIST_POWERS(f32, 1024), LIST_POWERS(f64, 1024),
-    LIST_POWERS(f32, 4096), LIST_POWERS(f64, 4096),
-    LIST_SPREADS(f32, in), LIST_SPREADS(f64, in), LIST_SPREADS(f32, out), LIST_SPREADS(f64, out),
-    {"dot/f32/in", dot_f32_in}, {"dot/f64/in", dot_f64_in}, {"dot/f32/out", dot_f32_out},
-    {"dot/f64/out", dot_f64_out}, {"dot/mixed/in", dot_mixed_in}, {"dot/u8/in", dot_u8_in},
+    LIST_COPIES(u8),
+    LIST_COPIES(u16),
+    LIST_COPIES(f32),
+    LIST_COPIES(f64),
+    LIST_SUMS(f32, in),
+    LIST_SUMS(f64, in),
+    LIST_SUMS(f32, out),
+    LIST_SUMS(f64, out),
+    LIST_POWERS(f32, 1024),
+    LIST_POWERS(f64, 1024),
+    LIST_POWERS(f32, 4096),
+    LIST_POWERS(f64, 4096),
+    LIST_SPREADS(f32, in),
+    LIST_SPREADS(f64, in),
+    LIST_SPREADS(f32, out),
+    LIST_SPREADS(f64, out),
+    {"dot/f32/in", dot_f32_in},
+    {"dot/f64/in", dot_f64_in},
+    {"dot/f32/out", dot_f32_out},
+    {"dot/f64/out", dot_f64_out},
+    {"dot/mixed/in", dot_mixed_in},
+    {"dot/u8/in", dot_u8_in},
     {"columns/mixed/in", columns_mixed},
-    {"spmv/7/in", spmv_7_in}, {"spmv/7/out", spmv_7_out}, {"spmv/30/in", spmv_30_in},
+    {"spmv/7/in", spmv_7_in},
+    {"spmv/7/out", spmv_7_out},
+    {"spmv/30/in", spmv_30_in},
     {"spmv/30/out", spmv_30_out},
-    LIST_LISTS(f32, in), LIST_LISTS(f64, in), LIST_LISTS(f32, out), LIST_LISTS(f64, out),
-    {"table/256", table_256}, {"table/16", table_16}, {"table/u8", table_u8},
-    {"bins/f32", bins_f32}, {"bins/u8", bins_u8},
-    {"histogram/f32", histogram_f32}, {"histogram/u8", histogram_u8}, {"histogram/u8/shared", histogram_u8_shared},
-    {"histogram/i32/checked", histogram_i32}, {"histogram/i32/unchecked", histogram_i32},
-    {"deposit/checked", deposit}, {"deposit/unchecked", deposit},
-    {"scale/u8", scale_u8}, {"scale/f32", scale_f32},
-    {"blur/interleaved/in", blur_interleaved_in}, {"blur/interleaved/out", blur_interleaved_out},
-    {"blur/planar/in", blur_planar_in}, {"blur/planar/out", blur_planar_out},
+    LIST_LISTS(f32, in),
+    LIST_LISTS(f64, in),
+    LIST_LISTS(f32, out),
+    LIST_LISTS(f64, out),
+    {"table/256", table_256},
+    {"table/16", table_16},
+    {"table/u8", table_u8},
+    {"bins/f32", bins_f32},
+    {"bins/u8", bins_u8},
+    {"histogram/f32", histogram_f32},
+    {"histogram/u8", histogram_u8},
+    {"histogram/u8/shared", histogram_u8_shared},
+    {"histogram/i32/checked", histogram_i32},
+    {"histogram/i32/unchecked", histogram_i32},
+    {"deposit/checked", deposit},
+    {"deposit/unchecked", deposit},
+    {"scale/u8", scale_u8},
+    {"scale/f32", scale_f32},
+    {"blur/interleaved/in", blur_interleaved_in},
+    {"blur/interleaved/out", blur_interleaved_out},
+    {"blur/planar/in", blur_planar_in},
+    {"blur/planar/out", blur_planar_out},
     {NULL, NULL},
 };

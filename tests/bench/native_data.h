@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_data.h: the yardsticks in native_data.c (plain loops in the right order) and native_data_expert.c (intrinsics), and
- * the sizes both sides share. In: all arrays fit the second-level cache together; out: larger than the last level, where
- * that makes sense.
+ * native_data.h: the yardsticks in native_data.c (plain loops in the right order) and
+ * native_data_expert.c (intrinsics), and the sizes both sides share. In: all arrays fit the
+ * second-level cache together; out: larger than the last level, where that makes sense.
  */
 #ifndef QN_TESTS_BENCH_NATIVE_DATA_H
 #define QN_TESTS_BENCH_NATIVE_DATA_H
@@ -50,7 +50,8 @@ typedef struct native_data {
     native_data_loop loop;
 } native_data;
 extern const native_data native_data_plain[];
-/** native_data_expert.c: where plain loops are not the best that is known; empty without AVX-512. */
+/** native_data_expert.c: where plain loops are not the best that is known; empty without AVX-512.
+ */
 extern const native_data native_data_expert[];
 
 #endif

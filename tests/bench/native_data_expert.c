@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_data_expert.c: cases of bench_cases_data.c as an expert writes them with AVX-512 intrinsics, where that differs
- * from what a compiler makes of plain loops. Sums keep the order of the kernel's rule.
+ * native_data_expert.c: cases of bench_cases_data.c as an expert writes them with AVX-512
+ * intrinsics, where that differs from what a compiler makes of plain loops. Sums keep the order of
+ * the kernel's rule.
  */
 #include "native_data.h"
 
@@ -23,8 +24,10 @@ static inline void transpose_8(__m512d *r)
         t[i + 1] = _mm512_unpackhi_pd(r[i], r[i + 1]);
     }
     for (int i = 0; i < 2; i++) {
-        const __m512d a = _mm512_shuffle_f64x2(t[i], t[i + 2], 0x88), b = _mm512_shuffle_f64x2(t[i], t[i + 2], 0xdd);
-        const __m512d c = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0x88), e = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0xdd);
+        const __m512d a = _mm512_shuffle_f64x2(t[i], t[i + 2], 0x88),
+                      b = _mm512_shuffle_f64x2(t[i], t[i + 2], 0xdd);
+        const __m512d c = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0x88),
+                      e = _mm512_shuffle_f64x2(t[i + 4], t[i + 6], 0xdd);
         r[i] = _mm512_shuffle_f64x2(a, c, 0x88);
         r[i + 2] = _mm512_shuffle_f64x2(b, e, 0x88);
         r[i + 4] = _mm512_shuffle_f64x2(a, c, 0xdd);
@@ -92,14 +95,17 @@ LOOP(rows_f64_out)
     }
 STRIPES(float, __m512, ps, 16, sum_f32, _mm512_add_ps(s[m], _mm512_loadu_ps(x + k + m * 16)))
 STRIPES(double, __m512d, pd, 8, sum_f64, _mm512_add_pd(s[m], _mm512_loadu_pd(x + k + m * 8)))
-STRIPES(float, __m512, ps, 16, dot_f32, _mm512_fmadd_ps(_mm512_loadu_ps(x + k + m * 16), _mm512_loadu_ps(z + k + m * 16), s[m]))
-STRIPES(double, __m512d, pd, 8, dot_f64, _mm512_fmadd_pd(_mm512_loadu_pd(x + k + m * 8), _mm512_loadu_pd(z + k + m * 8), s[m]))
+STRIPES(float, __m512, ps, 16, dot_f32,
+        _mm512_fmadd_ps(_mm512_loadu_ps(x + k + m * 16), _mm512_loadu_ps(z + k + m * 16), s[m]))
+STRIPES(double, __m512d, pd, 8, dot_f64,
+        _mm512_fmadd_pd(_mm512_loadu_pd(x + k + m * 8), _mm512_loadu_pd(z + k + m * 8), s[m]))
 
 #define STRIPED(T, name, place, PLACE)                                                             \
     LOOP(striped_##name##_##place)                                                                 \
     {                                                                                              \
         for (int64_t i = 0; i < SUM_##PLACE##_ROWS; i++)                                           \
-            ((T *)d[0])[i] = stripes_sum_##name((const T *)d[1] + i * SUM_##PLACE, NULL, SUM_##PLACE); \
+            ((T *)d[0])[i] =                                                                       \
+                stripes_sum_##name((const T *)d[1] + i * SUM_##PLACE, NULL, SUM_##PLACE);          \
     }                                                                                              \
     LOOP(dot_##name##_##place)                                                                     \
     {                                                                                              \
@@ -119,7 +125,9 @@ LOOP(table_16)
     float *y = d[0];
     int i = 0;
     for (; i + 16 <= TABLE_N; i += 16)
-        _mm512_storeu_ps(y + i, _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(x + i))), t));
+        _mm512_storeu_ps(
+            y + i,
+            _mm512_permutexvar_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128((const void *)(x + i))), t));
     for (; i < TABLE_N; i++)
         y[i] = ((const float *)d[2])[x[i] & 15];
 }
@@ -138,7 +146,8 @@ LOOP(table_256)
             r[k] = _mm512_permutex2var_ps(t[2 * k], v, t[2 * k + 1]);
         for (int n = 4, bit = 32; n > 0; n /= 2, bit *= 2)
             for (int k = 0; k < n; k++)
-                r[k] = _mm512_mask_blend_ps(_mm512_test_epi32_mask(v, _mm512_set1_epi32(bit)), r[2 * k], r[2 * k + 1]);
+                r[k] = _mm512_mask_blend_ps(_mm512_test_epi32_mask(v, _mm512_set1_epi32(bit)),
+                                            r[2 * k], r[2 * k + 1]);
         _mm512_storeu_ps(y + i, r[0]);
     }
     for (; i < TABLE_N; i++)
@@ -153,23 +162,28 @@ static inline __m512i wide(const uint8_t *x)
 }
 
 /* Row i of n bytes, whose neighbours are `step` bytes and `row` bytes away. */
-static inline void blur_row(uint8_t *restrict y, const uint8_t *restrict x, int n, int step, int row)
+static inline void blur_row(uint8_t *restrict y, const uint8_t *restrict x, int n, int step,
+                            int row)
 {
     int j = 0;
     for (; j + 32 <= n; j += 32) {
         const uint8_t *at = x + j;
         __m512i corners = _mm512_add_epi16(wide(at - row - step), wide(at - row + step));
-        corners = _mm512_add_epi16(corners, _mm512_add_epi16(wide(at + row - step), wide(at + row + step)));
+        corners = _mm512_add_epi16(corners,
+                                   _mm512_add_epi16(wide(at + row - step), wide(at + row + step)));
         __m512i edges = _mm512_add_epi16(wide(at - row), wide(at + row));
         edges = _mm512_add_epi16(edges, _mm512_add_epi16(wide(at - step), wide(at + step)));
         __m512i s = _mm512_add_epi16(corners, _mm512_slli_epi16(edges, 1));
-        s = _mm512_add_epi16(_mm512_add_epi16(s, _mm512_slli_epi16(wide(at), 2)), _mm512_set1_epi16(8));
+        s = _mm512_add_epi16(_mm512_add_epi16(s, _mm512_slli_epi16(wide(at), 2)),
+                             _mm512_set1_epi16(8));
         _mm256_storeu_si256((void *)(y + j), _mm512_cvtepi16_epi8(_mm512_srli_epi16(s, 4)));
     }
     for (; j < n; j++) {
         const uint8_t *at = x + j;
         const int corners = at[-row - step] + at[-row + step] + at[row - step] + at[row + step];
-        y[j] = (uint8_t)((corners + 2 * (at[-row] + at[-step] + at[step] + at[row]) + 4 * at[0] + 8) >> 4);
+        y[j] =
+            (uint8_t)((corners + 2 * (at[-row] + at[-step] + at[step] + at[row]) + 4 * at[0] + 8) >>
+                      4);
     }
 }
 
@@ -178,7 +192,8 @@ static inline void blur_row(uint8_t *restrict y, const uint8_t *restrict x, int 
     {                                                                                              \
         enum { ROW = BLUR_##PLACE##_X * 3 };                                                       \
         for (int i = 1; i < BLUR_##PLACE##_Y - 1; i++)                                             \
-            blur_row((uint8_t *)d[0] + i * ROW + 3, (const uint8_t *)d[1] + i * ROW + 3, ROW - 6, 3, ROW); \
+            blur_row((uint8_t *)d[0] + i * ROW + 3, (const uint8_t *)d[1] + i * ROW + 3, ROW - 6,  \
+                     3, ROW);                                                                      \
     }                                                                                              \
     LOOP(planar_##place)                                                                           \
     {                                                                                              \
@@ -198,7 +213,8 @@ LOOP(scale_u8)
     const uint8_t *x = d[1];
     int i = 0;
     for (; i + 32 <= PIXELS_IN; i += 32) {
-        __m512i v = _mm512_add_epi16(_mm512_mullo_epi16(wide(x + i), _mm512_set1_epi16(19)), _mm512_set1_epi16(500));
+        __m512i v = _mm512_add_epi16(_mm512_mullo_epi16(wide(x + i), _mm512_set1_epi16(19)),
+                                     _mm512_set1_epi16(500));
         v = _mm512_min_epu16(_mm512_srli_epi16(v, 4), _mm512_set1_epi16(255));
         _mm256_storeu_si256((void *)(y + i), _mm512_cvtepi16_epi8(v));
     }

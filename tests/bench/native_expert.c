@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_expert.c: what an expert writes by hand for one machine: a transposing copy of square arrays with in-register
- * transpositions of a cache line of each row, staged in a buffer, and streaming stores; x = a + s b with streaming
- * stores. AVX-512; without it both are plain loops (a block at a time).
+ * native_expert.c: what an expert writes by hand for one machine: a transposing copy of square
+ * arrays with in-register transpositions of a cache line of each row, staged in a buffer, and
+ * streaming stores; x = a + s b with streaming stores. AVX-512; without it both are plain loops (a
+ * block at a time).
  */
 #include "native.h"
 
@@ -69,7 +70,8 @@ static inline __m512i rows(const char *at, int64_t row, int64_t m)
                 for (int r = 0; r < ROWS; r++)                                                     \
                     memcpy(lines + r * 64, from + (i + r) * line + j * BYTES, 64);                 \
                 for (int k = 0; k < ROWS; k += M)                                                  \
-                    block_##BYTES##_##NT(to + (j + k) * line + i * BYTES, line, lines + k * BYTES, 64); \
+                    block_##BYTES##_##NT(to + (j + k) * line + i * BYTES, line, lines + k * BYTES, \
+                                         64);                                                      \
             }                                                                                      \
         _mm_sfence();                                                                              \
     }
@@ -82,7 +84,8 @@ TRANSPOSE(4, 1)
 TRANSPOSE(8, 0)
 TRANSPOSE(8, 1)
 
-void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes, bool is_streamed)
+void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes,
+                      bool is_streamed)
 {
     static void (*const functions[4][2])(char *, const char *, int64_t) = {
         {transpose_1_0, transpose_1_1},
@@ -106,8 +109,8 @@ void native_transpose(void *restrict to, const void *restrict from, int64_t n, i
         x[i] = a[i] + s * b[i];                                                                    \
     _mm_sfence()
 
-void native_stream_triad(void *restrict out, const void *restrict first, const void *restrict second, double scale,
-                         int64_t n, int bytes)
+void native_stream_triad(void *restrict out, const void *restrict first,
+                         const void *restrict second, double scale, int64_t n, int bytes)
 {
     if (bytes == 4) {
         TRIAD(float, __m512, ps, 16);
@@ -135,7 +138,8 @@ double native_read(const double *from, int64_t n)
 
 #else
 
-void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes, bool is_streamed)
+void native_transpose(void *restrict to, const void *restrict from, int64_t n, int bytes,
+                      bool is_streamed)
 {
     enum { EDGE = 32 };
     char *out = to;
@@ -148,12 +152,13 @@ void native_transpose(void *restrict to, const void *restrict from, int64_t n, i
                     memcpy(out + (y * n + x) * bytes, in + (x * n + y) * bytes, (size_t)bytes);
 }
 
-void native_stream_triad(void *restrict out, const void *restrict first, const void *restrict second, double scale,
-                         int64_t n, int bytes)
+void native_stream_triad(void *restrict out, const void *restrict first,
+                         const void *restrict second, double scale, int64_t n, int bytes)
 {
     for (int64_t i = 0; i < n; i++)
         if (bytes == 4)
-            ((float *)out)[i] = ((const float *)first)[i] + (float)scale * ((const float *)second)[i];
+            ((float *)out)[i] =
+                ((const float *)first)[i] + (float)scale * ((const float *)second)[i];
         else
             ((double *)out)[i] = ((const double *)first)[i] + scale * ((const double *)second)[i];
 }

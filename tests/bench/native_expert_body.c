@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_expert_body.c: what an expert writes for some kernels of f64 on a machine with AVX-512: streaming stores where
- * arrays are larger than the caches, several accumulators for sums, blocks of rows. Elsewhere these are plain loops with the
- * same idea, left to the compiler.
+ * native_expert_body.c: what an expert writes for some kernels of f64 on a machine with AVX-512:
+ * streaming stores where arrays are larger than the caches, several accumulators for sums, blocks
+ * of rows. Elsewhere these are plain loops with the same idea, left to the compiler.
  */
 #include "native_sum.h"
 
@@ -65,7 +65,8 @@ void expert_copy(void *const *p)
 }
 
 /* A row of points at distances of `row` and `plane`; FIVE: no planes. */
-static inline void stencil_row(double *restrict o, const double *restrict a, int64_t n, int64_t row, int64_t plane)
+static inline void stencil_row(double *restrict o, const double *restrict a, int64_t n, int64_t row,
+                               int64_t plane)
 {
     const double centre = plane ? -6.0 : -4.0;
     int64_t i = 0, begin = gap(o, n);
@@ -105,7 +106,8 @@ void expert_stencil7(void *const *p)
     FENCE();
 }
 
-/* Planes so large that three of them are in no cache: a few rows of all planes, then the next rows. */
+/* Planes so large that three of them are in no cache: a few rows of all planes, then the next rows.
+ */
 static void tiled_planes(double *restrict o, const double *restrict a, int64_t planes, int64_t n)
 {
     const int64_t tile = 393216 / (3 * 8 * n) + 1;
@@ -189,7 +191,8 @@ void expert_rows(void *const *p)
     }
 }
 
-/* o = A(i,j) / (sum of row i), a row after the other: its sum with four accumulators, then its elements. */
+/* o = A(i,j) / (sum of row i), a row after the other: its sum with four accumulators, then its
+ * elements. */
 void expert_share_rows(void *const *p)
 {
     OUT(0, o);

@@ -5,7 +5,8 @@
 
 #include <stddef.h>
 
-/** y[i] = function(x[i]) or function(x[i], z[i]), whole vectors of 32 or 64 bytes, on arrays that begin a cache line. */
+/** y[i] = function(x[i]) or function(x[i], z[i]), whole vectors of 32 or 64 bytes, on arrays that
+ * begin a cache line. */
 typedef struct native_math {
     void (*function)(void); /* takes and returns vectors */
     int arity, vector_bytes;

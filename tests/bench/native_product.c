@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_product.c: yardsticks of bench_cases_product.c: the peak of the machine, by independent chains of fma, and C for
- * sums of products: plain loops in the right order with constant extents, and a register tile written by hand. Compiled
- * like native_*.c.
+ * native_product.c: yardsticks of bench_cases_product.c: the peak of the machine, by independent
+ * chains of fma, and C for sums of products: plain loops in the right order with constant extents,
+ * and a register tile written by hand. Compiled like native_*.c.
  */
 #include "native.h"
 #include "native_product.h"
@@ -12,7 +12,8 @@ typedef float f32x16 __attribute__((vector_size(64)));
 
 /* ---------------------------------------------------------------- the peak */
 
-/* Chains of 64-byte vectors: the compiler takes two registers for each where the machine has half as wide ones. */
+/* Chains of 64-byte vectors: the compiler takes two registers for each where the machine has half
+ * as wide ones. */
 #define PEAK(name, T, V)                                                                           \
     double name(int64_t n, double start)                                                           \
     {                                                                                              \

@@ -295,8 +295,8 @@ LOOP(atb)
             for (int k = 0; k < POINTS; k++) {
                 f64x8 at[VECTORS];
                 UNROLLED for (int v = 0; v < VECTORS; v++) at[v] = load_f64(b + k * N + j + 8 * v);
-                UNROLLED for (int r = 0; r < ROWS; r++)
-                    UNROLLED for (int v = 0; v < VECTORS; v++) sum[r][v] += a[k * N + i + r] * at[v];
+                UNROLLED for (int r = 0; r < ROWS; r++) UNROLLED for (int v = 0; v < VECTORS; v++)
+                    sum[r][v] += a[k * N + i + r] * at[v];
             }
             UNROLLED for (int r = 0; r < ROWS; r++)
                 memcpy(c + (i + r) * N + j, sum[r], sizeof sum[r]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_sum.c: see native_sum.h. Plain loops in the right order: where a matrix lies by the index that is summed, its rows
- * are dot products; else whole rows are added to the result.
+ * native_sum.c: see native_sum.h. Plain loops in the right order: where a matrix lies by the index
+ * that is summed, its rows are dot products; else whole rows are added to the result.
  */
 #include "native_sum.h"
 
@@ -172,8 +172,9 @@ void ltimes_left(void *const *p)
     OUT(0, phi);
     IN(0, psi);
     IN(1, ell);
-    FOR(m, LTIMES_M) FOR(g, LTIMES_G) FOR(d, LTIMES_D) FOR(z, LTIMES_Z)
-        phi[(m * LTIMES_G + g) * LTIMES_Z + z] += ell[d * LTIMES_M + m] * psi[(d * LTIMES_G + g) * LTIMES_Z + z];
+    FOR(m, LTIMES_M)
+    FOR(g, LTIMES_G) FOR(d, LTIMES_D) FOR(z, LTIMES_Z) phi[(m * LTIMES_G + g) * LTIMES_Z + z] +=
+        ell[d * LTIMES_M + m] * psi[(d * LTIMES_G + g) * LTIMES_Z + z];
 }
 
 /* The forward sweep along j for each i. */
@@ -212,8 +213,9 @@ void int_predict(void *const *p)
     OUT(0, o);
     enum { N = PREDICT_N };
     FOR(i, N)
-    o[i] = 0.1 * o[12 * N + i] + 0.2 * o[11 * N + i] + 0.3 * o[10 * N + i] + 0.4 * o[9 * N + i] + 0.5 * o[8 * N + i] +
-           0.6 * o[7 * N + i] + 0.7 * o[6 * N + i] + 0.8 * (o[4 * N + i] + o[5 * N + i]) + o[2 * N + i];
+    o[i] = 0.1 * o[12 * N + i] + 0.2 * o[11 * N + i] + 0.3 * o[10 * N + i] + 0.4 * o[9 * N + i] +
+           0.5 * o[8 * N + i] + 0.6 * o[7 * N + i] + 0.7 * o[6 * N + i] +
+           0.8 * (o[4 * N + i] + o[5 * N + i]) + o[2 * N + i];
 }
 
 void diff_predict(void *const *p)
@@ -236,12 +238,13 @@ void diff_predict(void *const *p)
 #define PLANES(N0, N)                                                                              \
     OUT(0, o);                                                                                     \
     IN(0, a);                                                                                      \
-    for (int64_t i = 1; i < (N0) - 1; i++)                                                         \
-        for (int64_t j = 1; j < (N) - 1; j++)                                                      \
-            for (int64_t k = 1; k < (N) - 1; k++) {                                                \
+    for (int64_t i = 1; i < (N0)-1; i++)                                                           \
+        for (int64_t j = 1; j < (N)-1; j++)                                                        \
+            for (int64_t k = 1; k < (N)-1; k++) {                                                  \
                 const double *x = a + (i * (N) + j) * (N) + k;                                     \
                 o[(i * (N) + j) * (N) + k] =                                                       \
-                    *x + 0.1 * ((x[-(N)] + x[N]) + (x[-1] + x[1]) + (x[-(N) * (N)] + x[(N) * (N)]) - 6.0 * *x); \
+                    *x + 0.1 * ((x[-(N)] + x[N]) + (x[-1] + x[1]) +                                \
+                                (x[-(N) * (N)] + x[(N) * (N)]) - 6.0 * *x);                        \
             }
 
 void planes_1003(void *const *p)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * native_sum.h: kernels of RAJAPerf that reduce or sweep, and what an expert writes for some kernels, as C for one layout
- * each (native_sum.c, native_expert_body.c; clang-19 -O3 -march=native). Arrays as in bodies.h: those written from p[0] on,
- * those read from p[8] on.
+ * native_sum.h: kernels of RAJAPerf that reduce or sweep, and what an expert writes for some
+ * kernels, as C for one layout each (native_sum.c, native_expert_body.c; clang-19 -O3
+ * -march=native). Arrays as in bodies.h: those written from p[0] on, those read from p[8] on.
  */
 #ifndef QN_TESTS_BENCH_NATIVE_SUM_H
 #define QN_TESTS_BENCH_NATIVE_SUM_H

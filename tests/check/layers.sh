@@ -56,6 +56,14 @@ jit=(jit/**/*.[ch] jit/**/*.cpp)
 runtime=(runtime/*.[ch] runtime/cuda/*.[ch])
 library=("${ir[@]}" "${jit[@]}" "${runtime[@]}")
 
+# wide FILES...: "file:line" of lines of more than 100 columns, those that clang-format leaves apart.
+wide() {
+    awk 'FNR == 1 { off = 0 } /clang-format off/ { off = 1 } /clang-format on/ { off = 0 }
+         !off && length($0) > 100 { print FILENAME ":" FNR }' "$@"
+}
+printf '%0101d\n' 0 | wide | grep ':1$' | is_not_empty "wide lines are found"
+wide "${library[@]}" include/**/*.h* tests/**/*.[ch] examples/*.[ch] | is_empty "lines have at most 100 columns"
+
 includes ir/*.[ch] | grep -x 'ir/core.c:"ir/ir.h"' | is_not_empty "includes are found"
 code ir/core.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
 includes include/*.h include/quern/* |

@@ -5,10 +5,12 @@
  * text that does, too, and gives the bits of the interpreter: interpreted as a tree, and, where the
  * code generator QUERN_PROVIDER is, in code. Built on request only. From the root of the source:
  *
- *   clang-19 -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -include build/release/generated/build_id.h \
- *            -I. -Iinclude -Ibuild/release tests/fuzz/fuzz_schedule.c tests/unit/tree_*.c ir/[a-z]*.c ir/build/*.c ir/layout/*.c \
- *            jit/facts/*.c jit/analysis/*.c jit/schedule/*.c jit/emit/gdb.c runtime/*.c runtime/cuda/*.c \
- *            build/release/generated/*.c -lm -ldl -lpthread -o fuzz_schedule
+ *   clang-19 -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined \
+ *            -include build/release/generated/build_id.h -I. -Iinclude -Ibuild/release \
+ *            tests/fuzz/fuzz_schedule.c tests/unit/tree_*.c ir/[a-z]*.c ir/build/*.c \
+ *            ir/layout/*.c jit/facts/*.c jit/analysis/*.c jit/schedule/*.c jit/emit/gdb.c \
+ *            runtime/*.c runtime/cuda/*.c build/release/generated/*.c -lm -ldl -lpthread \
+ *            -o fuzz_schedule
  *   export QUERN_PROVIDER=$PWD/build/release/libquern-llvm.so
  *   mkdir -p corpus && ./fuzz_schedule -max_len=4096 -max_total_time=60 corpus
  */

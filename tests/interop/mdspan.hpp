@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mdspan.hpp: a very small mdspan for the tests, with the names and meanings of the C++23 one: extents, the layouts
- * right, left and stride, and what quern.hpp uses of them. Where <mdspan> exists, that is tested too.
+ * mdspan.hpp: a very small mdspan for the tests, with the names and meanings of the C++23 one:
+ * extents, the layouts right, left and stride, and what quern.hpp uses of them. Where <mdspan>
+ * exists, that is tested too.
  */
 #ifndef QN_TESTS_INTEROP_MDSPAN_HPP
 #define QN_TESTS_INTEROP_MDSPAN_HPP

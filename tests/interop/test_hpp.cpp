@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_hpp.cpp: quern.hpp: handles, exceptions, kernels built with operators and compared with C++ loops, and mdspan in
- * and out. Built and run by check/hpp.sh.
+ * test_hpp.cpp: quern.hpp: handles, exceptions, kernels built with operators and compared with C++
+ * loops, and mdspan in and out. Built and run by check/hpp.sh.
  */
 #include "tests/interop/hpp.hpp"
 
@@ -21,7 +21,8 @@ void test_views()
 {
     using quern::view;
     view v = view::make<double>("v", {3, 4});
-    ok(v.rank() == 2 && v.extent(0) == 3 && v.stride(0) == 4 && v.size() == 12 && v.use_count() == 1,
+    ok(v.rank() == 2 && v.extent(0) == 3 && v.stride(0) == 4 && v.size() == 12 &&
+           v.use_count() == 1,
        "a new view");
     view copy = v;
     ok(v.use_count() == 2 && copy.data<double>() == v.data<double>(), "a copy is a reference");
@@ -34,7 +35,8 @@ void test_views()
     ok(v.use_count() == 1, "released");
     v.at<double>(1, 2) = 5;
     view row = v.part({quern::at(1), quern::range(0, 4, 2)});
-    ok(row.rank() == 1 && row.extent(0) == 2 && row.at<double>(1) == 5 && v.use_count() == 2, "a part");
+    ok(row.rank() == 1 && row.extent(0) == 2 && row.at<double>(1) == 5 && v.use_count() == 2,
+       "a part");
     refused(QN_ERR_BOUNDS, "dimension 1", [&] { v.at<double>(0, 4); });
     refused(QN_ERR_DTYPE, "f64", [&] { (void)v.data<float>(); });
     refused(QN_ERR_RANK, "dimension 2", [&] { (void)v.extent(2); });
@@ -63,7 +65,8 @@ void test_kernel(const quern::context &c)
     ok(k.name() == "smooth" && quern::kernel::parse(k.text()).text() == k.text(), "text and back");
 
     constexpr int n = 1000;
-    quern::view xs = quern::view::make<double>("xs", {n}), ys = quern::view::make<double>("ys", {n});
+    quern::view xs = quern::view::make<double>("xs", {n}),
+                ys = quern::view::make<double>("ys", {n});
     double *px = xs.data<double>(), *py = ys.data<double>();
     std::iota(px, px + n, 0.5);
     c.launch(k, xs, ys, 0.5);
@@ -309,12 +312,14 @@ void test_math(const quern::context &c)
     auto i = b.parallel(x, 0);
     auto [fraction, exponent] = quern::frexp(x(i));
     auto [behind, before] = modf(fraction * 8);
-    y(i) = ldexp(select(isnan(quern::value(x(i))), behind.like(0), behind), 2) + ldexp(exp2(before), exponent);
+    y(i) = ldexp(select(isnan(quern::value(x(i))), behind.like(0), behind), 2) +
+           ldexp(exp2(before), exponent);
     n(i) = exponent;
     quern::kernel k = b.finish();
 
     constexpr int count = 100;
-    quern::view xs = quern::view::make<float>("xs", {count}), ys = quern::view::make<float>("ys", {count});
+    quern::view xs = quern::view::make<float>("xs", {count}),
+                ys = quern::view::make<float>("ys", {count});
     quern::view ns = quern::view::make<std::int32_t>("ns", {count});
     for (int j = 0; j < count; j++)
         xs.at<float>(j) = 0.37f * static_cast<float>(j * j - 500);
@@ -338,19 +343,27 @@ void test_complex(const quern::context &c)
     auto w = b.view<number>("w", 2);
     auto i = b.parallel(z, 0);
     quern::value v = z(i), back = polar(abs(v), arg(v));
-    const quern::value all[] = {exp(v), log(v), sqrt(v), sin(v), cos(v), pow(v, conj(v)), back, complex(imag(v), real(v))};
+    const quern::value all[] = {exp(v), log(v),          sqrt(v), sin(v),
+                                cos(v), pow(v, conj(v)), back,    complex(imag(v), real(v))};
     constexpr int n_functions = 8, count = 10;
     for (int f = 0; f < n_functions; f++)
         w(i, f) = all[f];
     quern::kernel k = b.finish();
-    quern::view zs = quern::view::make<number>("zs", {count}), ws = quern::view::make<number>("ws", {count, n_functions});
+    quern::view zs = quern::view::make<number>("zs", {count}),
+                ws = quern::view::make<number>("ws", {count, n_functions});
     for (int j = 0; j < count; j++)
         zs.at<number>(j) = number(0.5 * j - 2.1, 0.3 * j - 1.7);
     c.launch(k, zs, ws);
     bool same = true;
     for (int j = 0; j < count; j++) {
         number x = zs.at<number>(j);
-        const number exact[] = {std::exp(x), std::log(x), std::sqrt(x), std::sin(x), std::cos(x), std::pow(x, std::conj(x)), x,
+        const number exact[] = {std::exp(x),
+                                std::log(x),
+                                std::sqrt(x),
+                                std::sin(x),
+                                std::cos(x),
+                                std::pow(x, std::conj(x)),
+                                x,
                                 number(x.imag(), x.real())};
         for (int f = 0; f < n_functions; f++)
             same = same && std::abs(ws.at<number>(j, f) - exact[f]) <= 1e-14 * std::abs(exact[f]);
@@ -419,7 +432,8 @@ void test_updates(const quern::context &c)
     y(9) >>= 1;
     y(10) *= v + 1;
     quern::kernel k = b.finish();
-    quern::view xs = quern::view::make<std::uint32_t>("xs", {n}), ys = quern::view::make<std::uint32_t>("ys", {11});
+    quern::view xs = quern::view::make<std::uint32_t>("xs", {n}),
+                ys = quern::view::make<std::uint32_t>("ys", {11});
     std::array<std::uint32_t, 11> y0{};
     y0.fill(0xfffffffeu);
     for (int j = 0; j < 11; j++)
@@ -457,10 +471,11 @@ template <class M> void test_round_trip(const M &m, const char *what)
     bool same = v.rank() == 2;
     for (int r = 0; r < 2; r++)
         for (int s = 0; s < 3; s++)
-            same = same && v.at<float>(r, s) == 10.0f * static_cast<float>(r) + static_cast<float>(s);
+            same =
+                same && v.at<float>(r, s) == 10.0f * static_cast<float>(r) + static_cast<float>(s);
     const M back = quern::to_mdspan<M>(v);
-    ok(same && back.data_handle() == m.data_handle() && back.extent(0) == 2 && back.extent(1) == 3 &&
-           back.stride(0) == m.stride(0) && back.stride(1) == m.stride(1),
+    ok(same && back.data_handle() == m.data_handle() && back.extent(0) == 2 &&
+           back.extent(1) == 3 && back.stride(0) == m.stride(0) && back.stride(1) == m.stride(1),
        what);
 }
 
@@ -488,7 +503,8 @@ void test_mdspan()
     refused(QN_ERR_UNSUPPORTED, "dimension 0", [&] { quern::to_mdspan<left>(w); });
     refused(QN_ERR_DTYPE, "f32", [&] { quern::to_mdspan<mdspan<double, e>>(w); });
     refused(QN_ERR_RANK, "rank 2", [&] { quern::to_mdspan<mdspan<float, extents<int, 2>>>(w); });
-    refused(QN_ERR_EXTENT, "dimension 1", [&] { quern::to_mdspan<mdspan<float, extents<int, 2, 4>>>(w); });
+    refused(QN_ERR_EXTENT, "dimension 1",
+            [&] { quern::to_mdspan<mdspan<float, extents<int, 2, 4>>>(w); });
     qn_layout backwards{};
     const std::int64_t n[] = {2, 3}, s[] = {3, -1};
     qn_layout_strided(2, n, s, &backwards, nullptr);
@@ -496,7 +512,8 @@ void test_mdspan()
     refused(QN_ERR_UNSUPPORTED, "strides below 1", [&] { quern::to_mdspan<strided>(r); });
     quern::view longer = quern::view::make<float>("l", {200, 3});
     using narrow = extents<std::int8_t, dynamic_extent, dynamic_extent>;
-    refused(QN_ERR_OVERFLOW, "dimension 0", [&] { quern::to_mdspan<mdspan<float, narrow>>(longer); });
+    refused(QN_ERR_OVERFLOW, "dimension 0",
+            [&] { quern::to_mdspan<mdspan<float, narrow>>(longer); });
     using scalar = mdspan<float, extents<int>>;
     quern::view zero = quern::view::make<float>("z", std::vector<std::int64_t>{});
     ok(quern::to_mdspan<scalar>(zero).data_handle() == zero.data<float>(), "rank 0");
@@ -557,8 +574,8 @@ void test_lists()
     const std::int64_t extents[] = {4, 10};
     qn_layout l, part;
     qn_layout_right(2, extents, &l, &err);
-    ok(qn_layout_slice(&l, QN_SLICES(qn_at(1), qn_range(2, 6)), &part, &err) == QN_OK && part.rank == 1 &&
-           part.dim[0].extent == 4 && part.origin == 12,
+    ok(qn_layout_slice(&l, QN_SLICES(qn_at(1), qn_range(2, 6)), &part, &err) == QN_OK &&
+           part.rank == 1 && part.dim[0].extent == 4 && part.origin == 12,
        "QN_SLICES in C++");
 }
 

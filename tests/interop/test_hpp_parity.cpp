@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_hpp_parity.cpp: what the builder of C has beyond elements and regions, in quern.hpp: functions and libraries,
- * constant arrays, records, rows, random numbers, complex numbers, places, options as text; and views. Built and run by
- * check/hpp.sh.
+ * test_hpp_parity.cpp: what the builder of C has beyond elements and regions, in quern.hpp:
+ * functions and libraries, constant arrays, records, rows, random numbers, complex numbers, places,
+ * options as text; and views. Built and run by check/hpp.sh.
  */
 #include "tests/interop/hpp.hpp"
 #include "tests/interop/mdspan.hpp"
@@ -21,8 +21,9 @@ void test_functions(const quern::context &c)
     quern::function_builder fb("polynomial");
     auto x = fb.scalar<double>("x");
     auto coefficients = fb.view<const double>("c", 1);
-    auto value = fb.fold(fb.index(0), coefficients.extent(0), fb.constant(0.0),
-                         [&](quern::value i, quern::value sum) { return sum * x + coefficients(i); });
+    auto value =
+        fb.fold(fb.index(0), coefficients.extent(0), fb.constant(0.0),
+                [&](quern::value i, quern::value sum) { return sum * x + coefficients(i); });
     const quern::function f = fb.finish({value, value > 1});
     const quern::function copy = f;
     ok(copy.name() == "polynomial" && f.n_params() == 2 && f.n_results() == 2, "a function");
@@ -48,8 +49,12 @@ void test_functions(const quern::context &c)
     ok(same, "a kernel that calls it");
 
     const quern::library l(f.text());
-    const quern::library more("function \"twice\" { scalar x: f64; %0: f64 = param x; %1: f64 = add %0, %0; return %1; }", &l);
-    ok(l.find("polynomial").n_results() == 2 && more.find("twice").text().find("add") != std::string::npos, "libraries");
+    const quern::library more(
+        "function \"twice\" { scalar x: f64; %0: f64 = param x; %1: f64 = add %0, %0; return %1; }",
+        &l);
+    ok(l.find("polynomial").n_results() == 2 &&
+           more.find("twice").text().find("add") != std::string::npos,
+       "libraries");
     refused(QN_ERR_NOT_FOUND, "nothing", [&] { l.find("nothing"); });
     refused(QN_ERR_PARSE, "line 1", [] { quern::library bad("function {"); });
     const quern::kernel text = l.parse(k.text());
@@ -111,7 +116,8 @@ void test_assignments(const quern::context &c)
     v >>= 1u;
     y(i) = v;
     const quern::kernel k = b.finish();
-    auto xs = quern::view::make<std::uint32_t>("xs", {100}), ys = quern::view::make<std::uint32_t>("ys", {100});
+    auto xs = quern::view::make<std::uint32_t>("xs", {100}),
+         ys = quern::view::make<std::uint32_t>("ys", {100});
     for (unsigned n = 0; n < 100; n++)
         xs.at<std::uint32_t>(n) = n * n * 77;
     c.launch(k, ys, xs);
@@ -133,7 +139,8 @@ struct particle {
 
 void test_records(const quern::context &c)
 {
-    const qn_field fields[] = {{"mass", QN_F64, 0, QN_NEXT}, {"charge", QN_F32, 0, QN_NEXT}, {"kind", QN_I32, 0, QN_NEXT}};
+    const qn_field fields[] = {
+        {"mass", QN_F64, 0, QN_NEXT}, {"charge", QN_F32, 0, QN_NEXT}, {"kind", QN_I32, 0, QN_NEXT}};
     qn_record *record = nullptr;
     qn_error e{};
     quern::check(qn_record_new(3, fields, sizeof(particle), 0, &record, &e), e);
@@ -158,7 +165,8 @@ void test_records(const quern::context &c)
     bool same = true;
     for (int n = 0; n < 4; n++) {
         const float charge = static_cast<float>(n * 10) + 0.5f;
-        same = same && list[n].mass == 2 * (n + 0.25) && list[n].charge == charge && list[n].kind == n * 10 + 1;
+        same = same && list[n].mass == 2 * (n + 0.25) && list[n].charge == charge &&
+               list[n].kind == n * 10 + 1;
     }
     ok(same, "fields of records are read, assigned to and updated");
     ok(view.field(2).at<std::int32_t>(3) == 31, "the view of a field");
@@ -166,7 +174,8 @@ void test_records(const quern::context &c)
     quern::builder made("made");
     auto q = made.records("q", record, 1);
     auto j = made.parallel(q, 0);
-    q(j) = made.record_of(record, {made.constant(1.5), made.constant(2.5f), quern::cast<std::int32_t>(j)});
+    q(j) = made.record_of(record,
+                          {made.constant(1.5), made.constant(2.5f), quern::cast<std::int32_t>(j)});
     c.launch(made.finish(), view);
     ok(list[3].mass == 1.5 && list[3].charge == 2.5f && list[3].kind == 3, "a record of values");
     qn_record_release(record);
@@ -180,10 +189,11 @@ void test_rows(const quern::context &c)
     auto x = b.view<const double>("x", 1);
     auto y = b.view<double>("y", 2);
     auto r = b.parallel(b.index(0), map.extent(0) - 1);
-    const auto sums = b.fold_row(map, r, std::array<quern::value, 2>{b.constant(0.0), b.constant(0.0)},
-                                 [&](quern::value i, const std::array<quern::value, 2> &s) {
-                                     return std::array<quern::value, 2>{s[0] + x(i), s[1] + 1.0};
-                                 });
+    const auto sums =
+        b.fold_row(map, r, std::array<quern::value, 2>{b.constant(0.0), b.constant(0.0)},
+                   [&](quern::value i, const std::array<quern::value, 2> &s) {
+                       return std::array<quern::value, 2>{s[0] + x(i), s[1] + 1.0};
+                   });
     y(r, 0) = sums[0];
     y(r, 1) = sums[1] * 10 + quern::cast<double>(map.row_end(r) - map.row_begin(r));
     b.if_(map.row_end(r) > map.row_begin(r), [&] { y(r, 2) = x(map.row_at(r, b.index(0))); });
@@ -191,7 +201,8 @@ void test_rows(const quern::context &c)
     const std::int64_t rows[] = {0, 2, 2, 5};
     const double entries[] = {1, 2, 3, 4, 5};
     auto ys = quern::view::make<double>("ys", {3, 3});
-    c.launch(k, quern::view::wrap("rows", rows, {4}), quern::view::wrap("entries", entries, {5}), ys);
+    c.launch(k, quern::view::wrap("rows", rows, {4}), quern::view::wrap("entries", entries, {5}),
+             ys);
     const double expected[] = {3, 22, 1, 0, 0, 0, 12, 33, 3};
     ok(std::memcmp(ys.data<double>(), expected, sizeof expected) == 0, "rows of different lengths");
 }
@@ -222,7 +233,8 @@ void test_random(const quern::context &c)
     }
     ok(std::fabs(mean - 0.5) < 0.05 && std::fabs(squares - 1) < 0.2, "uniform and normal numbers");
     ok(*std::min_element(sixes, sixes + 6) > 100, "integers below a bound");
-    ok(ws.at<std::uint32_t>(0, 0) != ws.at<std::uint32_t>(0, 1) && ws.at<std::uint32_t>(1, 0) != ws.at<std::uint32_t>(0, 0),
+    ok(ws.at<std::uint32_t>(0, 0) != ws.at<std::uint32_t>(0, 1) &&
+           ws.at<std::uint32_t>(1, 0) != ws.at<std::uint32_t>(0, 0),
        "functions with four results");
 }
 
@@ -252,7 +264,8 @@ void test_running(const quern::context &c)
     auto zs = quern::view::make<number>("zs", {3});
     c.fill(zs, number(0, 1));
     c.launch(k, zs, number(2, 1));
-    ok(zs.at<number>(2) == number(-1, 2), "complex arguments, fill, a sequential dimension of a view");
+    ok(zs.at<number>(2) == number(-1, 2),
+       "complex arguments, fill, a sequential dimension of a view");
     quern::options o("engine=interp strict=1");
     c.launch_with(o, k, zs, number(1, 0));
     o->timeout_ns = 1000000000;
@@ -269,7 +282,9 @@ void test_running(const quern::context &c)
     ok(back.at<number>(2) == zs.at<number>(0), "a copy, reversed");
     auto m = quern::view::make<int>("m", {2, 3});
     m.at<int>(1, 2) = 7;
-    ok(m.permuted({1, 0}).at<int>(2, 1) == 7 && m.with_traits(QN_READ_ONLY).get()->traits == QN_READ_ONLY, "permuted, traits");
+    ok(m.permuted({1, 0}).at<int>(2, 1) == 7 &&
+           m.with_traits(QN_READ_ONLY).get()->traits == QN_READ_ONLY,
+       "permuted, traits");
     refused(QN_ERR_RANK, "permuted", [&] { (void)m.permuted({0}); });
 }
 
@@ -282,13 +297,15 @@ void test_atomics(const quern::context &c)
     quern::value old = owner(0).compare_exchange(b.constant(std::int64_t{-1}), i);
     won(i) = quern::cast<std::int64_t>(old == -1);
     const quern::kernel k = b.finish();
-    auto o = quern::view::make<std::int64_t>("o", {1}), w = quern::view::make<std::int64_t>("w", {100});
+    auto o = quern::view::make<std::int64_t>("o", {1}),
+         w = quern::view::make<std::int64_t>("w", {100});
     o.at<std::int64_t>(0) = -1;
     c.launch(k, o, w);
     std::int64_t winners = 0;
     for (int n = 0; n < 100; n++)
         winners += w.at<std::int64_t>(n);
-    ok(winners == 1 && w.at<std::int64_t>(o.at<std::int64_t>(0)) == 1, "compare_exchange has one winner");
+    ok(winners == 1 && w.at<std::int64_t>(o.at<std::int64_t>(0)) == 1,
+       "compare_exchange has one winner");
 }
 
 void test_mdspan()
@@ -305,8 +322,11 @@ void test_mdspan()
             [&] { quern::to_mdspan<strided>(quern::view::wrap_with("zero", room, l)); });
 #if defined(QUERN_HAS_MDSPAN)
     quern::view v = quern::view::make<float>("v", {4, 5, 6});
-    const auto m = quern::as_mdspan<float, 2>(v.part({quern::all(), quern::at(2), quern::range(0, 6, 2)}));
-    ok(m.stride(0) == 30 && m.stride(1) == 2 && m.extent(1) == 3 && m.data_handle() == v.data<float>() + 12, "as_mdspan");
+    const auto m =
+        quern::as_mdspan<float, 2>(v.part({quern::all(), quern::at(2), quern::range(0, 6, 2)}));
+    ok(m.stride(0) == 30 && m.stride(1) == 2 && m.extent(1) == 3 &&
+           m.data_handle() == v.data<float>() + 12,
+       "as_mdspan");
 #else
     std::printf("ok %d # SKIP no mdspan\n", ++n_tests);
 #endif

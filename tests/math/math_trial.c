@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* math_trial.c: kernels, arguments and references of the mathematical functions for test_math.c and math_accuracy.c. */
+/* math_trial.c: kernels, arguments and references of the mathematical functions for test_math.c and
+ * math_accuracy.c. */
 #define _GNU_SOURCE
 #include "tests/math/math_trial.h"
 #include "tests/unit/launch.h"
@@ -12,7 +13,8 @@
         low, high, near                                                                            \
     }
 
-#define QN_MATH_ROW(name, arguments, results, range_x, range_y, least, f32, f64, most_f32, most_f64) \
+#define QN_MATH_ROW(name, arguments, results, range_x, range_y, least, f32, f64, most_f32,         \
+                    most_f64)                                                                      \
     static void name##_f32(double x, double y, double *r)                                          \
     {                                                                                              \
         (void)x, (void)y;                                                                          \
@@ -27,8 +29,10 @@
 #undef QN_MATH_ROW
 
 static const math_row rows[] = {
-#define QN_MATH_ROW(name, arguments, results, range_x, range_y, least, f32, f64, most_f32, most_f64) \
-    {#name, arguments, results, {range_x, range_y}, least, name##_f32, name##_f64, {most_f32, most_f64}},
+#define QN_MATH_ROW(name, arguments, results, range_x, range_y, least, f32, f64, most_f32,         \
+                    most_f64)                                                                      \
+    {#name, arguments,  results,    {range_x, range_y},                                            \
+     least, name##_f32, name##_f64, {most_f32, most_f64}},
 #include "tests/math/math_rows.def"
 #undef QN_MATH_ROW
 };
@@ -77,7 +81,8 @@ math_trial qn__trial_begin(qn_context *c, const math_row *row, int dtype)
     for (int a = 0; a < t.n_arguments; a++)
         t.views[a] = vector_of(c, "argument", dtype_of(row->arguments[a], dtype), TRIAL_ELEMENTS);
     for (int a = 0; a < t.n_results; a++)
-        t.views[t.n_arguments + a] = vector_of(c, "result", dtype_of(row->results[a], dtype), TRIAL_ELEMENTS);
+        t.views[t.n_arguments + a] =
+            vector_of(c, "result", dtype_of(row->results[a], dtype), TRIAL_ELEMENTS);
     return t;
 }
 
@@ -151,10 +156,14 @@ static double magnitude(double least, double most, uint64_t *state)
 
 double qn__trial_draw(const math_range *of, int dtype, uint64_t *state)
 {
-    double bound = dtype == QN_F32 ? FLT_MAX : DBL_MAX, smallest = dtype == QN_F32 ? 0x1p-149 : 0x1p-1074;
-    double low = fmax(of->low, -bound), high = fmin(of->high, bound), most = fmax(-low, high), kind = uniform(state);
+    double bound = dtype == QN_F32 ? FLT_MAX : DBL_MAX,
+           smallest = dtype == QN_F32 ? 0x1p-149 : 0x1p-1074;
+    double low = fmax(of->low, -bound), high = fmin(of->high, bound), most = fmax(-low, high),
+           kind = uniform(state);
     double v = 0;
-    if (of->near != 0 && kind < 0.3) { /* from far below the step to many steps, and off by a few units to a quarter */
+    if (of->near != 0 &&
+        kind <
+            0.3) { /* from far below the step to many steps, and off by a few units to a quarter */
         double times = round(magnitude(0.6, fmin(most / of->near, 0x1p40), state));
         v = times * of->near * (1 + (2 * uniform(state) - 1) * magnitude(0x1p-53, 0.25, state));
     } else if (kind < 0.5) {

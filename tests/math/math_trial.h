@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * math_trial.h: what the programs that measure errors of mathematical functions share: the functions of unit/math_rows.def,
- * a kernel for one of them with its arguments and results, random arguments, and what an ulp is.
+ * math_trial.h: what the programs that measure errors of mathematical functions share: the
+ * functions of unit/math_rows.def, a kernel for one of them with its arguments and results, random
+ * arguments, and what an ulp is.
  */
 #ifndef QN_TESTS_MATH_TRIAL_H
 #define QN_TESTS_MATH_TRIAL_H
@@ -50,7 +51,8 @@ void qn__trial_read(const qn_view *v, double values[TRIAL_ELEMENTS]);
 void qn__trial_set(const qn_view *v, int i, double value);
 /** A number of the range: see math_rows.def. */
 double qn__trial_draw(const math_range *of, int dtype, uint64_t *state);
-/** The distance between neighbouring numbers at `exact`, or at the magnitude `least` where that is larger. */
+/** The distance between neighbouring numbers at `exact`, or at the magnitude `least` where that is
+ * larger. */
 double qn__ulp_of(long double exact, double least, int dtype);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arithmetic.c: what the instructions of PTX compute. A register holds 64 bits; an instruction takes as many of them as its
- * type has.
+ * arithmetic.c: what the instructions of PTX compute. A register holds 64 bits; an instruction
+ * takes as many of them as its type has.
  */
 #include "ir/ir.h"
 #include "tests/ptx/inside.h"
@@ -69,13 +69,18 @@ uint64_t float_bits(ptx_type t, double d)
 
 static double rounded(const ptx_inst *i, double d)
 {
-    return ptx_has(i, WORD_rzi) ? trunc(d) : ptx_has(i, WORD_rmi) ? floor(d) : ptx_has(i, WORD_rpi) ? ceil(d) : ptx_has(i, WORD_rni) ? rint(d) : d;
+    return ptx_has(i, WORD_rzi)   ? trunc(d)
+           : ptx_has(i, WORD_rmi) ? floor(d)
+           : ptx_has(i, WORD_rpi) ? ceil(d)
+           : ptx_has(i, WORD_rni) ? rint(d)
+                                  : d;
 }
 
 /** Saturates; NaN is 0. d is an integer. */
 static uint64_t float_to_int(ptx_type to, double d)
 {
-    double low = to.kind == 's' ? -ldexp(1, to.bits - 1) : 0, high = ldexp(1, to.bits - (to.kind == 's'));
+    double low = to.kind == 's' ? -ldexp(1, to.bits - 1) : 0,
+           high = ldexp(1, to.bits - (to.kind == 's'));
     if (d != d)
         return 0;
     if (d < low)
@@ -110,11 +115,15 @@ static bool compare(const ptx_inst *i, ptx_type t, uint64_t a, uint64_t b)
         double x = ptx_as_double(t, a), y = ptx_as_double(t, b);
         order = x < y ? -1 : x > y ? 1 : x == y ? 0 : 2;
     } else if (t.kind == 's') {
-        order = ptx_extend(a, t.bits) < ptx_extend(b, t.bits) ? -1 : ptx_extend(a, t.bits) > ptx_extend(b, t.bits);
+        order = ptx_extend(a, t.bits) < ptx_extend(b, t.bits)
+                    ? -1
+                    : ptx_extend(a, t.bits) > ptx_extend(b, t.bits);
     } else {
-        order = ptx_cut(a, t.bits) < ptx_cut(b, t.bits) ? -1 : ptx_cut(a, t.bits) > ptx_cut(b, t.bits);
+        order =
+            ptx_cut(a, t.bits) < ptx_cut(b, t.bits) ? -1 : ptx_cut(a, t.bits) > ptx_cut(b, t.bits);
     }
-    if (ptx_has(i, WORD_equ) || ptx_has(i, WORD_neu) || ptx_has(i, WORD_ltu) || ptx_has(i, WORD_leu) || ptx_has(i, WORD_gtu) || ptx_has(i, WORD_geu))
+    if (ptx_has(i, WORD_equ) || ptx_has(i, WORD_neu) || ptx_has(i, WORD_ltu) ||
+        ptx_has(i, WORD_leu) || ptx_has(i, WORD_gtu) || ptx_has(i, WORD_geu))
         if (order == 2)
             return true;
     if (ptx_has(i, WORD_num) || ptx_has(i, WORD_nan))
@@ -144,7 +153,8 @@ static uint64_t float_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, 
     case BASE_div:
         return is_f32 ? ptx_f32_bits((float)x / (float)y) : ptx_f64_bits(x / y);
     case BASE_fma:
-        return is_f32 ? ptx_f32_bits(fmaf((float)x, (float)y, (float)z)) : ptx_f64_bits(fma(x, y, z));
+        return is_f32 ? ptx_f32_bits(fmaf((float)x, (float)y, (float)z))
+                      : ptx_f64_bits(fma(x, y, z));
     case BASE_sqrt:
         return is_f32 ? ptx_f32_bits(sqrtf((float)x)) : ptx_f64_bits(sqrt(x));
     case BASE_rcp:
@@ -176,7 +186,8 @@ static uint64_t product(const ptx_inst *i, uint64_t a, uint64_t b)
     return ptx_has(i, WORD_hi) ? (uint64_t)(p >> t.bits) : (uint64_t)p;
 }
 
-/** By zero PTX promises some value, and code divides ahead of the branch that uses it or does not: a value that nobody expects. */
+/** By zero PTX promises some value, and code divides ahead of the branch that uses it or does not:
+ * a value that nobody expects. */
 static uint64_t divide(const ptx_inst *i, uint64_t a, uint64_t b)
 {
     ptx_type type = i->type[0];
@@ -233,7 +244,8 @@ static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, co
         return ptx_extend(a, type.bits) < 0 ? 0 - a : a;
     case BASE_min:
     case BASE_max: {
-        bool less = type.kind == 's' ? ptx_extend(a, type.bits) < ptx_extend(b, type.bits) : u < ptx_cut(b, type.bits);
+        bool less = type.kind == 's' ? ptx_extend(a, type.bits) < ptx_extend(b, type.bits)
+                                     : u < ptx_cut(b, type.bits);
         return less == (i->base == BASE_min) ? a : b;
     }
     case BASE_and:
@@ -260,7 +272,8 @@ static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, co
         return r;
     }
     case BASE_bfe: {
-        int first = (int)ptx_cut(b, 8), n = (int)ptx_cut(c, 8), last = first + n < type.bits ? first + n : type.bits;
+        int first = (int)ptx_cut(b, 8), n = (int)ptx_cut(c, 8),
+            last = first + n < type.bits ? first + n : type.bits;
         uint64_t field = first >= type.bits ? 0 : ptx_cut(u >> first, n);
         if (type.kind == 's' && n > 0 && (u >> (last - 1) & 1))
             field |= UINT64_MAX << (last > first ? last - first : 0);

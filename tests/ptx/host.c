@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host.c: launches of PTX as a host does them, on the machine of ptx/machine.h: words, steps, sequential dimensions, the
- * fault record.
+ * host.c: launches of PTX as a host does them, on the machine of ptx/machine.h: words, steps,
+ * sequential dimensions, the fault record.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/ptx/host.h"
@@ -47,10 +47,13 @@ static bool run_steps(ptx_job *j, uint32_t seed)
         const qn_gpu_step *step = &info->step[s];
         int64_t units = qn__gpu_units(step, j->kernel, &j->domain);
         ptx_launch l = {.entry = s ? QN_GPU_ENTRY "_2" : QN_GPU_ENTRY,
-                        .blocks = units < 3 || step->has_block_for_each ? units : 1 + seed % 7, /* fewer than units, or more */
+                        .blocks = units < 3 || step->has_block_for_each
+                                      ? units
+                                      : 1 + seed % 7, /* fewer than units, or more */
                         .shared_bytes = step->shared_bytes,
                         .params = info->words_in_memory ? (const void *)&words : words,
-                        .param_bytes = info->words_in_memory ? sizeof words : (size_t)info->n_words * 8,
+                        .param_bytes =
+                            info->words_in_memory ? sizeof words : (size_t)info->n_words * 8,
                         .memory = j->memory,
                         .n_memories = j->n_memories,
                         .seed = seed};
@@ -83,7 +86,8 @@ static bool find_domain(ptx_job *j)
 {
     qn_arg_value value[QN_MAX_PARAMS];
     for (int i = 0; i < j->n; i++)
-        value[i] = (qn_arg_value){.layout = j->args[i].view ? &j->args[i].view->layout : NULL, .bits = j->args[i].bits};
+        value[i] = (qn_arg_value){.layout = j->args[i].view ? &j->args[i].view->layout : NULL,
+                                  .bits = j->args[i].bits};
     return qn__domain(j->kernel, value, false, &j->domain, j->err) == QN_OK;
 }
 
@@ -98,7 +102,8 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
     *err = (qn_error){0};
     if (!find_domain(&j))
         return QN_ERR_INTERNAL;
-    size_t scratch_bytes = (size_t)(f->info.gpu.scratch_per_unit * qn__gpu_units(&f->info.gpu.step[0], k, &j.domain));
+    size_t scratch_bytes =
+        (size_t)(f->info.gpu.scratch_per_unit * qn__gpu_units(&f->info.gpu.step[0], k, &j.domain));
     void *scratch = aligned_alloc(64, scratch_bytes / 64 * 64 + 64);
     ptx_module *module = ptx_parse(f->ptx.data, err->message, sizeof err->message);
     memcpy(memory, views, (size_t)n_views * sizeof *views);
@@ -107,16 +112,19 @@ static qn_status run_function(const qn_code *f, const qn_kernel *k, int n, const
     memory[n_views + 2] = (ptx_memory){j.words, sizeof j.words};
     j.n_memories = n_views + 3;
     j.module = module;
-    bool passed = module && scratch && fill_words(&j, &fault, scratch) && run_sequence(&j, 0, 0, seed);
+    bool passed =
+        module && scratch && fill_words(&j, &fault, scratch) && run_sequence(&j, 0, 0, seed);
     ptx_free(module);
     free(scratch);
     if (!passed)
         return QN_ERR_INTERNAL;
-    return fault.fault.iteration == UINT64_MAX ? QN_OK : qn__fault_report(k, &fault.fault, n, args, err);
+    return fault.fault.iteration == UINT64_MAX ? QN_OK
+                                               : qn__fault_report(k, &fault.fault, n, args, err);
 }
 
-qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n, const qn_arg *args,
-                       const ptx_memory *memory, int n_memories, uint32_t seed, qn_error *err)
+qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int n,
+                       const qn_arg *args, const ptx_memory *memory, int n_memories, uint32_t seed,
+                       qn_error *err)
 {
     qn_status status = qn__late_atomics(qn__kernel_to_run(k), n, args, &k, err);
     if (status)
@@ -132,7 +140,8 @@ qn_status ptx_host_run(qn_context *c, const qn_code *f, const qn_kernel *k, int 
         return status;
     for (int i = n; i < e->n && n_views < MOST_MEMORIES - 3; i++) { /* tables */
         qn_span span = qn__view_span(e->arg[i].view);
-        views[n_views++] = (ptx_memory){(const char *)e->arg[i].view->data + span.low, (size_t)(span.high - span.low)};
+        views[n_views++] = (ptx_memory){(const char *)e->arg[i].view->data + span.low,
+                                        (size_t)(span.high - span.low)};
     }
     status = run_function(f, e->kernel, e->n, e->arg, views, n_views, seed, err);
     qn__expanded_release("ptx", args, e);

@@ -34,7 +34,14 @@ enum {
 };
 
 enum { MOST_OPERANDS = 8, MOST_KERNELS = 4 };
-enum { OPERAND_NONE = 0, OPERAND_REGISTER, OPERAND_NUMBER, OPERAND_SPECIAL, OPERAND_LABEL, OPERAND_SYMBOL };
+enum {
+    OPERAND_NONE = 0,
+    OPERAND_REGISTER,
+    OPERAND_NUMBER,
+    OPERAND_SPECIAL,
+    OPERAND_LABEL,
+    OPERAND_SYMBOL
+};
 enum { SPACE_PARAM, SPACE_LOCAL, SPACE_SHARED, SPACE_CONST };
 
 typedef struct ptx_type {
@@ -86,14 +93,16 @@ static inline bool ptx_has(const ptx_inst *i, int word)
     return (i->words >> word & 1) != 0;
 }
 
-/** The lowest bits of a number, without and with a sign; as a register holds what is of a type; and of floats. */
+/** The lowest bits of a number, without and with a sign; as a register holds what is of a type; and
+ * of floats. */
 uint64_t ptx_cut(uint64_t bits, int width);
 int64_t ptx_extend(uint64_t bits, int width);
 uint64_t ptx_held(ptx_type t, uint64_t bits);
 double ptx_as_double(ptx_type t, uint64_t bits);
 uint64_t ptx_f64_bits(double d);
 uint64_t ptx_f32_bits(float f);
-/** The result of an instruction that computes, as a register holds it; *wrong is set to what is wrong, if anything is. */
+/** The result of an instruction that computes, as a register holds it; *wrong is set to what is
+ * wrong, if anything is. */
 uint64_t ptx_calculate(const ptx_inst *i, const uint64_t *in, const char **wrong);
 
 #endif

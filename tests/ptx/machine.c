@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.c: runs the instructions of ptx/parse.c: memory, moves, branches and threads; ptx/arithmetic.c computes. Threads
- * run until they wait: for their block at a barrier, for their warp at a shuffle.
+ * machine.c: runs the instructions of ptx/parse.c: memory, moves, branches and threads;
+ * ptx/arithmetic.c computes. Threads run until they wait: for their block at a barrier, for their
+ * warp at a shuffle.
  */
 #include "ir/ir.h"
 #include "tests/ptx/inside.h"
@@ -38,7 +39,8 @@ typedef struct machine {
 static void fail(machine *v, const thread *t, const ptx_inst *i, const char *what)
 {
     if (!v->failed)
-        snprintf(v->error, v->error_bytes, "ptx_run: block %lld, thread %d %d %d, instruction %d (%s): %s",
+        snprintf(v->error, v->error_bytes,
+                 "ptx_run: block %lld, thread %d %d %d, instruction %d (%s): %s",
                  (long long)v->block, t->id[0], t->id[1], t->id[2], t->pc, i ? i->text : "", what);
     v->failed = true;
 }
@@ -84,12 +86,15 @@ static bool is_inside(uint64_t at, size_t bytes, const void *low, size_t n)
     return at >= first && at - first <= n && bytes <= n - (at - first);
 }
 
-static void *memory(machine *v, const thread *t, const ptx_inst *i, const ptx_operand *o, size_t bytes)
+static void *memory(machine *v, const thread *t, const ptx_inst *i, const ptx_operand *o,
+                    size_t bytes)
 {
     uint64_t at = operand(v, t, o) + (uint64_t)o->offset;
     bool is_const = ptx_has(i, WORD_const);
-    bool ok = (is_const || ptx_has(i, WORD_nc)) && is_inside(at, bytes, v->m->constants, (size_t)v->m->const_bytes);
-    bool any = !ptx_has(i, WORD_global) && !ptx_has(i, WORD_local) && !ptx_has(i, WORD_shared) && !ptx_has(i, WORD_param) && !is_const;
+    bool ok = (is_const || ptx_has(i, WORD_nc)) &&
+              is_inside(at, bytes, v->m->constants, (size_t)v->m->const_bytes);
+    bool any = !ptx_has(i, WORD_global) && !ptx_has(i, WORD_local) && !ptx_has(i, WORD_shared) &&
+               !ptx_has(i, WORD_param) && !is_const;
     if (ptx_has(i, WORD_param))
         ok = is_inside(at, bytes, v->l->params, v->l->param_bytes);
     if (any || ptx_has(i, WORD_local))
@@ -147,8 +152,9 @@ static void atomic(machine *v, thread *t, const ptx_inst *i)
     if (ptx_has(i, WORD_cas))
         now = old == a ? operand(v, t, &o[2]) : old;
     else if (ptx_has(i, WORD_add) && type.kind == 'f')
-        now = type.bits == 64 ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
-                              : ptx_f32_bits((float)ptx_as_double(type, old) + (float)ptx_as_double(type, a));
+        now = type.bits == 64
+                  ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
+                  : ptx_f32_bits((float)ptx_as_double(type, old) + (float)ptx_as_double(type, a));
     else if (ptx_has(i, WORD_add))
         now = old + a;
     else if (ptx_has(i, WORD_and))
@@ -158,7 +164,8 @@ static void atomic(machine *v, thread *t, const ptx_inst *i)
     else if (ptx_has(i, WORD_xor))
         now = old ^ a;
     else if (ptx_has(i, WORD_min) || ptx_has(i, WORD_max)) {
-        bool less = type.kind == 's' ? ptx_extend(a, type.bits) < ptx_extend(old, type.bits) : a < old;
+        bool less =
+            type.kind == 's' ? ptx_extend(a, type.bits) < ptx_extend(old, type.bits) : a < old;
         now = less == ptx_has(i, WORD_min) ? a : old;
     } else if (!ptx_has(i, WORD_exch))
         fail(v, t, i, "unknown atomic");
@@ -173,7 +180,8 @@ static void move(machine *v, thread *t, const ptx_inst *i)
     int to = i->group[0] ? i->group[0] : 1, from = i->n - to, width = i->type[0].bits;
     uint64_t bits = 0;
     for (int n = 0; n < from; n++)
-        bits |= ptx_cut(operand(v, t, &i->operand[to + n]), width / from) << (n * (width / from) % 64);
+        bits |= ptx_cut(operand(v, t, &i->operand[to + n]), width / from)
+                << (n * (width / from) % 64);
     for (int n = 0; n < to; n++)
         t->reg[i->operand[n].number] = ptx_cut(bits >> (n * (width / to) % 64), width / to);
 }
@@ -246,7 +254,10 @@ static int source_lane(const ptx_inst *i, int l, uint64_t b, uint64_t c, bool *o
 {
     int n = (int)(b & 31), clamp = (int)(c & 31), mask = (int)(c >> 8 & 31);
     int high = (l & mask) | (clamp & ~mask), low = l & mask;
-    int from = ptx_has(i, WORD_up) ? l - n : ptx_has(i, WORD_down) ? l + n : ptx_has(i, WORD_bfly) ? l ^ n : low | (n & ~mask);
+    int from = ptx_has(i, WORD_up)     ? l - n
+               : ptx_has(i, WORD_down) ? l + n
+               : ptx_has(i, WORD_bfly) ? l ^ n
+                                       : low | (n & ~mask);
     *ok = ptx_has(i, WORD_up) ? from >= high : from <= high;
     return *ok ? from : l;
 }
@@ -267,7 +278,8 @@ static bool run_warp(machine *v, thread *warp, int n)
         if (i->base == BASE_shfl) {
             if (ptx_cut(operand(v, t, &i->operand[4]), 32) != UINT32_MAX)
                 fail(v, t, i, "a shuffle of some lanes only");
-            int from = source_lane(i, l, operand(v, t, &i->operand[2]), operand(v, t, &i->operand[3]), &ok);
+            int from = source_lane(i, l, operand(v, t, &i->operand[2]),
+                                   operand(v, t, &i->operand[3]), &ok);
             t->reg[i->operand[0].number] = ptx_cut(value[from], 32);
             if (i->second.kind == OPERAND_REGISTER)
                 t->reg[i->second.number] = ok;
@@ -309,7 +321,8 @@ static void run_block(machine *v)
     }
     memset(v->shared, 0xa5, v->shared_bytes);
     while (goes_on && !v->failed && n_done < v->n_threads) {
-        int first = (int)(next_random(v) % (uint32_t)v->n_threads), step = next_random(v) % 2 ? 1 : v->n_threads - 1;
+        int first = (int)(next_random(v) % (uint32_t)v->n_threads),
+            step = next_random(v) % 2 ? 1 : v->n_threads - 1;
         goes_on = false;
         for (int n = 0; n < v->n_threads; n++) {
             thread *t = &v->thread[(first + (int64_t)n * step) % v->n_threads];
@@ -317,7 +330,8 @@ static void run_block(machine *v)
             run_thread(v, t);
         }
         for (int n = 0; n < v->n_threads; n += WARP)
-            goes_on |= run_warp(v, &v->thread[n], v->n_threads - n < WARP ? v->n_threads - n : WARP);
+            goes_on |=
+                run_warp(v, &v->thread[n], v->n_threads - n < WARP ? v->n_threads - n : WARP);
         goes_on |= run_barrier(v);
         n_done = 0;
         for (int n = 0; n < v->n_threads; n++)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * machine.h: a small machine that runs PTX on the processor, for tests where there is no GPU. It knows the
- * instructions that our kernels use and refuses all others. Addresses of global memory are those of the host; every
- * access is checked. Blocks run one after the other; the threads of a block in an order that `seed` decides, each until
- * it has to wait for others.
+ * machine.h: a small machine that runs PTX on the processor, for tests where there is no GPU. It
+ * knows the instructions that our kernels use and refuses all others. Addresses of global memory
+ * are those of the host; every access is checked. Blocks run one after the other; the threads of a
+ * block in an order that `seed` decides, each until it has to wait for others.
  */
 #ifndef QN_TESTS_PTX_MACHINE_H
 #define QN_TESTS_PTX_MACHINE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * parse.c: PTX text -> instructions. Registers get numbers by order of first use; a name that is no register, number
- * or label of the kernel is an error.
+ * parse.c: PTX text -> instructions. Registers get numbers by order of first use; a name that is no
+ * register, number or label of the kernel is an error.
  */
 #include "tests/ptx/inside.h"
 
@@ -281,7 +281,8 @@ static void instruction(reader *r, char *first)
 static void constants(reader *r, int offset, int bytes)
 {
     ptx_module *m = r->m;
-    size_t now = ((size_t)m->const_bytes + 63) / 64 * 64, wanted = ((size_t)(offset + bytes) + 63) / 64 * 64;
+    size_t now = ((size_t)m->const_bytes + 63) / 64 * 64,
+           wanted = ((size_t)(offset + bytes) + 63) / 64 * 64;
     uint8_t *memory = aligned_alloc(64, wanted);
     if (!memory)
         abort();
@@ -304,12 +305,15 @@ static void constants(reader *r, int offset, int bytes)
     }
 }
 
-/** ".local .align 64 .b8 name[512];" and the same with .shared, and .const and .global, which have values. */
+/** ".local .align 64 .b8 name[512];" and the same with .shared, and .const and .global, which have
+ * values. */
 static void symbol(reader *r, int space)
 {
     ptx_module *m = r->m;
     char text[64];
-    int *total = space == SPACE_LOCAL ? &r->k->local_bytes : space == SPACE_CONST ? &m->const_bytes : &m->shared_bytes;
+    int *total = space == SPACE_LOCAL   ? &r->k->local_bytes
+                 : space == SPACE_CONST ? &m->const_bytes
+                                        : &m->shared_bytes;
     int align = 1, bytes = 1;
     m->symbol = grow(m->symbol, m->n_symbols, &m->symbol_capacity, sizeof *m->symbol);
     ptx_symbol *s = &m->symbol[m->n_symbols++];
@@ -334,7 +338,8 @@ static void symbol(reader *r, int space)
     *total = s->offset + bytes;
 }
 
-/** ".reg .b32 %r<7>;", or ".reg .b32 tmp;" in a block, whose registers may share a name with those of others. */
+/** ".reg .b32 %r<7>;", or ".reg .b32 tmp;" in a block, whose registers may share a name with those
+ * of others. */
 static void declaration(reader *r)
 {
     char text[64];

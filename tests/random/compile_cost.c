@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile_cost.c: the compile-cost tester. Makes kernels up to the limits of kernels, compiles each in a process of its own,
- * and measures processor time and memory: of everything from the finished kernel to code, and of making the kernel. See
- * docs/testing.md.
+ * compile_cost.c: the compile-cost tester. Makes kernels up to the limits of kernels, compiles each
+ * in a process of its own, and measures processor time and memory: of everything from the finished
+ * kernel to code, and of making the kernel. See docs/testing.md.
  *
- *   compile_cost [--kernels N] [--seed N] [--case N] [--family N] [--seconds S] [--ms MS] [--mb MB] [--verbose]
+ *   compile_cost [--kernels N] [--seed N] [--case N] [--family N] [--seconds S] [--ms MS] [--mb MB]
+ * [--verbose]
  *
- * With `--ms` and `--mb`, fails where a kernel takes more milliseconds of processor time or megabytes; without, only where
- * one cannot be specialized. `--case` makes one kernel again and prints its text to the standard error; `--seconds` ends
- * after so long.
+ * With `--ms` and `--mb`, fails where a kernel takes more milliseconds of processor time or
+ * megabytes; without, only where one cannot be specialized. `--case` makes one kernel again and
+ * prints its text to the standard error; `--seconds` ends after so long.
  */
 #define _GNU_SOURCE
 #include "tests/random/compile_cost.h"
@@ -113,7 +114,8 @@ static void measure(qn_context *c, const settings *s, uint64_t number, void *mem
 }
 
 /** In a child, so that memory is that of one compile and a crash ends the child only. */
-static bool measure_apart(qn_context *c, const settings *s, uint64_t number, void *memory, measured *m)
+static bool measure_apart(qn_context *c, const settings *s, uint64_t number, void *memory,
+                          measured *m)
 {
     int pipes[2], status = 0;
     memset(m, 0, sizeof *m);
@@ -142,8 +144,8 @@ static bool measure_apart(qn_context *c, const settings *s, uint64_t number, voi
 
 static void note_measured(const char *title, const measured *m)
 {
-    tap_note("%s %.0f ms, %.1f MB (made in %.0f ms): case %" PRIu64 ", %s%s%s", title, m->ms, m->mb, m->make_ms, m->number, m->what,
-             m->status ? ": " : "", m->status ? m->error : "");
+    tap_note("%s %.0f ms, %.1f MB (made in %.0f ms): case %" PRIu64 ", %s%s%s", title, m->ms, m->mb,
+             m->make_ms, m->number, m->what, m->status ? ": " : "", m->status ? m->error : "");
     for (const char *line = m->history; *line; line += strcspn(line, "\n"), line += *line == '\n')
         if (strncmp(line, "warm:", 5) != 0)
             tap_note("    %.*s", (int)strcspn(line, "\n"), line);
@@ -158,7 +160,8 @@ typedef struct summary {
 static void count(summary *t, const settings *s, const measured *m, bool is_measured)
 {
     t->n++;
-    bool is_refused = !m->made || m->status == QN_ERR_BUILD; /* the latter: an argument claims to be atomic late, but no update can be */
+    bool is_refused = !m->made || m->status == QN_ERR_BUILD; /* the latter: an argument claims to be
+                                                                atomic late, but no update can be */
     t->n_refused += is_measured && is_refused;
     t->n_failed += !is_measured || (m->status && !is_refused);
     t->ms += m->ms;
@@ -172,7 +175,12 @@ static void count(summary *t, const settings *s, const measured *m, bool is_meas
 
 static settings read_settings(int argc, char **argv)
 {
-    settings s = {.seed = DEFAULT_SEED, .n = DEFAULT_KERNELS, .family = -1, .seconds = 1e9, .ms = HUGE_VAL, .mb = HUGE_VAL};
+    settings s = {.seed = DEFAULT_SEED,
+                  .n = DEFAULT_KERNELS,
+                  .family = -1,
+                  .seconds = 1e9,
+                  .ms = HUGE_VAL,
+                  .mb = HUGE_VAL};
     for (int i = 1; i < argc; i++) {
         const char *value = i + 1 < argc ? argv[i + 1] : "0";
         if (!strcmp(argv[i], "--verbose")) {
@@ -229,7 +237,8 @@ int main(int argc, char **argv)
     settings s = read_settings(argc, argv);
     qn_context *c = NULL;
     qn_error error = {0};
-    void *memory = mmap(NULL, COST_MEMORY, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *memory = mmap(NULL, COST_MEMORY, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (IS_THREAD_SANITIZED) {
         tap_skip("children of this program start threads, which the thread sanitizer refuses");
         return tap_done();
@@ -245,12 +254,14 @@ int main(int argc, char **argv)
         bool is_measured = measure_apart(c, &s, s.is_single ? s.only : (uint64_t)i, memory, &m);
         count(&t, &s, &m, is_measured);
     }
-    tap_note("compile_cost --seed %" PRIu64 ": %" PRId64 " kernels, %" PRId64 " refused, %.0f ms each", s.seed, t.n, t.n_refused,
-             t.ms / (double)(t.n > t.n_refused ? t.n - t.n_refused : 1));
+    tap_note("compile_cost --seed %" PRIu64 ": %" PRId64 " kernels, %" PRId64
+             " refused, %.0f ms each",
+             s.seed, t.n, t.n_refused, t.ms / (double)(t.n > t.n_refused ? t.n - t.n_refused : 1));
     note_measured("longest:", &t.slowest);
     note_measured("largest:", &t.largest);
     if (s.ms < HUGE_VAL || s.mb < HUGE_VAL)
-        tap_ok(t.n_over == 0, "no compile takes more than %.0f ms or %.0f MB; %" PRId64 " do", s.ms, s.mb, t.n_over);
+        tap_ok(t.n_over == 0, "no compile takes more than %.0f ms or %.0f MB; %" PRId64 " do", s.ms,
+               s.mb, t.n_over);
     tap_ok(t.n_failed == 0, "all kernels are specialized; %" PRId64 " are not", t.n_failed);
     qn_context_release(c);
     return tap_done();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile_cost.h: the compile-cost tester, which makes kernels up to the limits of kernels and measures what it takes to
- * compile them. Everything of a case follows from the seed and its number.
+ * compile_cost.h: the compile-cost tester, which makes kernels up to the limits of kernels and
+ * measures what it takes to compile them. Everything of a case follows from the seed and its
+ * number.
  *
  * compile_cost.c         the program: a process for each case, measurements, summary
  * compile_cost_kernel.c  the kernels and their arguments
@@ -51,7 +52,8 @@ typedef struct cost_case {
 
 enum { MOST_VALUES = 64, MOST_COST_RANK = 8 };
 
-/** A kernel that is being made: view 0 is written, view 1 read, view 2 holds i32 that are indices of view 1. */
+/** A kernel that is being made: view 0 is written, view 1 read, view 2 holds i32 that are indices
+ * of view 1. */
 typedef struct maker {
     cost_case *c;
     randoms *r;
@@ -77,9 +79,11 @@ void cost_math(maker *m);
 void cost_calls(maker *m);
 void cost_lookups(maker *m);
 
-/** Makes a case; false with *err where the library refuses it. `memory` is at least COST_MEMORY bytes that nobody reads. */
+/** Makes a case; false with *err where the library refuses it. `memory` is at least COST_MEMORY
+ * bytes that nobody reads. */
 enum { COST_MEMORY = 1 << 30 };
-bool make_cost_case(cost_case *c, uint64_t seed, uint64_t number, int family, void *memory, qn_error *err);
+bool make_cost_case(cost_case *c, uint64_t seed, uint64_t number, int family, void *memory,
+                    qn_error *err);
 void release_cost_case(cost_case *c);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile_cost_calls.c: kernels that are large by what one instruction stands for: mathematical functions, functions that call
- * functions, lookups of constant arrays, updates of elements by expressions.
+ * compile_cost_calls.c: kernels that are large by what one instruction stands for: mathematical
+ * functions, functions that call functions, lookups of constant arrays, updates of elements by
+ * expressions.
  */
 #include "tests/random/compile_cost.h"
 
@@ -49,7 +50,8 @@ void cost_math(maker *m)
     bool is_chain = random_percent(m->r, 50);
     if (only >= 0 && strncmp(functions[only].name, "cr_", 3) == 0)
         dtype = QN_F32;
-    snprintf(m->c->what + strlen(m->c->what), 40, " %s of %s%s", only >= 0 ? functions[only].name : "all", qn_dtype_name(dtype),
+    snprintf(m->c->what + strlen(m->c->what), 40, " %s of %s%s",
+             only >= 0 ? functions[only].name : "all", qn_dtype_name(dtype),
              is_chain ? ", chain" : "");
     for (int i = 0; i < m->n && !is_full(m); i++) {
         int f = only >= 0 ? only : random_below(m->r, n);
@@ -58,7 +60,8 @@ void cost_math(maker *m)
         int arity = (int)strlen(functions[f].arguments);
         qn_val result[QN_MAX_CARRIED], args[2] = {cost_convert(m, cost_pick(m), dtype)};
         if (arity == 2)
-            args[1] = cost_convert(m, cost_pick(m), functions[f].arguments[1] == 'I' ? QN_I32 : dtype);
+            args[1] =
+                cost_convert(m, cost_pick(m), functions[f].arguments[1] == 'I' ? QN_I32 : dtype);
         qn_math(m->b, functions[f].name, arity, args, result);
         if (is_chain)
             m->n_values = m->n_values > 2 ? 2 : m->n_values;
@@ -66,7 +69,8 @@ void cost_math(maker *m)
     }
 }
 
-/* Each function does some ops, maybe in a branch or a loop, and calls the one before a few times. */
+/* Each function does some ops, maybe in a branch or a loop, and calls the one before a few times.
+ */
 static qn_function *make_function(maker *m, int number, qn_function *before)
 {
     char name[16];
@@ -85,7 +89,9 @@ static qn_function *make_function(maker *m, int number, qn_function *before)
     for (int i = 1 + random_below(m->r, 20); i > 0; i--)
         cost_keep(&inside, cost_op(&inside, m->dtype));
     for (int i = before ? 1 + random_below(m->r, 2) : 0; i > 0; i--) {
-        qn_val args[2] = {cost_convert(&inside, cost_pick(&inside), m->dtype), cost_convert(&inside, cost_pick(&inside), m->dtype)}, v;
+        qn_val args[2] = {cost_convert(&inside, cost_pick(&inside), m->dtype),
+                          cost_convert(&inside, cost_pick(&inside), m->dtype)},
+               v;
         qn_invoke(inside.b, before, 2, args, 0, NULL, &v);
         cost_keep(&inside, v);
     }
@@ -109,8 +115,11 @@ void cost_calls(maker *m)
         f[n] = make_function(m, n, n ? f[n - 1] : NULL);
     snprintf(m->c->what + strlen(m->c->what), 40, " depth %d", depth);
     for (int i = 0; i < m->n && !is_full(m) && f[n - 1]; i++) {
-        qn_val args[2] = {cost_convert(m, cost_pick(m), m->dtype), cost_convert(m, cost_pick(m), m->dtype)}, v;
-        qn_invoke(m->b, f[random_percent(m->r, 70) ? n - 1 : random_below(m->r, n)], 2, args, 0, NULL, &v);
+        qn_val args[2] = {cost_convert(m, cost_pick(m), m->dtype),
+                          cost_convert(m, cost_pick(m), m->dtype)},
+               v;
+        qn_invoke(m->b, f[random_percent(m->r, 70) ? n - 1 : random_below(m->r, n)], 2, args, 0,
+                  NULL, &v);
         cost_keep(m, v);
     }
     for (int i = 0; i < n; i++)
@@ -122,10 +131,12 @@ void cost_lookups(maker *m)
 {
     static uint64_t elements[QN_MAX_ARRAY_ELEMENTS];
     qn_array array[QN_MAX_ARRAYS];
-    int size[QN_MAX_ARRAYS], n = 1 + random_below(m->r, random_percent(m->r, 50) ? 3 : QN_MAX_ARRAYS);
+    int size[QN_MAX_ARRAYS],
+        n = 1 + random_below(m->r, random_percent(m->r, 50) ? 3 : QN_MAX_ARRAYS);
     bool is_small = random_percent(m->r, 60);
     for (int i = 0; i < QN_MAX_ARRAY_ELEMENTS; i++)
-        elements[i] = m->dtype == QN_BOOL ? random_bits(m->r) & UINT64_C(0x0101010101010101) : random_bits(m->r) & UINT64_C(0x3fff3fff3fff3fff);
+        elements[i] = m->dtype == QN_BOOL ? random_bits(m->r) & UINT64_C(0x0101010101010101)
+                                          : random_bits(m->r) & UINT64_C(0x3fff3fff3fff3fff);
     for (int i = 0; i < n; i++) {
         size[i] = 1 << random_below(m->r, is_small ? 7 : 13);
         array[i] = qn_const_array(m->b, m->dtype, size[i], elements);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compile_cost_kernel.c: kernels that are large in one way each: in their number of ops of one kind, accesses of one view,
- * regions. Few iterations, as nothing of it is run.
+ * compile_cost_kernel.c: kernels that are large in one way each: in their number of ops of one
+ * kind, accesses of one view, regions. Few iterations, as nothing of it is run.
  */
 #include "tests/random/compile_cost.h"
 
@@ -23,7 +23,8 @@ typedef struct op_row {
     int op, rule, arity, classes;
 } op_row;
 static const op_row op_rows[] = {
-#define QN_OP(ID, name, rule, arity, classes, ...) {#name, QN_OP_##name, RULE_##rule, arity, CLASSES_##classes},
+#define QN_OP(ID, name, rule, arity, classes, ...)                                                 \
+    {#name, QN_OP_##name, RULE_##rule, arity, CLASSES_##classes},
 #include "quern/ops.def"
 #undef QN_OP
 };
@@ -47,7 +48,8 @@ const char *cost_family_name(int family)
 
 /* ---------------------------------------------------------------- arguments */
 
-static qn_status random_digits(randoms *r, int rank, int64_t *extents, qn_layout *out, qn_error *err)
+static qn_status random_digits(randoms *r, int rank, int64_t *extents, qn_layout *out,
+                               qn_error *err)
 {
     qn_digit digit[QN_MAX_DIGITS];
     int n_digits[MOST_COST_RANK], n = 0;
@@ -66,7 +68,8 @@ static qn_status random_digits(randoms *r, int rank, int64_t *extents, qn_layout
     return qn_layout_custom(rank, NULL, n_digits, digit, out, err);
 }
 
-static qn_status random_cost_layout(randoms *r, int rank, int64_t *extents, char *what, qn_layout *out, qn_error *err)
+static qn_status random_cost_layout(randoms *r, int rank, int64_t *extents, char *what,
+                                    qn_layout *out, qn_error *err)
 {
     static const char *const names[] = {"right", "left", "strided", "tiled", "morton", "digits"};
     int64_t strides[MOST_COST_RANK], tile[MOST_COST_RANK], stride = 2 + random_below(r, 3);
@@ -103,13 +106,15 @@ static bool writes_much(const cost_case *c)
     return c->family == COST_STORES || c->family == COST_ATOMICS || c->family == COST_UPDATES;
 }
 
-/** Views: the written one is dense along the domain where it is not the one that is accessed many times. */
+/** Views: the written one is dense along the domain where it is not the one that is accessed many
+ * times. */
 static bool make_arguments(maker *m, void *memory, qn_error *err)
 {
     cost_case *c = m->c;
     int64_t flat[1] = {1000};
     if (random_cost_layout(m->r, m->rank, m->extent, c->what, &c->layout[1], err) ||
-        qn_layout_right(m->n_dims, m->extent, &c->layout[0], err) || qn_layout_right(1, flat, &c->layout[2], err))
+        qn_layout_right(m->n_dims, m->extent, &c->layout[0], err) ||
+        qn_layout_right(1, flat, &c->layout[2], err))
         return false;
     if (writes_much(c)) {
         qn_layout_release(&c->layout[0]);
@@ -144,7 +149,9 @@ void cost_keep(maker *m, qn_val v)
 qn_val cost_convert(maker *m, qn_val v, int to)
 {
     int from = (int)qn_type_of(m->b, v);
-    return from == to ? v : to == QN_BOOL && is_float(from) ? qn_ne(m->b, v, qn_const_float(m->b, from, 0)) : qn_cast(m->b, to, v);
+    return from == to                        ? v
+           : to == QN_BOOL && is_float(from) ? qn_ne(m->b, v, qn_const_float(m->b, from, 0))
+                                             : qn_cast(m->b, to, v);
 }
 
 /* Affine, brought into the view by remainders, loaded, or anything. */
@@ -154,7 +161,9 @@ void cost_indices(maker *m, qn_val *index)
         qn_val v = m->n_dims ? m->at[d % m->n_dims] : qn_index(m->b, 0);
         int64_t shift = random_between(m->r, 0, 1000);
         if (m->style == 1)
-            v = qn_rem(m->b, qn_add(m->b, qn_mul(m->b, v, qn_index(m->b, shift)), qn_index(m->b, d)), qn_index(m->b, m->extent[d]));
+            v = qn_rem(m->b,
+                       qn_add(m->b, qn_mul(m->b, v, qn_index(m->b, shift)), qn_index(m->b, d)),
+                       qn_index(m->b, m->extent[d]));
         else if (m->style == 2)
             v = qn_load(m->b, m->view[2], 1, (qn_val[]){qn_add(m->b, v, qn_index(m->b, shift))});
         else if (m->style == 3)
@@ -169,7 +178,8 @@ static qn_val make_op(maker *m, const op_row *row, int dtype)
 {
     qn_val arg[3];
     for (int i = 0; i < row->arity; i++)
-        arg[i] = cost_convert(m, cost_pick(m), row->rule == RULE_SELECT && i == 0 ? QN_BOOL : dtype);
+        arg[i] =
+            cost_convert(m, cost_pick(m), row->rule == RULE_SELECT && i == 0 ? QN_BOOL : dtype);
     return qn_op(m->b, row->op, row->arity, arg);
 }
 
@@ -211,14 +221,15 @@ static void make_mixed(maker *m)
 {
     for (int i = 0; i < m->n && !is_full(m); i++) {
         int dtype = random_dtype(m->r);
-        cost_keep(m, random_percent(m->r, 15) ? cost_convert(m, cost_pick(m), dtype) : cost_op(m, dtype));
+        cost_keep(m, random_percent(m->r, 15) ? cost_convert(m, cost_pick(m), dtype)
+                                              : cost_op(m, dtype));
     }
 }
 
 static void make_accesses(maker *m)
 {
-    static const uint8_t combines[] = {QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX, QN_COMBINE_EXCHANGE,
-                                       QN_COMBINE_COMPARE_EXCHANGE};
+    static const uint8_t combines[] = {QN_COMBINE_SUM, QN_COMBINE_MIN, QN_COMBINE_MAX,
+                                       QN_COMBINE_EXCHANGE, QN_COMBINE_COMPARE_EXCHANGE};
     bool sums = random_percent(m->r, 50);
     for (int i = 0; i < m->n && !is_full(m); i++) {
         qn_val index[MOST_COST_RANK] = {{0}}, v;
@@ -234,7 +245,9 @@ static void make_accesses(maker *m)
         } else if (m->c->family == COST_STORES) {
             qn_store(m->b, m->view[0], m->rank, index, cost_pick(m));
         } else {
-            int combine = m->dtype == QN_BOOL ? QN_COMBINE_EXCHANGE : combines[random_below(m->r, is_float(m->dtype) ? 4 : 5)];
+            int combine = m->dtype == QN_BOOL
+                              ? QN_COMBINE_EXCHANGE
+                              : combines[random_below(m->r, is_float(m->dtype) ? 4 : 5)];
             qn_val compare = combine == QN_COMBINE_COMPARE_EXCHANGE ? cost_pick(m) : (qn_val){0};
             v = qn_atomic(m->b, combine, m->view[0], m->rank, index, cost_pick(m), compare);
             if (random_percent(m->r, 30))
@@ -262,7 +275,8 @@ static void pick_values(maker *m, int n, qn_val *v)
 /** One region with others in it. What is made in it is forgotten behind it. */
 static void make_region(maker *m, int depth, int n_results)
 {
-    qn_val init[QN_MAX_CARRIED] = {{0}}, next[QN_MAX_CARRIED] = {{0}}, carried[QN_MAX_CARRIED] = {{0}}, end[QN_MAX_CARRIED] = {{0}};
+    qn_val init[QN_MAX_CARRIED] = {{0}}, next[QN_MAX_CARRIED] = {{0}},
+           carried[QN_MAX_CARRIED] = {{0}}, end[QN_MAX_CARRIED] = {{0}};
     qn_val kept[MOST_VALUES];
     int n_kept = m->n_values, n = n_results;
     memcpy(kept, m->value, sizeof kept);
@@ -295,7 +309,10 @@ static void make_region(maker *m, int depth, int n_results)
         qn_end_while(m->b, n, next, end);
     } else {
         bool is_bool = m->dtype == QN_BOOL;
-        qn_reduce(m->b, is_bool ? QN_COMBINE_OR : random_percent(m->r, 50) ? QN_COMBINE_SUM : QN_COMBINE_MAX,
+        qn_reduce(m->b,
+                  is_bool                    ? QN_COMBINE_OR
+                  : random_percent(m->r, 50) ? QN_COMBINE_SUM
+                                             : QN_COMBINE_MAX,
                   random_below(m->r, 4), 1, &m->point);
         qn_val index[MOST_COST_RANK];
         qn_val before = m->at[0];
@@ -317,9 +334,11 @@ static void make_region(maker *m, int depth, int n_results)
 
 static void make_regions(maker *m)
 {
-    int most = m->n < 490 ? m->n : 490, depth = 1 + random_below(m->r, random_percent(m->r, 30) ? 60 : 4);
+    int most = m->n < 490 ? m->n : 490,
+        depth = 1 + random_below(m->r, random_percent(m->r, 30) ? 60 : 4);
     for (int i = 0; i < most / depth && !is_full(m); i++)
-        make_region(m, depth - 1, random_percent(m->r, 10) ? QN_MAX_CARRIED : random_below(m->r, 3));
+        make_region(m, depth - 1,
+                    random_percent(m->r, 10) ? QN_MAX_CARRIED : random_below(m->r, 3));
 }
 
 static void make_body(maker *m)
@@ -377,7 +396,8 @@ static bool build(maker *m, qn_error *err)
     qn_val scalar = qn_scalar_param(m->b, "s", m->dtype);
     for (int d = 0; d < m->n_dims; d++)
         m->at[d] = m->dim[d] = qn_parallel_over(m->b, m->view[0], d);
-    m->point = qn_reduction(m->b, qn_index(m->b, 0), qn_index(m->b, random_percent(m->r, 50) ? 5 : 5000));
+    m->point =
+        qn_reduction(m->b, qn_index(m->b, 0), qn_index(m->b, random_percent(m->r, 50) ? 5 : 5000));
     if (m->n_dims == 0)
         m->at[0] = qn_index(m->b, 0);
     qn_val index[MOST_COST_RANK];
@@ -405,7 +425,9 @@ static int random_size(randoms *r, int most)
 
 static void choose_options(randoms *r, qn_options *o)
 {
-    *o = (qn_options){.bytes = sizeof *o, .executor = QN_SERIAL, .checks = random_percent(r, 70) ? 0 : random_below(r, 3)};
+    *o = (qn_options){.bytes = sizeof *o,
+                      .executor = QN_SERIAL,
+                      .checks = random_percent(r, 70) ? 0 : random_below(r, 3)};
     o->specialize = random_percent(r, 50) ? QN_SPECIALIZE_EXACT : QN_SPECIALIZE_DYNAMIC;
     o->isa = random_percent(r, 50) && __builtin_cpu_supports("avx512bw") ? QN_ISA_V4 : QN_ISA_V3;
 }
@@ -420,13 +442,18 @@ static bool make_random(cost_case *c, uint64_t seed, int size, qn_error *err)
     return is_made;
 }
 
-bool make_cost_case(cost_case *c, uint64_t seed, uint64_t number, int family, void *memory, qn_error *err)
+bool make_cost_case(cost_case *c, uint64_t seed, uint64_t number, int family, void *memory,
+                    qn_error *err)
 {
     randoms mixed = {seed}, r = {random_bits(&mixed) ^ (number * 0xd1342543de82ef95u)};
     (void)random_bits(&r);
-    *c = (cost_case){.number = number, .family = family >= 0 ? family : random_below(&r, N_COST_FAMILIES)};
+    *c = (cost_case){.number = number,
+                     .family = family >= 0 ? family : random_below(&r, N_COST_FAMILIES)};
     choose_options(&r, &c->options);
-    maker m = {.c = c, .r = &r, .dtype = random_dtype(&r), .rank = random_below(&r, 3) ? 1 + random_below(&r, 3) : random_below(&r, 9)};
+    maker m = {.c = c,
+               .r = &r,
+               .dtype = random_dtype(&r),
+               .rank = random_below(&r, 3) ? 1 + random_below(&r, 3) : random_below(&r, 9)};
     m.n_dims = m.rank < 3 ? m.rank : 1 + random_below(&r, 3);
     m.style = random_below(&r, 4);
     m.n = random_size(&r, 9900);

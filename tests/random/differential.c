@@ -4,12 +4,15 @@
  * up, and runs each on the interpreter and on generated code in many ways; all answers must be the
  * same. See docs/differential.md.
  *
- *   differential [--seconds S] [--seed N] [--case N] [--first N] [--way N] [--verbose] [--cuda] [--only-cuda]
+ *   differential [--seconds S] [--seed N] [--case N] [--first N] [--way N] [--verbose] [--cuda]
+ * [--only-cuda]
  *                [--schedules]
  *
- * `--case` makes one case again and prints its kernel, arguments and differences; `--way` runs it in one way only, and is
- * the number of its line in the summary. `--cuda` runs kernels on a GPU, too,
- * `--only-cuda` nowhere else but on the interpreter. `--schedules` runs kernels by random schedules only.
+ * `--case` makes one case again and prints its kernel, arguments and differences; `--way` runs it
+ * in one way only, and is the number of its line in the summary. `--cuda` runs kernels on a GPU,
+ * too,
+ * `--only-cuda` nowhere else but on the interpreter. `--schedules` runs kernels by random schedules
+ * only.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "differential.h"
@@ -61,8 +64,8 @@ static void note_arguments(const test_case *t)
         for (int d = 0; d < v->rank; d++)
             n += (size_t)snprintf(lower + n, sizeof lower - n, "%s%" PRId64, d ? ", " : "",
                                   v->lower[d]);
-        tap_note("  %s: %s unit %u %s lower (%s)%s%s", v->name, qn_dtype_name(v->dtype), (unsigned)v->unit, layout, lower,
-                 v->shares == i ? "" : " in the memory of ",
+        tap_note("  %s: %s unit %u %s lower (%s)%s%s", v->name, qn_dtype_name(v->dtype),
+                 (unsigned)v->unit, layout, lower, v->shares == i ? "" : " in the memory of ",
                  v->shares == i ? "" : t->view[v->shares].name);
     }
     for (int i = t->n_views; i < t->n_args; i++)
@@ -192,7 +195,8 @@ static void summarise_plans(const runner *r)
     char text[2048] = "";
     size_t n = 0;
     for (int i = 0; i < N_PLAN_MARKS; i++)
-        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRId64, i ? ", " : "", plan_mark_name(i), r->n_plans[i]);
+        n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRId64, i ? ", " : "",
+                              plan_mark_name(i), r->n_plans[i]);
     tap_note("plans: %s", text);
 }
 
@@ -210,8 +214,9 @@ static void summarise(const runner *r, int64_t n_refused)
              "; launches with lists compared with dense copies %" PRId64,
              n[FEATURE_IF], n[FEATURE_FOR], n[FEATURE_WHILE], n[FEATURE_REDUCE], n[FEATURE_ATOMIC],
              n[FEATURE_SEQUENTIAL], n[FEATURE_LOAD], r->n_lists);
-    tap_note("kernels with updates of atomic views %" PRId64 "; made again because one would be none %" PRId64, r->n_updates,
-             r->n_redone);
+    tap_note("kernels with updates of atomic views %" PRId64
+             "; made again because one would be none %" PRId64,
+             r->n_updates, r->n_redone);
     tap_note("kernels with mathematical functions %" PRId64 ", calls %" PRId64 ", lookups %" PRId64
              ", neighbouring atomics %" PRId64 ", assertions %" PRId64 ", prints %" PRId64,
              r->n_math, n[FEATURE_CALL], n[FEATURE_LOOKUP], r->n_neighbours, n[FEATURE_ASSERT],
@@ -234,10 +239,9 @@ int main(int argc, char **argv)
 {
     settings s = {.seed = 1, .only_way = -1, .seconds = DEFAULT_SECONDS};
     if (!read_settings(&s, argc, argv)) {
-        fprintf(
-            stderr,
-            "usage: differential [--seconds S] [--seed N] [--first N] [--case N] [--way N] [--verbose] [--cuda]"
-            " [--only-cuda] [--schedules]\n");
+        fprintf(stderr, "usage: differential [--seconds S] [--seed N] [--first N] [--case N] "
+                        "[--way N] [--verbose] [--cuda]"
+                        " [--only-cuda] [--schedules]\n");
         return 2;
     }
     runner r;

@@ -65,8 +65,9 @@ typedef struct test_dim {
  * with a source is indexed by that domain dimension, mirrored or shifted, the others freely.
  * ROLE_STEPPING: dimension 0 counts the sequential steps: stores go to the next step, loads come
  * from the step before, from anywhere. ROLE_ATOMIC: elements that all iterations combine into with
- * one operation, or update by functions that commute. ROLE_TWIN: the elements of an earlier ROLE_OUTPUT, read where that is touched: in iteration order, or, where
- * all indices are the same values, in any.
+ * one operation, or update by functions that commute. ROLE_TWIN: the elements of an earlier
+ * ROLE_OUTPUT, read where that is touched: in iteration order, or, where all indices are the same
+ * values, in any.
  */
 enum { ROLE_INPUT, ROLE_OUTPUT, ROLE_STEPPING, ROLE_ATOMIC, ROLE_TWIN };
 
@@ -74,14 +75,16 @@ typedef struct test_view test_view;
 struct test_view {
     char name[16];
     int role, dtype, rank, combine;
-    int update;           /* of ROLE_ATOMIC: how its elements are updated, see differential_update.c; 0: by atomics */
+    int update; /* of ROLE_ATOMIC: how its elements are updated, see differential_update.c; 0: by
+                   atomics */
     uint64_t constant[2]; /* of the functions that all updates are */
     uint32_t traits;
     int64_t lower[VIEW_RANK], extent[VIEW_RANK];
     int source[VIEW_RANK]; /* domain dimension, or NO_SOURCE */
     bool is_mirrored[VIEW_RANK];
     int64_t shift[VIEW_RANK];
-    int along[VIEW_RANK]; /* of an input of a plain kernel: the domain dimension that is its index, times a factor */
+    int along[VIEW_RANK]; /* of an input of a plain kernel: the domain dimension that is its index,
+                             times a factor */
     int64_t factor[VIEW_RANK];
     int shares;   /* the view whose memory this one uses, or its own number */
     size_t bytes; /* of the memory, guards on both ends included; 0 if shared */
@@ -121,7 +124,7 @@ typedef struct test_case {
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
     int scale;          /* so large is the body of a large kernel, which is not run; else 0 */
-    bool is_batch;      /* plain: products whose number, the longest dimension, is fastest in memory */
+    bool is_batch; /* plain: products whose number, the longest dimension, is fastest in memory */
     int64_t iterations; /* without and with reduction dimensions */
     int64_t points;
     test_dim dim[MAX_DIMS];
@@ -159,13 +162,14 @@ bool is_same_value(const test_view *v, const unsigned char *a, const unsigned ch
 /** Steps indices, last dimension fastest; false after the last. */
 bool next_element(const qn_layout *l, int64_t *index);
 
-/** A layout with an index list for one dimension of a view of rank > 0, whose memory is the view's; `escapes`: some
- * indices are out of bounds. */
+/** A layout with an index list for one dimension of a view of rank > 0, whose memory is the view's;
+ * `escapes`: some indices are out of bounds. */
 qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn_error *err);
 
 /** Makes case `number` of a seed. False with *err where the library refuses what it should take. */
 bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err);
-/** The same with a body of about `scale` values, which is too large to be run; 0: of the usual size. */
+/** The same with a body of about `scale` values, which is too large to be run; 0: of the usual
+ * size. */
 bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn_error *err);
 void release_case(test_case *t);
 /** The text of a kernel, malloc'd; NULL without memory. */
@@ -188,7 +192,12 @@ typedef struct axis {
 } axis;
 
 /** A function that a kernel may call. */
-enum { MOST_DRAWN_FUNCTIONS = 3, MOST_FUNCTION_PARAMS = 3, MOST_FUNCTION_RESULTS = 2, MOST_ARRAYS = 8 };
+enum {
+    MOST_DRAWN_FUNCTIONS = 3,
+    MOST_FUNCTION_PARAMS = 3,
+    MOST_FUNCTION_RESULTS = 2,
+    MOST_ARRAYS = 8
+};
 typedef struct drawn_function {
     qn_function *function;
     int n_params, param[MOST_FUNCTION_PARAMS]; /* dtypes of its scalars */
@@ -249,11 +258,13 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index);
  * none. */
 qn_val gen_load(generator *g, int dtype, int depth);
 void gen_pool(generator *g, qn_val v, int dtype);
-/** How all iterations update the elements of a ROLE_ATOMIC view; an update; one of an iteration's own element. */
+/** How all iterations update the elements of a ROLE_ATOMIC view; an update; one of an iteration's
+ * own element. */
 void choose_update(test_case *t, test_view *v);
 void gen_shared_update(generator *g, int view);
 void gen_own_update(generator *g, int view);
-/** Takes the trait from the views of an iteration's own elements; false: none has it. The kernel is to be made again. */
+/** Takes the trait from the views of an iteration's own elements; false: none has it. The kernel is
+ * to be made again. */
 bool drop_atomics(test_case *t);
 /** Rarely, an argument has the trait and the parameter has not. */
 void choose_late_atomic(test_case *t);
@@ -262,7 +273,8 @@ void gen_block(generator *g, int n);
 void gen_store(generator *g, int view);
 /** An atomic or update of a ROLE_ATOMIC view. */
 void gen_shared(generator *g, int view);
-/** A number from an element of several parts, and its dtype; a store to one, whole or of a field. */
+/** A number from an element of several parts, and its dtype; a store to one, whole or of a field.
+ */
 qn_val gen_load_part(generator *g, int view, const qn_val *index, int *dtype);
 void gen_store_part(generator *g, int view, const qn_val *index);
 qn_val gen_reduce(generator *g, int dtype);
@@ -329,52 +341,53 @@ enum {
         N_FEATURES
 };
 
-/** What plans do: X(NAME, "how a plan's text shows it", "what must not follow"); those of a GPU begin with GPU. */
-#define PLAN_MARK_LIST(X)                                                                                                \
-    X(SCALAR, "\nlanes -1", "")                                                                                          \
-    X(LANES_OF_REDUCTION, " (reduction)", "")                                                                            \
-    X(MERGED, "\nmerged ", "")                                                                                           \
-    X(UNROLL, "\nunroll ", "1\n")                                                                                        \
-    X(JAM, "\njam ", "-1")                                                                                               \
-    X(JAM_OVERLAP, ", rest overlap", "")                                                                                 \
-    X(JAM_SCALAR, ", rest scalar", "")                                                                                   \
-    X(CROSS, "\ncross ", "")                                                                                             \
-    X(TRANSPOSE, "\ntranspose ", "0")                                                                                    \
-    X(MASK, "\nremainder mask", "")                                                                                      \
-    X(ONE_BY_ONE, "\nremainder scalar", "")                                                                              \
-    X(REST_TILE, "\nremainder tile", "")                                                                                 \
-    X(PACK, "\npack p", "")                                                                                              \
-    X(PACK_STEPS, " steps of the lanes, ", "")                                                                           \
-    X(STRIP, "\nstrip ", "")                                                                                             \
-    X(PREFETCH, " points ahead", "")                                                                                     \
-    X(LEADING_ROWS, " of leading rows", "")                                                                              \
-    X(STEPS_AHEAD, " steps of the lanes ahead", "")                                                                      \
-    X(CACHE_TILE, "\ntile ", "")                                                                                         \
-    X(SPLIT, "\nsplit ", "-1")                                                                                           \
-    X(SPLIT_POINTS, " (points)", "")                                                                                     \
-    X(SPLIT_TWICE, " too, granule ", "")                                                                                 \
-    X(APART, "\nlanes apart one", "")                                                                        \
-    X(APART_MASKED, "\nlanes apart under", "")                                                                          \
-    X(ATOMICS_OF_ONE, "\natomics of one", "")                                                                            \
-    X(ATOMICS_OF_LAUNCH, "\natomics of the launch", "")                                                                  \
-    X(STREAMS, "\nstreams 1", "")                                                                                       \
-    X(STEPPED_TO_SINGLE, " units, one vector in a step", "")                                                             \
-    X(STEPPED_TO_NARROW, " units, narrower vectors", "")                                                                 \
-    X(STEPPED_TO_SCALAR, " units, scalar code\n", "")                                                                    \
-    X(STEPPED_TO_FAST, " units, scalar code, fast", "")                                                                  \
-    X(CARRY, "\ncarry ", "")                                                                                            \
-    X(GPU_WARPS, "\nteam warps", "")                                                                                     \
-    X(GPU_GRID, "\nteam all blocks", "")                                                                                 \
-    X(GPU_BLOCK, "\nteam blocks", "")                                                                                    \
-    X(GPU_BLOCK_ALONG_POINTS, " points, along points", "")                                                               \
-    X(GPU_BLOCK_ALONG_ITERATIONS, " points, along iterations", "")                                                       \
-    X(GPU_BLOCK_SPLIT, ", blocks of points apart", "")                                                                   \
-    X(GPU_EARLY, "\nearly access", "")                                                                                   \
-    X(GPU_STAGED, "along dimension", "")                                                                                 \
-    X(GPU_PRODUCT, "product with dimension", "")                                                                         \
-    X(GPU_WIDE, "\nat once ", "1 ")                                                                                      \
-    X(GPU_JAM, "\njam ", "1 ")                                                                                           \
-    X(GPU_CROSSED, ", crossed", "")                                                                                      \
+/** What plans do: X(NAME, "how a plan's text shows it", "what must not follow"); those of a GPU
+ * begin with GPU. */
+#define PLAN_MARK_LIST(X)                                                                          \
+    X(SCALAR, "\nlanes -1", "")                                                                    \
+    X(LANES_OF_REDUCTION, " (reduction)", "")                                                      \
+    X(MERGED, "\nmerged ", "")                                                                     \
+    X(UNROLL, "\nunroll ", "1\n")                                                                  \
+    X(JAM, "\njam ", "-1")                                                                         \
+    X(JAM_OVERLAP, ", rest overlap", "")                                                           \
+    X(JAM_SCALAR, ", rest scalar", "")                                                             \
+    X(CROSS, "\ncross ", "")                                                                       \
+    X(TRANSPOSE, "\ntranspose ", "0")                                                              \
+    X(MASK, "\nremainder mask", "")                                                                \
+    X(ONE_BY_ONE, "\nremainder scalar", "")                                                        \
+    X(REST_TILE, "\nremainder tile", "")                                                           \
+    X(PACK, "\npack p", "")                                                                        \
+    X(PACK_STEPS, " steps of the lanes, ", "")                                                     \
+    X(STRIP, "\nstrip ", "")                                                                       \
+    X(PREFETCH, " points ahead", "")                                                               \
+    X(LEADING_ROWS, " of leading rows", "")                                                        \
+    X(STEPS_AHEAD, " steps of the lanes ahead", "")                                                \
+    X(CACHE_TILE, "\ntile ", "")                                                                   \
+    X(SPLIT, "\nsplit ", "-1")                                                                     \
+    X(SPLIT_POINTS, " (points)", "")                                                               \
+    X(SPLIT_TWICE, " too, granule ", "")                                                           \
+    X(APART, "\nlanes apart one", "")                                                              \
+    X(APART_MASKED, "\nlanes apart under", "")                                                     \
+    X(ATOMICS_OF_ONE, "\natomics of one", "")                                                      \
+    X(ATOMICS_OF_LAUNCH, "\natomics of the launch", "")                                            \
+    X(STREAMS, "\nstreams 1", "")                                                                  \
+    X(STEPPED_TO_SINGLE, " units, one vector in a step", "")                                       \
+    X(STEPPED_TO_NARROW, " units, narrower vectors", "")                                           \
+    X(STEPPED_TO_SCALAR, " units, scalar code\n", "")                                              \
+    X(STEPPED_TO_FAST, " units, scalar code, fast", "")                                            \
+    X(CARRY, "\ncarry ", "")                                                                       \
+    X(GPU_WARPS, "\nteam warps", "")                                                               \
+    X(GPU_GRID, "\nteam all blocks", "")                                                           \
+    X(GPU_BLOCK, "\nteam blocks", "")                                                              \
+    X(GPU_BLOCK_ALONG_POINTS, " points, along points", "")                                         \
+    X(GPU_BLOCK_ALONG_ITERATIONS, " points, along iterations", "")                                 \
+    X(GPU_BLOCK_SPLIT, ", blocks of points apart", "")                                             \
+    X(GPU_EARLY, "\nearly access", "")                                                             \
+    X(GPU_STAGED, "along dimension", "")                                                           \
+    X(GPU_PRODUCT, "product with dimension", "")                                                   \
+    X(GPU_WIDE, "\nat once ", "1 ")                                                                \
+    X(GPU_JAM, "\njam ", "1 ")                                                                     \
+    X(GPU_CROSSED, ", crossed", "")                                                                \
     X(GPU_SKEW, "\nskew ", "")
 enum {
 #define QN_X(name, begin, not_so) PLAN_MARK_##name,

@@ -206,7 +206,8 @@ static qn_status random_tiles(randoms *r, int rank, const int64_t *extents, qn_l
 }
 
 /* Tiles or Morton order: dimensions of several digits. */
-static qn_status random_digits(randoms *r, int rank, const int64_t *extents, qn_layout *out, qn_error *err)
+static qn_status random_digits(randoms *r, int rank, const int64_t *extents, qn_layout *out,
+                               qn_error *err)
 {
     enum { MOST_IN_MORTON = 20000 }; /* which grows to powers of two */
     int order[VIEW_RANK];
@@ -214,8 +215,9 @@ static qn_status random_digits(randoms *r, int rank, const int64_t *extents, qn_
     random_order(r, rank, order);
     for (int d = 0; d < rank; d++)
         size *= extents[d] > 0 ? extents[d] : 1;
-    return size <= MOST_IN_MORTON && random_percent(r, 40) ? qn_layout_morton(rank, extents, order, out, err)
-                                                           : random_tiles(r, rank, extents, out, err);
+    return size <= MOST_IN_MORTON && random_percent(r, 40)
+               ? qn_layout_morton(rank, extents, order, out, err)
+               : random_tiles(r, rank, extents, out, err);
 }
 
 static qn_status reversed_somewhere(randoms *r, qn_layout *l, qn_error *err)
@@ -276,8 +278,10 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
     return status;
 }
 
-/* As most programs have them: without gaps, or rows that lie far apart, as those of a part of a larger array. */
-static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r, qn_layout *out, qn_error *err)
+/* As most programs have them: without gaps, or rows that lie far apart, as those of a part of a
+ * larger array. */
+static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r, qn_layout *out,
+                              qn_error *err)
 {
     enum { FAR = 512, MOST = 600000 };
     const int64_t *extents = v->extent;
@@ -295,7 +299,10 @@ static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r
             order[0] = order[at];
             order[at] = first;
         }
-    int64_t pitch = is_dense ? 1 : random_percent(r, t->has_far_rows ? 80 : 20) ? FAR : random_percent(r, 60) ? 1 : random_between(r, 2, 9);
+    int64_t pitch = is_dense                                       ? 1
+                    : random_percent(r, t->has_far_rows ? 80 : 20) ? FAR
+                    : random_percent(r, 60)                        ? 1
+                                                                   : random_between(r, 2, 9);
     for (int i = 0; i < rank; i++) {
         int64_t extent = extents[order[i]] > 0 ? extents[order[i]] : 1;
         strides[order[i]] = stride;
@@ -319,7 +326,8 @@ static void fill(randoms *r, test_view *v)
     size_t size = (size_t)unit_bytes(v);
     for (size_t at = 0; at < v->bytes; at++)
         v->initial[at] = (unsigned char)(at * 37 + at / 256);
-    for (size_t at = (size_t)v->first % size; at + size <= v->bytes && at + (size_t)element_bytes(v) <= v->bytes; at += size)
+    for (size_t at = (size_t)v->first % size;
+         at + size <= v->bytes && at + (size_t)element_bytes(v) <= v->bytes; at += size)
         for (int p = 0; p < v->n_parts; p++) {
             int dtype = v->part[p].dtype;
             uint64_t bits = random_value(r, dtype);
@@ -330,18 +338,21 @@ static void fill(randoms *r, test_view *v)
     memcpy(v->memory, v->initial, v->bytes);
 }
 
-/* Memory whose first element lies at the begin of a page, or whose last one ends with a page, and an inaccessible page
- * there; what is outside and accessible is compared. */
+/* Memory whose first element lies at the begin of a page, or whose last one ends with a page, and
+ * an inaccessible page there; what is outside and accessible is compared. */
 static bool make_fenced(test_case *t, test_view *v, size_t span)
 {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (span + GUARD_BYTES + page - 1) / page * page;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE),
+           whole = (span + GUARD_BYTES + page - 1) / page * page;
     v->map_bytes = whole + 2 * page;
     v->map = mmap(NULL, v->map_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (v->map == MAP_FAILED || mprotect(v->map + page, whole, PROT_READ | PROT_WRITE)) {
         v->map = v->map == MAP_FAILED ? NULL : v->map;
         return false;
     }
-    bool is_first = v->unit || random_percent(&t->random, t->has_channels ? 25 : 50); /* aligned as its dtype in any case */
+    bool is_first =
+        v->unit || random_percent(&t->random,
+                                  t->has_channels ? 25 : 50); /* aligned as its dtype in any case */
     v->first = is_first ? 0 : GUARD_BYTES;
     v->bytes = span + GUARD_BYTES;
     v->memory = is_first ? v->map + page : v->map + page + whole - v->bytes;
@@ -361,7 +372,9 @@ static bool make_memory(test_case *t, test_view *v, int64_t low, int64_t high)
 {
     int64_t size = element_bytes(v);
     size_t span = high < low ? 0 : (size_t)((high - low) * unit_bytes(v) + size);
-    v->first = GUARD_BYTES - size * random_below(&t->random, (int)(GUARD_BYTES / size < 8 ? GUARD_BYTES / size : 8) + 1);
+    v->first =
+        GUARD_BYTES -
+        size * random_below(&t->random, (int)(GUARD_BYTES / size < 8 ? GUARD_BYTES / size : 8) + 1);
     v->bytes = (2 * GUARD_BYTES + span + 63) / 64 * 64;
     if (v->is_alone && random_percent(&t->random, t->has_channels ? 90 : 60))
         (void)make_fenced(t, v, span);
@@ -387,11 +400,13 @@ static bool can_share(const test_case *t, const test_view *v, int64_t low, int64
 static bool make_multi(test_case *t, test_view *v, randoms *choices, qn_error *err)
 {
     int at = random_below(choices, v->rank), order[MOST_MEMBERS];
-    int64_t low, high, extent[VIEW_RANK], lower[VIEW_RANK], n = v->extent[at], size = element_bytes(v);
+    int64_t low, high, extent[VIEW_RANK], lower[VIEW_RANK], n = v->extent[at],
+                                                            size = element_bytes(v);
     void *data[MOST_MEMBERS];
     for (int d = 0; d < v->rank - 1; d++)
         extent[d] = v->extent[d + (d >= at)];
-    if (random_layout(choices, v->rank - 1, extent, v->role != ROLE_INPUT, lower, &v->member, err) ||
+    if (random_layout(choices, v->rank - 1, extent, v->role != ROLE_INPUT, lower, &v->member,
+                      err) ||
         qn_layout_range(&v->member, &low, &high, err))
         return false;
     int64_t apart = high < low ? 0 : high - low + 1 + random_below(choices, 4);
@@ -415,7 +430,8 @@ static bool make_twin(test_case *t, test_view *v, qn_error *err)
     memcpy(v->extent, of->extent, sizeof v->extent);
     memcpy(v->lower, of->lower, sizeof v->lower);
     v->layout = qn_layout_copy(&of->layout);
-    char *zero = (char *)of->view.data - of->layout.origin * element_bytes(of); /* wrapping adds the origin */
+    char *zero = (char *)of->view.data -
+                 of->layout.origin * element_bytes(of); /* wrapping adds the origin */
     return qn_view_wrap(v->name, zero, v->dtype, &v->layout, 0, &v->view, err) == QN_OK;
 }
 
@@ -427,21 +443,28 @@ static bool make_view(test_case *t, int i, qn_error *err)
     bool is_written = v->role != ROLE_INPUT;
     int64_t low, high;
     randoms choices = v->layout_choices;
-    if (random_percent(&choices, t->is_plain ? 2 : 8) && v->rank > 0 && v->is_alone && !v->is_owner && has_plain_elements(v)) {
+    if (random_percent(&choices, t->is_plain ? 2 : 8) && v->rank > 0 && v->is_alone &&
+        !v->is_owner && has_plain_elements(v)) {
         int64_t most = 1;
         for (int d = 0; d < v->rank; d++)
-            most = v->extent[d] > most || v->extent[d] == 0 ? (v->extent[d] ? v->extent[d] : MOST_MEMBERS + 1) : most;
+            most = v->extent[d] > most || v->extent[d] == 0
+                       ? (v->extent[d] ? v->extent[d] : MOST_MEMBERS + 1)
+                       : most;
         if (most <= MOST_MEMBERS)
             return make_multi(t, v, &choices, err);
     }
     bool has_list = v->rank > 0 && random_percent(&choices, t->is_plain ? 3 : 15) && !v->is_owner;
-    bool escapes = (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
-    bool is_plain = t->is_plain && v->role != ROLE_ATOMIC && !has_list && random_percent(&choices, 85);
-    bool has_digits = t->has_digits && !has_list && v->rank > 0 && random_percent(&choices, is_written ? 30 : 70);
+    bool escapes =
+        (is_written ? t->stores_escape : t->loads_escape) && random_percent(&choices, 50);
+    bool is_plain =
+        t->is_plain && v->role != ROLE_ATOMIC && !has_list && random_percent(&choices, 85);
+    bool has_digits =
+        t->has_digits && !has_list && v->rank > 0 && random_percent(&choices, is_written ? 30 : 70);
     if ((has_list     ? random_list(&choices, v, is_written, escapes, err)
          : has_digits ? random_digits(&choices, v->rank, v->extent, &v->layout, err)
          : is_plain   ? plain_layout(t, v, &choices, &v->layout, err)
-                      : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner, v->lower, &v->layout, err)) ||
+                      : random_layout(&choices, v->rank, v->extent, is_written || v->is_owner,
+                                      v->lower, &v->layout, err)) ||
         qn_layout_range(&v->layout, &low, &high, err))
         return false;
     unsigned char *memory;
@@ -454,12 +477,14 @@ static bool make_view(test_case *t, int i, qn_error *err)
         memory = v->memory;
     }
     int64_t size = element_bytes(v);
-    unsigned char *first = v->shares == i ? memory + v->first
-                                          : memory + GUARD_BYTES - size * random_below(&t->random, 9);
+    unsigned char *first = v->shares == i
+                               ? memory + v->first
+                               : memory + GUARD_BYTES - size * random_below(&t->random, 9);
     void *zero = first - low * size;
     uint32_t traits = v->role == ROLE_INPUT && random_percent(&t->random, 30) ? QN_READ_ONLY : 0;
-    qn_status status = v->record ? qn_view_wrap_record(v->name, zero, v->record, &v->layout, traits, &v->view, err)
-                                 : qn_view_wrap(v->name, zero, v->dtype, &v->layout, traits, &v->view, err);
+    qn_status status =
+        v->record ? qn_view_wrap_record(v->name, zero, v->record, &v->layout, traits, &v->view, err)
+                  : qn_view_wrap(v->name, zero, v->dtype, &v->layout, traits, &v->view, err);
     if (v->unit && low <= high) { /* as qn_view_field makes them, for any layout */
         v->view.unit = v->unit;
         v->view.data = first + (v->layout.origin - low) * unit_bytes(v);
@@ -467,13 +492,15 @@ static bool make_view(test_case *t, int i, qn_error *err)
     return status == QN_OK;
 }
 
-/* Indices of the target's dimension, but for a few where loads may leave it: all elements, or the numbers of different ones. */
+/* Indices of the target's dimension, but for a few where loads may leave it: all elements, or the
+ * numbers of different ones. */
 static void fill_indices(test_case *t, test_view *v)
 {
     randoms *r = &t->random;
     const test_view *to = v->target;
     int64_t lower = to->lower[v->target_dim], n = to->extent[v->target_dim], size = unit_bytes(v);
-    for (int64_t at = v->first % size; n > 0 && !v->is_owner && at + size <= (int64_t)v->bytes; at += size)
+    for (int64_t at = v->first % size; n > 0 && !v->is_owner && at + size <= (int64_t)v->bytes;
+         at += size)
         store_bits(v->initial + at, v->dtype, (uint64_t)(lower + random_between(r, 0, n - 1)));
     int64_t count = v->is_owner && v->extent[0] > n ? v->extent[0] : n;
     int64_t *number = malloc((size_t)(count + 1) * sizeof *number);
@@ -486,10 +513,12 @@ static void fill_indices(test_case *t, test_view *v)
         void *at;
         int64_t index = v->lower[0] + i;
         if (qn_view_at(&v->view, 1, &index, &at, NULL) == QN_OK)
-            store_bits(v->initial + ((unsigned char *)at - v->memory), v->dtype, (uint64_t)number[i]);
+            store_bits(v->initial + ((unsigned char *)at - v->memory), v->dtype,
+                       (uint64_t)number[i]);
     }
     free(number);
-    if (t->loads_escape && !v->is_owner && v->first + size < (int64_t)v->bytes && random_percent(r, 30))
+    if (t->loads_escape && !v->is_owner && v->first + size < (int64_t)v->bytes &&
+        random_percent(r, 30))
         store_bits(v->initial + v->first, v->dtype, (uint64_t)(lower + n));
     memcpy(v->memory, v->initial, v->bytes);
 }
@@ -516,10 +545,13 @@ bool make_views(test_case *t, qn_error *err)
 bool vary_arguments(test_case *t, qn_error *err)
 {
     int n_grown = 0;
-    int64_t growth[MAX_DIMS] = {0}; /* of plain kernels: by dimensions of the domain, so that views fit one another */
+    int64_t growth[MAX_DIMS] = {
+        0}; /* of plain kernels: by dimensions of the domain, so that views fit one another */
     release_views(t);
     for (int d = 0; d < t->n_dims && t->is_plain; d++)
-        growth[d] = random_percent(&t->random, 50) ? random_between(&t->random, 1, t->points < 2000 ? 5 : 1) : 0;
+        growth[d] = random_percent(&t->random, 50)
+                        ? random_between(&t->random, 1, t->points < 2000 ? 5 : 1)
+                        : 0;
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
         for (int d = 0; d < v->rank && t->is_plain && v->role != ROLE_ATOMIC; d++)

@@ -76,15 +76,19 @@ static qn_val gen_chain(generator *g, qn_val v, int dtype)
         return v;
     for (int n = (int)random_between(g->r, 15, 50); n > 0; n--) {
         bool is_whole = is_integer(dtype);
-        qn_val factor = is_whole ? qn_const_int(g->b, dtype, 3 + n % 5) : qn_const_float(g->b, dtype, 0.5 + n % 3 * 0.25);
-        qn_val term = is_whole ? qn_const_int(g->b, dtype, n) : qn_const_float(g->b, dtype, n * 0.125);
+        qn_val factor = is_whole ? qn_const_int(g->b, dtype, 3 + n % 5)
+                                 : qn_const_float(g->b, dtype, 0.5 + n % 3 * 0.25);
+        qn_val term =
+            is_whole ? qn_const_int(g->b, dtype, n) : qn_const_float(g->b, dtype, n * 0.125);
         v = qn_add(g->b, qn_mul(g->b, v, factor), term);
     }
     return v;
 }
 
-/* A side that computes much and accesses nothing, of values from outside: code may go around it where no lane takes it. */
-static void gen_pure_side(generator *g, int n, const int *types, const qn_val *outside, qn_val *values)
+/* A side that computes much and accesses nothing, of values from outside: code may go around it
+ * where no lane takes it. */
+static void gen_pure_side(generator *g, int n, const int *types, const qn_val *outside,
+                          qn_val *values)
 {
     bool is_long = random_percent(g->r, 70);
     for (int i = 0; i < n; i++)
@@ -110,7 +114,8 @@ static void gen_branches(generator *g, int n, const int *types, qn_val *results)
     const qn_val *pure = n > 0 && random_percent(g->r, 20) ? outside : NULL;
     if (pure)
         gen_values(g, n, types, outside);
-    qn_val condition = random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3);
+    qn_val condition =
+        random_percent(g->r, 25) ? gen_uniform(g, QN_BOOL) : gen_value(g, QN_BOOL, 3);
     (random_percent(g->r, 20) ? qn_if_rare : qn_if)(g->b, condition);
     gen_side(g, n, types, pure, values);
     if (n > 0 || random_percent(g->r, 40)) {
@@ -209,7 +214,8 @@ static int choose_reduction(generator *g, const axis **chosen, int64_t *points)
     int n = 0;
     *points = 1;
     for (int d = 0; d < g->t->n_dims; d++)
-        if (g->t->dim[d].kind == KIND_REDUCTION && !g->is_function && (n == 0 || random_percent(g->r, 70))) {
+        if (g->t->dim[d].kind == KIND_REDUCTION && !g->is_function &&
+            (n == 0 || random_percent(g->r, 70))) {
             chosen[n++] = &g->dims[d];
             *points *= g->dims[d].end - g->dims[d].begin;
         }
@@ -285,8 +291,8 @@ static void gen_combine(generator *g, int view, const qn_val *index)
                     (qn_val){0});
 }
 
-/* Atomics of elements that are a constant apart, as of a particle and the nodes around it: the first is far enough from the
- * last of each dimension. */
+/* Atomics of elements that are a constant apart, as of a particle and the nodes around it: the
+ * first is far enough from the last of each dimension. */
 static void gen_neighbours(generator *g, int view)
 {
     enum { MOST_NEIGHBOURS = 9 };
@@ -304,7 +310,8 @@ static void gen_neighbours(generator *g, int view)
     for (int i = 2 + random_below(g->r, MOST_NEIGHBOURS - 1); i > 0; i--) {
         qn_val index[VIEW_RANK] = {{0}};
         for (int d = 0; d < v->rank; d++)
-            index[d] = qn_add(g->b, qn_cast(g->b, QN_I64, first[d]), qn_index(g->b, random_between(g->r, 0, reach[d])));
+            index[d] = qn_add(g->b, qn_cast(g->b, QN_I64, first[d]),
+                              qn_index(g->b, random_between(g->r, 0, reach[d])));
         gen_combine(g, view, index);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential_function.c: random functions and their calls, mathematical functions, lookups of constant arrays. Arguments of
- * mathematical functions are of a usual size mostly, and their results are bounded mostly, so that what is made of them is a
- * number.
+ * differential_function.c: random functions and their calls, mathematical functions, lookups of
+ * constant arrays. Arguments of mathematical functions are of a usual size mostly, and their
+ * results are bounded mostly, so that what is made of them is a number.
  */
 #include "differential.h"
 
@@ -37,7 +37,8 @@ static const math_row *random_math(randoms *r, int dtype)
 
 static qn_val gen_bounded(generator *g, qn_val v, int dtype, double bound)
 {
-    return qn_min(g->b, qn_max(g->b, v, qn_const_float(g->b, dtype, -bound)), qn_const_float(g->b, dtype, bound));
+    return qn_min(g->b, qn_max(g->b, v, qn_const_float(g->b, dtype, -bound)),
+                  qn_const_float(g->b, dtype, bound));
 }
 
 /* Any value, or one of a usual size, or one that steps with an index. */
@@ -60,7 +61,8 @@ static qn_val gen_math_of(generator *g, int dtype, qn_val x)
     int arity = (int)strlen(row->arguments);
     qn_val args[MOST_ARITY] = {gen_one_nan(g, x, dtype)}, result[QN_MAX_CARRIED];
     if (arity == 2)
-        args[1] = row->arguments[1] == 'T' ? gen_one_nan(g, gen_argument(g, dtype, 1), dtype) : gen_value(g, QN_I32, 1);
+        args[1] = row->arguments[1] == 'T' ? gen_one_nan(g, gen_argument(g, dtype, 1), dtype)
+                                           : gen_value(g, QN_I32, 1);
     qn_math(g->b, row->name, arity, args, result);
     g->budget -= 4;
     g->t->has_math = true;
@@ -85,12 +87,14 @@ static qn_val gen_complex_math(generator *g, int dtype, int depth)
     qn_math(g->b, names[which], arity, z, &w);
     g->budget -= 8 * arity;
     g->t->has_math = true;
-    return gen_bounded(g, random_percent(g->r, 50) ? qn_real(g->b, w) : qn_imag(g->b, w), dtype, 1000);
+    return gen_bounded(g, random_percent(g->r, 50) ? qn_real(g->b, w) : qn_imag(g->b, w), dtype,
+                       1000);
 }
 
 static qn_val gen_math(generator *g, int dtype, int depth)
 {
-    static const uint8_t floats[] = {QN_F32, QN_F32, QN_F32, QN_F64, QN_F64, QN_F64, QN_F16, QN_BF16};
+    static const uint8_t floats[] = {QN_F32, QN_F32, QN_F32, QN_F64,
+                                     QN_F64, QN_F64, QN_F16, QN_BF16};
     int of = is_float(dtype) ? dtype : floats[random_below(g->r, 8)];
     if ((of == QN_F32 || of == QN_F64) && random_percent(g->r, 8))
         return gen_convert(g, gen_complex_math(g, of, depth), of, dtype);
@@ -102,7 +106,8 @@ static qn_val gen_math(generator *g, int dtype, int depth)
 /* An array of a few elements, or of more than registers hold. */
 static void make_array(generator *g, int dtype)
 {
-    static const int sizes[] = {1, 2, 3, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65, 100, 128, MOST_ARRAY};
+    static const int sizes[] = {1,  2,  3,  4,  7,  8,  9,   15,  16,
+                                17, 31, 32, 33, 64, 65, 100, 128, MOST_ARRAY};
     uint64_t elements[MOST_ARRAY];
     unsigned char *at = (unsigned char *)elements;
     int n = sizes[random_below(g->r, sizeof sizes / sizeof *sizes)];
@@ -180,7 +185,8 @@ static bool make_function(generator *kernel, qn_error *err)
 
 bool make_functions(generator *g, qn_error *err)
 {
-    for (int i = random_percent(g->r, 30) ? 1 + random_below(g->r, MOST_DRAWN_FUNCTIONS) : 0; i > 0; i--)
+    for (int i = random_percent(g->r, 30) ? 1 + random_below(g->r, MOST_DRAWN_FUNCTIONS) : 0; i > 0;
+         i--)
         if (!make_function(g, err))
             return false;
     return true;
@@ -192,17 +198,20 @@ void release_functions(generator *g)
         qn_function_release(g->function[i].function);
 }
 
-/* A call of a function that was made, with `first` as its first argument where that is a value; inert if there is none, or
- * not with its view. */
+/* A call of a function that was made, with `first` as its first argument where that is a value;
+ * inert if there is none, or not with its view. */
 static qn_val gen_call(generator *g, int dtype, int depth, qn_val first, int first_dtype)
 {
-    const drawn_function *f = g->n_functions > 0 ? &g->function[random_below(g->r, g->n_functions)] : NULL;
+    const drawn_function *f =
+        g->n_functions > 0 ? &g->function[random_below(g->r, g->n_functions)] : NULL;
     qn_val args[MOST_FUNCTION_PARAMS], results[MOST_FUNCTION_RESULTS];
     if (!f || (f->view >= 0 && !g->param[f->view].id))
         return (qn_val){0};
     for (int i = 0; i < f->n_params; i++)
-        args[i] = i == 0 && first.id ? gen_convert(g, first, first_dtype, f->param[0]) : gen_value(g, f->param[i], depth - 1);
-    qn_invoke(g->b, f->function, f->n_params, args, f->view >= 0, f->view >= 0 ? &g->param[f->view] : NULL, results);
+        args[i] = i == 0 && first.id ? gen_convert(g, first, first_dtype, f->param[0])
+                                     : gen_value(g, f->param[i], depth - 1);
+    qn_invoke(g->b, f->function, f->n_params, args, f->view >= 0,
+              f->view >= 0 ? &g->param[f->view] : NULL, results);
     for (int i = 1; i < f->n_results; i++)
         gen_pool(g, results[i], f->result[i]);
     return gen_convert(g, results[0], f->result[0], dtype);
@@ -225,5 +234,6 @@ qn_val gen_applied(generator *g, int dtype, qn_val x)
     qn_val v = kind < 40 ? gen_call(g, dtype, 1, x, dtype) : (qn_val){0};
     if (v.id)
         return v;
-    return is_float(dtype) && kind < 80 ? gen_math_of(g, dtype, x) : gen_lookup(g, dtype, gen_convert(g, x, dtype, QN_I64));
+    return is_float(dtype) && kind < 80 ? gen_math_of(g, dtype, x)
+                                        : gen_lookup(g, dtype, gen_convert(g, x, dtype, QN_I64));
 }

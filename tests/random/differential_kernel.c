@@ -21,7 +21,8 @@ enum { N_EXTENTS = sizeof extents / sizeof *extents };
 /* Where 32 bits end. */
 int64_t random_far(randoms *r)
 {
-    static const int64_t far[] = {INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 33, INT64_C(1) << 40, INT64_C(1) << 60};
+    static const int64_t far[] = {INT64_C(1) << 31, INT64_C(1) << 32, INT64_C(1) << 33,
+                                  INT64_C(1) << 40, INT64_C(1) << 60};
     int64_t at = far[random_below(r, 5)] + random_between(r, -40, 5);
     return random_percent(r, 70) ? at : -at;
 }
@@ -53,9 +54,12 @@ static void add_dim(test_case *t, int kind)
     int64_t n = random_extent(r, so_far, MAX_POINTS);
     if (kind == KIND_SEQUENTIAL && n > 17)
         n = 17;
-    if (kind == KIND_REDUCTION && random_percent(r, 15) && so_far * 9000 <= MAX_POINTS) /* several blocks of 4096 */
+    if (kind == KIND_REDUCTION && random_percent(r, 15) &&
+        so_far * 9000 <= MAX_POINTS) /* several blocks of 4096 */
         n = random_percent(r, 50) ? random_between(r, 4095, 4098) : random_between(r, 4099, 9000);
-    int64_t begin = random_percent(r, 70) ? 0 : random_percent(r, 10) ? random_far(r) : random_between(r, -6, 40);
+    int64_t begin = random_percent(r, 70)   ? 0
+                    : random_percent(r, 10) ? random_far(r)
+                                            : random_between(r, -6, 40);
     t->dim[t->n_dims++] = (test_dim){kind, begin, begin + n};
     t->points *= n;
     if (kind != KIND_REDUCTION)
@@ -207,8 +211,8 @@ static void choose_target(test_case *t, test_view *v)
 {
     randoms *r = &t->random;
     test_view *other = &t->view[random_below(r, t->n_views)];
-    if (v->role != ROLE_INPUT || !is_integer(v->dtype) || !has_plain_elements(v) || other == v || other->rank == 0 ||
-        v->rank == 0 || !random_percent(r, 60))
+    if (v->role != ROLE_INPUT || !is_integer(v->dtype) || !has_plain_elements(v) || other == v ||
+        other->rank == 0 || v->rank == 0 || !random_percent(r, 60))
         return;
     int d = random_below(r, other->rank);
     if (other->role == ROLE_INPUT || other->source[d] == NO_SOURCE) {
@@ -224,15 +228,23 @@ static void choose_owner(test_case *t, test_view *v)
     test_view *other = &t->view[0];
     int d = other->rank > 0 ? random_below(&t->random, other->rank) : 0;
     if (v->role != ROLE_INPUT || v->target || !random_percent(&t->random, 12) || other->rank == 0 ||
-        other->role != ROLE_OUTPUT || other->source[d] == NO_SOURCE || other->owner[d] || other->is_mirrored[d])
+        other->role != ROLE_OUTPUT || other->source[d] == NO_SOURCE || other->owner[d] ||
+        other->is_mirrored[d])
         return;
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].target == v)
             return;
     const test_dim *from = &t->dim[other->source[d]];
     qn_record_release(v->record);
-    *v = (test_view){.role = ROLE_INPUT, .dtype = dtypes[random_below(&t->random, 4)], .rank = 1, .source = {NO_SOURCE},
-                     .target = other, .target_dim = d, .is_owner = true, .is_alone = true, .shares = (int)(v - t->view),
+    *v = (test_view){.role = ROLE_INPUT,
+                     .dtype = dtypes[random_below(&t->random, 4)],
+                     .rank = 1,
+                     .source = {NO_SOURCE},
+                     .target = other,
+                     .target_dim = d,
+                     .is_owner = true,
+                     .is_alone = true,
+                     .shares = (int)(v - t->view),
                      .extent = {from->end - from->begin}};
     snprintf(v->name, sizeof v->name, "own%d", v->shares);
     add_part(v, v->dtype, 0);
@@ -456,8 +468,10 @@ bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn
     choose_late_atomic(t);
     bool is_made = build_kernel(t, err);
     for (int tries = 0; !is_made && tries < 20 && strstr(err->message, "stores nothing"); tries++)
-        is_made = build_kernel(t, err); /* all its stores stood under a condition that folds to false */
-    if (!is_made && err->status == QN_ERR_UNSUPPORTED && strstr(err->message, "no atomic update") && drop_atomics(t)) {
+        is_made =
+            build_kernel(t, err); /* all its stores stood under a condition that folds to false */
+    if (!is_made && err->status == QN_ERR_UNSUPPORTED && strstr(err->message, "no atomic update") &&
+        drop_atomics(t)) {
         t->is_redone = true;
         is_made = build_kernel(t, err);
     }

@@ -28,8 +28,9 @@ static void fill_list(randoms *r, int64_t *list, int64_t n, int64_t lower, int64
         list[i] = is_taken ? list[i] : other;
     }
     if (escapes && n > 0)
-        list[random_between(r, 0, n - 1)] =
-            random_percent(r, 50) ? lower - random_between(r, 1, 3) : lower + extent + random_between(r, 0, 3);
+        list[random_between(r, 0, n - 1)] = random_percent(r, 50)
+                                                ? lower - random_between(r, 1, 3)
+                                                : lower + extent + random_between(r, 0, 3);
 }
 
 qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn_error *err)
@@ -42,7 +43,8 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
     v->list = malloc((size_t)(n + 1) * sizeof *v->list);
     if (status || !v->list)
         return status ? status : QN_ERR_MEMORY;
-    int64_t first = random_between(r, -5, 5); /* before the list, so that it is the same for another extent */
+    int64_t first =
+        random_between(r, -5, 5); /* before the list, so that it is the same for another extent */
     fill_list(r, v->list, n, lower[d], under[d], is_unique, escapes);
     qn_layout l;
     qn_view list;
@@ -115,7 +117,8 @@ bool is_meant(runner *r, const test_case *t)
         is_whole = is_good && visit(&t->view[i], &dense[i], false); /* no bad value in the list */
         args[i].view = &dense[i];
     }
-    is_good = is_good && is_whole && qn_launch(r->context, t->kernel, t->n_args, args, &o, NULL) == QN_OK;
+    is_good =
+        is_good && is_whole && qn_launch(r->context, t->kernel, t->n_args, args, &o, NULL) == QN_OK;
     for (int i = 0; i < t->n_views && is_good; i++)
         is_good = visit(&t->view[i], &dense[i], true);
     for (int i = 0; i < t->n_views; i++)

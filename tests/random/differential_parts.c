@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential_parts.c: views whose elements are complex numbers or records, and views that count other units than their
- * elements: what they look like in memory, and loads and stores of them, whole and by part.
+ * differential_parts.c: views whose elements are complex numbers or records, and views that count
+ * other units than their elements: what they look like in memory, and loads and stores of them,
+ * whole and by part.
  */
 #include "differential.h"
 
@@ -22,7 +23,8 @@ void add_part(test_view *v, int dtype, int64_t offset)
 /* One to five fields, packed in some records, with room behind them in some. */
 static void choose_record(randoms *r, test_view *v)
 {
-    static const uint8_t dtypes[] = {QN_F32, QN_F64, QN_I8, QN_I16, QN_I32, QN_U8, QN_I64, QN_C64, QN_F16, QN_BOOL};
+    static const uint8_t dtypes[] = {QN_F32, QN_F64, QN_I8,  QN_I16, QN_I32,
+                                     QN_U8,  QN_I64, QN_C64, QN_F16, QN_BOOL};
     qn_field field[5] = {{0}};
     int n = 1 + random_below(r, 5);
     uint32_t flags = random_percent(r, 50) ? QN_PACKED : 0;
@@ -76,7 +78,8 @@ bool is_same_value(const test_view *v, const unsigned char *a, const unsigned ch
 {
     bool is_same = true;
     for (int p = 0; p < v->n_parts; p++)
-        is_same = is_same && is_same_element(v->part[p].dtype, a + v->part[p].offset, b + v->part[p].offset);
+        is_same = is_same &&
+                  is_same_element(v->part[p].dtype, a + v->part[p].offset, b + v->part[p].offset);
     return is_same;
 }
 
@@ -189,7 +192,8 @@ void gen_store_part(generator *g, int view, const qn_val *index)
 {
     const test_view *v = &g->t->view[view];
     qn_val from[VIEW_RANK] = {{0}};
-    bool is_empty = false; /* then nothing can be loaded from it in range, and a constant is stored */
+    bool is_empty =
+        false; /* then nothing can be loaded from it in range, and a constant is stored */
     for (int d = 0; d < v->rank; d++)
         is_empty = is_empty || v->extent[d] <= 0;
     if (v->dtype == QN_RECORD && (random_percent(g->r, 50) || is_empty)) {

@@ -1,24 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential_plain.c: plain kernels, as most programs have them: views at indices that are dimensions of the domain, or
- * stand a little beside them; little arithmetic; reduces at the top. Such kernels leave plans a choice (register and cache
- * tiles, copies, strips, transpositions, teams of a GPU), which random statements do rarely.
+ * differential_plain.c: plain kernels, as most programs have them: views at indices that are
+ * dimensions of the domain, or stand a little beside them; little arithmetic; reduces at the top.
+ * Such kernels leave plans a choice (register and cache tiles, copies, strips, transpositions,
+ * teams of a GPU), which random statements do rarely.
  */
 #include "differential.h"
 
 #include <stdio.h>
 
-enum { FEW_POINTS = 6000, MANY_POINTS = 50000, LARGE_POINTS = 400000, MOST_STEPS = 5, MOST_ELEMENTS = 400000 };
+enum {
+    FEW_POINTS = 6000,
+    MANY_POINTS = 50000,
+    LARGE_POINTS = 400000,
+    MOST_STEPS = 5,
+    MOST_ELEMENTS = 400000
+};
 
 /* ---------------------------------------------------------------- domain */
 
 static void add_plain_dim(test_case *t, int kind)
 {
-    static const uint16_t extents[] = {1,  2,  3,  4,  5,  7,   8,   9,   12,  16,  17,  24,  31,  32,   33,   48,
-                                       64, 65, 70, 96, 100, 128, 130, 200, 257, 300, 512, 700, 1030, 4100, 9000, 40000};
+    static const uint16_t extents[] = {1,   2,   3,   4,   5,   7,   8,    9,    12,   16,   17,
+                                       24,  31,  32,  33,  48,  64,  65,   70,   96,   100,  128,
+                                       130, 200, 257, 300, 512, 700, 1030, 4100, 9000, 40000};
     randoms *r = &t->random;
-    int64_t n = kind == KIND_SEQUENTIAL ? random_between(r, 1, MOST_STEPS)
-                                        : extents[random_below(r, sizeof extents / sizeof *extents)];
+    int64_t n = kind == KIND_SEQUENTIAL
+                    ? random_between(r, 1, MOST_STEPS)
+                    : extents[random_below(r, sizeof extents / sizeof *extents)];
     t->dim[t->n_dims++] = (test_dim){kind, 0, random_percent(r, 1) ? 0 : n};
 }
 
@@ -32,7 +41,8 @@ static void count_points(test_case *t)
     }
 }
 
-/* Halves dimensions until there are few enough points; in some kernels not those of reductions, while others are left. */
+/* Halves dimensions until there are few enough points; in some kernels not those of reductions,
+ * while others are left. */
 static void limit_points(test_case *t, int64_t most)
 {
     bool keeps_reductions = random_percent(&t->random, 30);
@@ -63,9 +73,11 @@ typedef struct proportion {
 static void choose_proportion(test_case *t, const proportion *p)
 {
     for (int d = 0, n = 0; d < t->n_dims; d++) {
-        bool is_reduction = t->dim[d].kind == KIND_REDUCTION, is_first = t->dim[d].kind == KIND_PARALLEL && n++ < 2;
+        bool is_reduction = t->dim[d].kind == KIND_REDUCTION,
+             is_first = t->dim[d].kind == KIND_PARALLEL && n++ < 2;
         const int16_t *range = is_reduction ? p->points : p->across;
-        t->dim[d].end = is_reduction || is_first ? random_between(&t->random, range[0], range[1]) : 1;
+        t->dim[d].end =
+            is_reduction || is_first ? random_between(&t->random, range[0], range[1]) : 1;
     }
     count_points(t);
 }
@@ -83,7 +95,8 @@ static void choose_batch(test_case *t)
     int number = random_below(&t->random, 3);
     for (int d = 0, n = 0; d < t->n_dims; d++) {
         bool is_number = t->dim[d].kind == KIND_PARALLEL && n++ == number;
-        t->dim[d].end = is_number ? random_between(&t->random, 20, 200) : random_between(&t->random, 1, 6);
+        t->dim[d].end =
+            is_number ? random_between(&t->random, 20, 200) : random_between(&t->random, 1, 6);
         t->longest = is_number ? d : t->longest;
     }
     t->is_batch = true;
@@ -104,7 +117,8 @@ void choose_plain_domain(test_case *t)
     static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
     randoms *r = &t->random;
     int parallel = n_parallel[random_below(r, sizeof n_parallel)];
-    int reductions = parallel == 0 || random_percent(r, 55) ? 1 + random_percent(r, 12) : 0, size = random_below(r, 100);
+    int reductions = parallel == 0 || random_percent(r, 55) ? 1 + random_percent(r, 12) : 0,
+        size = random_below(r, 100);
     if (random_percent(r, 4))
         add_plain_dim(t, KIND_SEQUENTIAL);
     for (int i = 0; i < parallel; i++)
@@ -124,7 +138,9 @@ void choose_plain_domain(test_case *t)
     else if (size < 45 && parallel == 3 && t->is_contraction && reductions == 1)
         choose_batch(t);
     else if (size < 24 && t->is_contraction && reductions == 1)
-        choose_proportion(t, &(proportion){{16, 20}, {48, 54}}); /* from this size on a GPU has tiles of products */
+        choose_proportion(
+            t,
+            &(proportion){{16, 20}, {48, 54}}); /* from this size on a GPU has tiles of products */
     else if (size < 36 && t->is_contraction && reductions == 1)
         choose_tall(t);
     else
@@ -143,14 +159,16 @@ static int64_t trips(const test_case *t, int d)
     return t->dim[d].end - t->dim[d].begin;
 }
 
-/* Dimensions of the domain in the order of a view's, declared or random: so many percent of them, or all but `without`. */
+/* Dimensions of the domain in the order of a view's, declared or random: so many percent of them,
+ * or all but `without`. */
 static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
 {
     randoms *r = &t->random;
     bool is_declared = random_percent(r, t->has_channels ? 90 : 50);
     int n = 0;
     for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
-        bool may = t->dim[d].kind == KIND_PARALLEL || (t->dim[d].kind == KIND_REDUCTION && v->role == ROLE_INPUT);
+        bool may = t->dim[d].kind == KIND_PARALLEL ||
+                   (t->dim[d].kind == KIND_REDUCTION && v->role == ROLE_INPUT);
         if (!may || d == without || !random_percent(r, percent))
             continue;
         int at = is_declared ? n : random_below(r, n + 1);
@@ -177,7 +195,8 @@ static void choose_plain_output(test_case *t, test_view *v)
     }
 }
 
-/* The parallel dimension that a factor of a product does not have: those of neighbouring views differ. */
+/* The parallel dimension that a factor of a product does not have: those of neighbouring views
+ * differ. */
 static int factor_without(const test_case *t, int view)
 {
     int parallel[MAX_DIMS], n = 0;
@@ -192,11 +211,19 @@ static void choose_plain_input(test_case *t, test_view *v)
     randoms *r = &t->random;
     bool is_factor = t->is_contraction && random_percent(r, 90);
     int without = is_factor ? factor_without(t, v->shares) : -1, order[VIEW_RANK];
-    int n = choose_dims(t, v, is_factor || t->has_channels ? 100 : t->has_windows ? 95 : 78, without, order);
+    int n = choose_dims(t, v,
+                        is_factor || t->has_channels ? 100
+                        : t->has_windows             ? 95
+                                                     : 78,
+                        without, order);
     int64_t size = 1;
-    bool has_channels = t->has_channels && v->rank + n < VIEW_RANK && random_percent(r, 70); /* else a part of the elements of rows */
+    bool has_channels = t->has_channels && v->rank + n < VIEW_RANK &&
+                        random_percent(r, 70); /* else a part of the elements of rows */
     for (int i = 0; i < n; i++) {
-        int64_t factor = random_percent(r, t->has_channels && !has_channels ? 60 : 5) ? random_between(r, 2, 4) : 1, last = trips(t, order[i]) - 1;
+        int64_t factor = random_percent(r, t->has_channels && !has_channels ? 60 : 5)
+                             ? random_between(r, 2, 4)
+                             : 1,
+                last = trips(t, order[i]) - 1;
         int64_t slack = t->has_windows ? 2 : random_percent(r, 8) ? random_between(r, 1, 2) : 0;
         int64_t extent = (last < 0 ? 0 : last * factor + 1) + slack;
         if (size * extent > MOST_ELEMENTS)
@@ -219,7 +246,8 @@ static void choose_plain_view(test_case *t, int role)
     test_view *v = &t->view[t->n_views];
     v->role = role;
     v->shares = t->n_views;
-    v->dtype = random_percent(&t->random, t->has_channels ? 90 : 75) ? t->dtype : random_dtype(&t->random);
+    v->dtype =
+        random_percent(&t->random, t->has_channels ? 90 : 75) ? t->dtype : random_dtype(&t->random);
     snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
     if (role == ROLE_INPUT)
         choose_plain_input(t, v);
@@ -236,7 +264,9 @@ void choose_plain_views(test_case *t)
     randoms *r = &t->random;
     static const uint8_t often[] = {QN_F32, QN_F64, QN_I32, QN_I64};
     static const uint8_t small[] = {QN_U8, QN_U16, QN_I8, QN_I16, QN_F16};
-    t->dtype = t->has_channels ? small[random_below(r, 5)] : random_percent(r, 50) ? often[random_below(r, 4)] : random_dtype(r);
+    t->dtype = t->has_channels         ? small[random_below(r, 5)]
+               : random_percent(r, 50) ? often[random_below(r, 4)]
+                                       : random_dtype(r);
     randoms digits = {~r->state};
     t->has_windows = !t->is_contraction && random_percent(r, t->has_channels ? 20 : 65);
     t->has_digits = !t->has_channels && random_percent(&digits, 15);
@@ -253,12 +283,14 @@ void choose_plain_views(test_case *t)
 static bool is_in_scope(const generator *g, const test_view *v, bool is_in_reduce)
 {
     for (int k = 0; k < v->rank; k++)
-        if (v->along[k] != NO_SOURCE && g->t->dim[v->along[k]].kind == KIND_REDUCTION && !is_in_reduce)
+        if (v->along[k] != NO_SOURCE && g->t->dim[v->along[k]].kind == KIND_REDUCTION &&
+            !is_in_reduce)
             return false;
     return v->role == ROLE_INPUT;
 }
 
-/* A load at the index that a dimension of the domain gives, or a little beside it where there is room. */
+/* A load at the index that a dimension of the domain gives, or a little beside it where there is
+ * room. */
 static qn_val gen_beside(generator *g, int view, int dtype)
 {
     const test_view *v = &g->t->view[view];
@@ -266,7 +298,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
     for (int k = 0; k < v->rank; k++) {
         if (v->along[k] == NO_SOURCE) { /* a channel, often the last */
             int64_t last = v->extent[k] - 1;
-            index[k] = gen_lower(g, view, k, random_percent(g->r, 50) ? last : random_between(g->r, 0, last));
+            index[k] = gen_lower(g, view, k,
+                                 random_percent(g->r, 50) ? last : random_between(g->r, 0, last));
             continue;
         }
         const axis *a = &g->dims[v->along[k]];
@@ -274,7 +307,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
         int64_t shift = room > 0 && a->end > a->begin ? random_between(g->r, 0, room) : 0;
         if (g->t->loads_escape && random_percent(g->r, 40)) /* beyond either end, or both */
             shift = random_between(g->r, -2, room + 2);
-        qn_val scaled = v->factor[k] == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, v->factor[k]));
+        qn_val scaled =
+            v->factor[k] == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, v->factor[k]));
         index[k] = qn_add(g->b, scaled, gen_lower(g, view, k, shift - a->begin * v->factor[k]));
     }
     int found = v->dtype;
@@ -283,7 +317,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
     return gen_convert(g, x, found, dtype);
 }
 
-/* What a plain kernel loads: of an input, or sometimes a scalar, an index, or an iteration's own element of an output. */
+/* What a plain kernel loads: of an input, or sometimes a scalar, an index, or an iteration's own
+ * element of an output. */
 static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce)
 {
     for (int tries = 0; tries < 5 && random_percent(g->r, 93); tries++) {
@@ -296,7 +331,8 @@ static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce)
 
 static qn_val gen_joined(generator *g, int dtype, qn_val a, qn_val b)
 {
-    static const uint8_t ops[] = {QN_OP_add, QN_OP_add, QN_OP_mul, QN_OP_mul, QN_OP_mul, QN_OP_sub, QN_OP_max};
+    static const uint8_t ops[] = {QN_OP_add, QN_OP_add, QN_OP_mul, QN_OP_mul,
+                                  QN_OP_mul, QN_OP_sub, QN_OP_max};
     if (dtype == QN_BOOL)
         return qn_xor(g->b, a, b);
     return qn_op(g->b, ops[random_below(g->r, sizeof ops)], 2, (qn_val[]){a, b});
@@ -305,10 +341,12 @@ static qn_val gen_joined(generator *g, int dtype, qn_val a, qn_val b)
 /* A few loads joined: a product of two in most reduces. */
 static qn_val gen_plain_value(generator *g, int dtype, bool is_in_reduce)
 {
-    int n = is_in_reduce ? 1 + random_percent(g->r, 70) + random_percent(g->r, 10) : 1 + random_below(g->r, 3);
+    int n = is_in_reduce ? 1 + random_percent(g->r, 70) + random_percent(g->r, 10)
+                         : 1 + random_below(g->r, 3);
     int view = random_below(g->r, g->t->n_views);
     qn_val x = gen_plain_leaf(g, dtype, is_in_reduce);
-    if (g->t->has_windows && is_in_scope(g, &g->t->view[view], is_in_reduce)) /* the points of a stencil */
+    if (g->t->has_windows &&
+        is_in_scope(g, &g->t->view[view], is_in_reduce)) /* the points of a stencil */
         for (int i = 3 + random_below(g->r, 6); i > 0; i--)
             x = gen_joined(g, dtype, x, gen_beside(g, view, dtype));
     for (int i = 1; i < n; i++)
@@ -335,7 +373,8 @@ static qn_val gen_product(generator *g, int dtype)
 static qn_val gen_plain_reduce(generator *g, int dtype)
 {
     qn_val dims[MAX_DIMS];
-    int n = 0, combine = random_reduction(g, dtype), order = random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
+    int n = 0, combine = random_reduction(g, dtype),
+        order = random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
     for (int d = 0; d < g->t->n_dims; d++)
         if (g->t->dim[d].kind == KIND_REDUCTION)
             dims[n++] = g->dims[d].value;
@@ -344,7 +383,9 @@ static qn_val gen_plain_reduce(generator *g, int dtype)
     qn_reduce(g->b, combine, order, n, dims);
     g->is_in_reduce = true;
     int n_pool = g->n_pool;
-    qn_val value = g->t->is_contraction && random_percent(g->r, 80) ? gen_product(g, dtype) : gen_plain_value(g, dtype, true);
+    qn_val value = g->t->is_contraction && random_percent(g->r, 80)
+                       ? gen_product(g, dtype)
+                       : gen_plain_value(g, dtype, true);
     g->n_pool = n_pool;
     g->is_in_reduce = false;
     return qn_end_reduce(g->b, value);
@@ -356,7 +397,8 @@ void gen_plain_body(generator *g)
     bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
     if (random_percent(g->r, t->has_channels ? 4 : 12))
         gen_block(g, 1);
-    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction; i--) {
+    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction;
+         i--) {
         int dtype = random_percent(g->r, 80) ? t->dtype : random_dtype(g->r);
         gen_pool(g, gen_plain_reduce(g, dtype), dtype);
     }
@@ -367,14 +409,18 @@ void gen_plain_body(generator *g)
             gen_shared(g, i);
         if (v->role != ROLE_OUTPUT)
             continue;
-        if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD || random_percent(g->r, 10)) {
+        if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD ||
+            random_percent(g->r, 10)) {
             gen_store(g, i);
             continue;
         }
         const pooled *sum = &g->pool[g->n_pool - 1];
-        qn_val x = has_reduction ? gen_convert(g, sum->value, sum->dtype, v->dtype) : gen_plain_value(g, v->dtype, false);
+        qn_val x = has_reduction ? gen_convert(g, sum->value, sum->dtype, v->dtype)
+                                 : gen_plain_value(g, v->dtype, false);
         if (random_percent(g->r, has_reduction ? 40 : 10))
-            x = gen_joined(g, v->dtype, x, has_reduction ? gen_plain_value(g, v->dtype, false) : gen_value(g, v->dtype, 2));
+            x = gen_joined(g, v->dtype, x,
+                           has_reduction ? gen_plain_value(g, v->dtype, false)
+                                         : gen_value(g, v->dtype, 2));
         gen_indices(g, i, true, index);
         qn_store(g->b, g->param[i], v->rank, index, x);
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential_plan.c: random plans, and the count of what plans of a run do, so that what is never reached shows.
+ * differential_plan.c: random plans, and the count of what plans of a run do, so that what is never
+ * reached shows.
  */
 #include "differential.h"
 #include "tests/tap.h"
@@ -31,7 +32,8 @@ static void random_tile(randoms *r, const int *parallel, int n, int often, qn_pl
     }
 }
 
-static void random_order_of_loops(const test_case *t, randoms *r, int *parallel, int n, qn_plan_options *p)
+static void random_order_of_loops(const test_case *t, randoms *r, int *parallel, int n,
+                                  qn_plan_options *p)
 {
     int n_loops = 0;
     for (int i = n - 1; i > 0; i--) {
@@ -48,7 +50,8 @@ static void random_order_of_loops(const test_case *t, randoms *r, int *parallel,
 
 void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
 {
-    int parallel[MAX_DIMS], n = 0, often = random_percent(r, 50) ? 60 : 20; /* most fields are given, or few */
+    int parallel[MAX_DIMS],
+        n = 0, often = random_percent(r, 50) ? 60 : 20; /* most fields are given, or few */
     for (int d = 0; d < t->n_dims; d++)
         if (t->dim[d].kind == KIND_PARALLEL)
             parallel[n++] = d;
@@ -64,7 +67,9 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
     if (random_percent(r, 20))
         p->transpose = -1;
     if (random_percent(r, 80))
-        p->pack = random_percent(r, 15) ? -1 : random_percent(r, 50) ? 1 : 2 + random_below(r, random_percent(r, 80) ? 4 : 100);
+        p->pack = random_percent(r, 15)   ? -1
+                  : random_percent(r, 50) ? 1
+                                          : 2 + random_below(r, random_percent(r, 80) ? 4 : 100);
     if (random_percent(r, 10))
         p->prefetch = -1;
     if (random_percent(r, 40))
@@ -95,11 +100,13 @@ void note_way(const way *w)
     const qn_plan_options *p = &w->plan;
     char text[512];
     size_t n = 0;
-#define QN_X(name, what, least, most, names_dim) n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);
+#define QN_X(name, what, least, most, names_dim)                                                   \
+    n += (size_t)snprintf(text + n, sizeof text - n, " " #name " %d", p->name);
     QN_PLAN_LIST(QN_X)
 #undef QN_X
-    tap_note("  way: %s, isa %d, specialize %d; plan%s order %d %d %d %d; %d threads, atomics %d", way_name(w->id), w->options.isa,
-             w->options.specialize, text, p->order[0], p->order[1], p->order[2], p->order[3], w->options.max_threads, w->options.atomics);
+    tap_note("  way: %s, isa %d, specialize %d; plan%s order %d %d %d %d; %d threads, atomics %d",
+             way_name(w->id), w->options.isa, w->options.specialize, text, p->order[0], p->order[1],
+             p->order[2], p->order[3], w->options.max_threads, w->options.atomics);
     for (int i = 0; i < w->options.n_pins; i++)
         tap_note("  pin: number %d, dimension %d of argument %d: %d, multiple %d", w->pin[i].of,
                  w->pin[i].dim, w->pin[i].param, w->pin[i].as, (int)w->pin[i].multiple);
@@ -133,6 +140,8 @@ void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w)
         const struct mark *m = &marks[i];
         const char *at = strstr(text, m->begin);
         bool is_of_gpu = m->name[0] == 'G';
-        r->n_plans[i] += at && is_of_gpu == is_gpu && !(m->not_so[0] && !strncmp(at + strlen(m->begin), m->not_so, strlen(m->not_so)));
+        r->n_plans[i] +=
+            at && is_of_gpu == is_gpu &&
+            !(m->not_so[0] && !strncmp(at + strlen(m->begin), m->not_so, strlen(m->not_so)));
     }
 }

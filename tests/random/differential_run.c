@@ -83,9 +83,12 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
                          id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN || id == WAY_PRINTS ||
                          id > WAY_SCHEDULE_DYNAMIC;
     bool is_dynamic = id == WAY_DYNAMIC_V4 || id == WAY_DYNAMIC_V3 || id == WAY_PLAN_DYNAMIC ||
-                      id == WAY_SCHEDULE_DYNAMIC || (may_be_either && random_percent(r, 40)); /* many plans need known extents */
+                      id == WAY_SCHEDULE_DYNAMIC ||
+                      (may_be_either && random_percent(r, 40)); /* many plans need known extents */
     bool is_generic = is_dynamic && random_percent(r, 33);
-    o->specialize = is_generic ? QN_SPECIALIZE_GENERIC : is_dynamic ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT;
+    o->specialize = is_generic   ? QN_SPECIALIZE_GENERIC
+                    : is_dynamic ? QN_SPECIALIZE_DYNAMIC
+                                 : QN_SPECIALIZE_EXACT;
     if (id == WAY_EXACT_V4 || id == WAY_DYNAMIC_V4)
         o->isa = QN_ISA_V4;
     if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)
@@ -113,12 +116,13 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         w->is_prepared = true;
         o->constant_scalars = 1;
     }
-    bool is_x86_plan = id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN || id == WAY_UNCHECKED ||
-                       id == WAY_CLAMP_PLAN;
+    bool is_x86_plan = id == WAY_PLAN_EXACT || id == WAY_PLAN_DYNAMIC || id == WAY_THREADS_PLAN ||
+                       id == WAY_UNCHECKED || id == WAY_CLAMP_PLAN;
     if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN ||
         (has_schedule(id) && random_percent(r, 50)))
         random_plan(t, r, &w->plan);
-    if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) && t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
+    if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) &&
+        t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
         o->specialize = QN_SPECIALIZE_EXACT;
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
@@ -129,12 +133,14 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     if (id != WAY_INTERPRETER && t->n_args > 0 && random_percent(r, 40))
         random_pins(t, r, w);
     if (o->executor == QN_THREADS) { /* otherwise so few iterations would run on one */
-        w->plan.chunk = random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
+        w->plan.chunk =
+            random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
         o->max_threads = random_below(r, 5);
     }
 }
 
-/* Whether a view says what iterations own in another: a narrow or unsigned dtype may not hold these numbers. */
+/* Whether a view says what iterations own in another: a narrow or unsigned dtype may not hold these
+ * numbers. */
 static bool has_owner(const test_case *t)
 {
     bool has = false;
@@ -162,7 +168,8 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
     if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) && t->points > MOST_PTX_POINTS)
         return false;
     bool has_own_plan = id != WAY_INTERPRETER && id <= WAY_DYNAMIC_V3;
-    if (t->is_plain && (has_own_plan || id == WAY_THREADS_EXACT || id == WAY_PREPARED) && (t->number + (uint64_t)id) % 2)
+    if (t->is_plain && (has_own_plan || id == WAY_THREADS_EXACT || id == WAY_PREPARED) &&
+        (t->number + (uint64_t)id) % 2)
         return false; /* of plain kernels more, each in fewer ways */
     if (id == WAY_UNCHECKED || id == WAY_SCHEDULE_UNCHECKED)
         return reference == QN_OK;
@@ -207,7 +214,8 @@ static void keep_expected(const test_case *t)
 }
 
 /** PTX runs on a machine of the tests. */
-static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k, const way *w, qn_error *err)
+static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k, const way *w,
+                         qn_error *err)
 {
     ptx_memory memory[MAX_VIEWS];
     int n = 0;
@@ -217,13 +225,15 @@ static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k
             memory[n++] = (ptx_memory){t->view[i].memory, t->view[i].bytes};
     qn_status status = qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, err);
     if (status == QN_OK)
-        status = ptx_host_run(r->context, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
+        status =
+            ptx_host_run(r->context, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
     qn_code_release(f);
     return status;
 }
 
 /** On copies of the memory on the GPU. */
-static qn_status run_cuda(const runner *r, const test_case *t, const qn_kernel *k, const way *w, qn_error *err)
+static qn_status run_cuda(const runner *r, const test_case *t, const qn_kernel *k, const way *w,
+                          qn_error *err)
 {
     device_memory memory[MAX_VIEWS];
     int n = 0;
@@ -304,18 +314,22 @@ static void describe_byte(const test_view *v, size_t at, const unsigned char *ex
     int64_t distance = v->memory + at - first, unit = unit_bytes(v);
     snprintf(place, sizeof place, "outside the view, %" PRId64 " bytes from its data", distance);
     int64_t offset = distance / unit - (distance % unit < 0);
-    if (v->rank == 0 || qn_layout_inverse(&v->layout, offset + v->layout.origin, index, NULL) == QN_OK) {
+    if (v->rank == 0 ||
+        qn_layout_inverse(&v->layout, offset + v->layout.origin, index, NULL) == QN_OK) {
         size_t n = (size_t)snprintf(place, sizeof place, "[");
         for (int d = 0; d < v->rank; d++)
-            n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRId64, d ? ", " : "", index[d]);
+            n += (size_t)snprintf(place + n, sizeof place - n, "%s%" PRId64, d ? ", " : "",
+                                  index[d]);
         snprintf(place + n, sizeof place - n, "] byte %d", (int)(distance - offset * unit));
     }
-    snprintf(what, bytes, "%s %s: %s, 0x%02x, expected 0x%02x", v->name, place, qn_dtype_name(v->dtype),
-             v->memory[at], expected[at]);
+    snprintf(what, bytes, "%s %s: %s, 0x%02x, expected 0x%02x", v->name, place,
+             qn_dtype_name(v->dtype), v->memory[at], expected[at]);
 }
 
-/* The elements of a view as others have them, where they may: those of `from` into `to`, both laid out as the memory. */
-static void take_elements(const test_view *v, const unsigned char *from, unsigned char *to, bool only_same)
+/* The elements of a view as others have them, where they may: those of `from` into `to`, both laid
+ * out as the memory. */
+static void take_elements(const test_view *v, const unsigned char *from, unsigned char *to,
+                          bool only_same)
 {
     int64_t index[QN_MAX_RANK];
     qn_view plain = v->view; /* elements of atomic views have no addresses */
@@ -336,9 +350,10 @@ static void take_elements(const test_view *v, const unsigned char *from, unsigne
     } while (next_element(&v->layout, index));
 }
 
-/* Whether the memory of a view is `expected` but for its own elements: any, or the same but for NaNs. */
-static bool is_memory(const test_view *v, const unsigned char *expected, bool only_same, bool may_differ,
-                      char *what, size_t bytes)
+/* Whether the memory of a view is `expected` but for its own elements: any, or the same but for
+ * NaNs. */
+static bool is_memory(const test_view *v, const unsigned char *expected, bool only_same,
+                      bool may_differ, char *what, size_t bytes)
 {
     if (!v->memory || memcmp(v->memory, expected, v->bytes) == 0)
         return true;
@@ -371,7 +386,8 @@ static bool is_inside(const test_case *t, char *what, size_t bytes)
 {
     bool is_same = true;
     for (int i = 0; i < t->n_views && is_same; i++)
-        is_same = is_memory(&t->view[i], t->view[i].initial, false, t->view[i].role != ROLE_INPUT, what, bytes);
+        is_same = is_memory(&t->view[i], t->view[i].initial, false, t->view[i].role != ROLE_INPUT,
+                            what, bytes);
     return is_same;
 }
 
@@ -422,7 +438,8 @@ static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, c
                             const outcome *reference, const outcome *found, char *what,
                             size_t bytes)
 {
-    if (found->status == QN_ERR_LIMIT && strstr(found->error.message, "compiling would take too long")) {
+    if (found->status == QN_ERR_LIMIT &&
+        strstr(found->error.message, "compiling would take too long")) {
         r->schedules.n_too_large++;
         return true;
     }
@@ -515,8 +532,8 @@ static bool run_ways(runner *r, test_case *t, const qn_kernel *parsed, int check
         r->n_runs[id]++;
         if (id != WAY_INTERPRETER && !is_cuda(id) && !has_schedule(id))
             count_plan(r, t, t->kernel, &w);
-        bool is_good = is_expected(r, t, t->kernel, &w, id == WAY_PRINTS ? &printed : reference, &found, what,
-                                   sizeof what);
+        bool is_good = is_expected(r, t, t->kernel, &w, id == WAY_PRINTS ? &printed : reference,
+                                   &found, what, sizeof what);
         if (is_good) {
             release_schedule(&w);
             continue;
@@ -602,7 +619,8 @@ bool run_case(runner *r, test_case *t, way *first)
 /* Compiles a small kernel; the reason where that cannot be. */
 static void probe_x86(runner *r)
 {
-    static const char text[] = "kernel \"probe\" { view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
+    static const char text[] =
+        "kernel \"probe\" { view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
     qn_error error = {0};
     qn_kernel *k = NULL;
     qn_code *f = NULL;

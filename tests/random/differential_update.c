@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * differential_update.c: random updates of elements through atomic views, as stores of expressions of the stored element.
- * All iterations that may meet in an element update it by functions that commute, so that one answer is right: products,
- * largest numbers by select, sums in a wider type, or one and the same function. Where the elements are an iteration's
- * own, any expression does.
+ * differential_update.c: random updates of elements through atomic views, as stores of expressions
+ * of the stored element. All iterations that may meet in an element update it by functions that
+ * commute, so that one answer is right: products, largest numbers by select, sums in a wider type,
+ * or one and the same function. Where the elements are an iteration's own, any expression does.
  */
 #include "differential.h"
 
-enum { UPDATE_NONE, UPDATE_STORED, UPDATE_PRODUCT, UPDATE_LARGEST, UPDATE_WIDE, UPDATE_SAME, N_UPDATES };
+enum {
+    UPDATE_NONE,
+    UPDATE_STORED,
+    UPDATE_PRODUCT,
+    UPDATE_LARGEST,
+    UPDATE_WIDE,
+    UPDATE_SAME,
+    N_UPDATES
+};
 
 void choose_update(test_case *t, test_view *v)
 {
@@ -30,15 +38,18 @@ static int op_of(int combine)
     return ops[combine];
 }
 
-/* The same function of the element in all updates of a view: of constants, and of the element once more. */
+/* The same function of the element in all updates of a view: of constants, and of the element once
+ * more. */
 static qn_val gen_same(generator *g, const test_view *v, qn_val old, qn_val again)
 {
-    qn_val first = qn_const_bits(g->b, v->dtype, v->constant[0]), second = qn_const_bits(g->b, v->dtype, v->constant[1]);
+    qn_val first = qn_const_bits(g->b, v->dtype, v->constant[0]),
+           second = qn_const_bits(g->b, v->dtype, v->constant[1]);
     if (v->dtype == QN_BOOL)
         return qn_not(g->b, old);
     if (!is_integer(v->dtype))
         return qn_add(g->b, qn_mul(g->b, old, first), v->constant[1] % 2 ? again : second);
-    qn_val mixed = qn_xor(g->b, qn_mul(g->b, old, first), qn_shr(g->b, again, qn_const_int(g->b, v->dtype, 3)));
+    qn_val mixed = qn_xor(g->b, qn_mul(g->b, old, first),
+                          qn_shr(g->b, again, qn_const_int(g->b, v->dtype, 3)));
     return qn_sub(g->b, second, mixed);
 }
 
@@ -47,7 +58,8 @@ void gen_shared_update(generator *g, int view)
     const test_view *v = &g->t->view[view];
     qn_val index[VIEW_RANK] = {{0}};
     gen_indices(g, view, true, index);
-    qn_val operand = gen_value(g, v->dtype, 2), old = qn_load(g->b, g->param[view], v->rank, index), next = {0};
+    qn_val operand = gen_value(g, v->dtype, 2), old = qn_load(g->b, g->param[view], v->rank, index),
+           next = {0};
     switch (v->update) {
     case UPDATE_STORED:
         next = qn_op(g->b, op_of(v->combine), 2, (const qn_val[]){old, operand});
@@ -109,6 +121,7 @@ bool drop_atomics(test_case *t)
 void choose_late_atomic(test_case *t)
 {
     test_view *v = &t->view[random_below(&t->random, t->n_views)];
-    if (random_percent(&t->random, 6) && v->role == ROLE_OUTPUT && has_plain_elements(v) && !has_lists(t))
+    if (random_percent(&t->random, 6) && v->role == ROLE_OUTPUT && has_plain_elements(v) &&
+        !has_lists(t))
         v->view.traits |= QN_ATOMIC;
 }

@@ -144,7 +144,8 @@ static bool fits(int64_t low, int64_t high, int64_t limit)
     return low >= -limit && high < limit;
 }
 
-/* An index that another view holds, loaded anywhere there; inert if none does, or not in its dtype. */
+/* An index that another view holds, loaded anywhere there; inert if none does, or not in its dtype.
+ */
 static qn_val gen_indirect(generator *g, int view, int d)
 {
     const test_view *v = &g->t->view[view];
@@ -154,8 +155,10 @@ static qn_val gen_indirect(generator *g, int view, int d)
         int bits = 8 * (int)qn_dtype_bytes(from->dtype) - is_signed;
         for (int k = 0; k < from->rank; k++)
             is_empty = is_empty || from->extent[k] == 0;
-        if (!g->param[i].id || from->target != v || from->target_dim != d || from->is_owner || is_empty ||
-            !fits(v->lower[d], v->lower[d] + v->extent[d], bits >= 63 ? INT64_MAX : INT64_C(1) << bits) ||
+        if (!g->param[i].id || from->target != v || from->target_dim != d || from->is_owner ||
+            is_empty ||
+            !fits(v->lower[d], v->lower[d] + v->extent[d],
+                  bits >= 63 ? INT64_MAX : INT64_C(1) << bits) ||
             (!is_signed && v->lower[d] < 0))
             continue;
         qn_val index[VIEW_RANK] = {{0}};
@@ -203,7 +206,9 @@ static qn_val gen_index(generator *g, int view, int d, bool may_escape)
     int64_t low = v->lower[d], high = v->lower[d] + v->extent[d];
     if (random_percent(g->r, 6) && fits(low, high, 32768))
         return qn_cast(g->b, QN_I16, index);
-    return random_percent(g->r, 8) && fits(low, high, INT64_C(1) << 31) ? qn_cast(g->b, QN_I32, index) : index;
+    return random_percent(g->r, 8) && fits(low, high, INT64_C(1) << 31)
+               ? qn_cast(g->b, QN_I32, index)
+               : index;
 }
 
 /* The index of an iteration's own element: the domain dimension itself, shifted or mirrored. */
@@ -233,7 +238,8 @@ void gen_indices(generator *g, int view, bool is_store, qn_val *index)
         if (is_step && d == 0) /* the step before */
             index[d] = qn_add(g->b, g->dims[0].value, gen_lower(g, view, 0, -g->dims[0].begin));
         else if (v->source[d] != NO_SOURCE && !is_step)
-            index[d] = own_index(g, v->role == ROLE_TWIN ? v->shares : view, d); /* the same value for both */
+            index[d] = own_index(g, v->role == ROLE_TWIN ? v->shares : view,
+                                 d); /* the same value for both */
         else
             index[d] = gen_index(g, view, d, may_escape);
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda.c: cases on a GPU: their storage is copied there, guard bytes included, and back. Without a GPU the first
- * case of each file runs on the stub driver, so that the path from the launch to the fence is tested everywhere.
+ * cuda.c: cases on a GPU: their storage is copied there, guard bytes included, and back. Without a
+ * GPU the first case of each file runs on the stub driver, so that the path from the launch to the
+ * fence is tested everywhere.
  */
 #include "tests/device.h"
 #include "tests/run/run_cases.h"
@@ -26,8 +27,9 @@ cuda_cases *cuda_cases_new(bool may_be_stub, char *reason, size_t reason_bytes)
         return NULL;
     }
     const qn_cuda_device *i = &p->device.info;
-    tap_note("cuda: %s, compute capability %d.%d, driver %d.%d, code for sm_%d", i->name, i->capability / 10,
-             i->capability % 10, i->driver / 1000, i->driver % 1000 / 10, i->isa);
+    tap_note("cuda: %s, compute capability %d.%d, driver %d.%d, code for sm_%d", i->name,
+             i->capability / 10, i->capability % 10, i->driver / 1000, i->driver % 1000 / 10,
+             i->isa);
     return p;
 }
 
@@ -63,7 +65,8 @@ qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg 
     return status;
 }
 
-void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way)
+void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                     const case_instance *c, int way)
 {
     qn_options o = options_of(c, way);
     qn_code *f = NULL;
@@ -92,7 +95,8 @@ void cuda_cases_end(cuda_cases *p)
     qn_context_counters(p->device.context, &n, sizeof n);
     tap_note("cuda: %" PRId64 " launches on %s, of which a GPU does not do %" PRId64 "; %" PRId64
              " compiles in %.1f s; %" PRId64 " versions",
-             p->n_launches, p->device.info.name, p->n_limits, n.compiles, (double)n.compile_us * 1e-6, n.live_functions);
+             p->n_launches, p->device.info.name, p->n_limits, n.compiles,
+             (double)n.compile_us * 1e-6, n.live_functions);
     device_close(&p->device);
     free(p);
 }

@@ -184,7 +184,8 @@ static void *new_storage(reader *r, case_instance *c, case_binding *b, const qn_
     return s->bytes + GUARD_BYTES - low * bytes;
 }
 
-/** `view NAME: DTYPE[EXTENTS] LAYOUT... TRAIT... [shares NAME at OFFSET] [= DATA]`, or `view NAME: multi(..) at N` */
+/** `view NAME: DTYPE[EXTENTS] LAYOUT... TRAIT... [shares NAME at OFFSET] [= DATA]`, or `view NAME:
+ * multi(..) at N` */
 static void read_view(reader *r, case_instance *c)
 {
     case_binding *b = &c->binding[c->n_bindings];

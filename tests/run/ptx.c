@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ptx.c: PTX of every case. It is generated for several GPUs and looked at; where there is a ptxas, all of
- * them are assembled, in one file for each GPU. And it runs, on a machine of our own (ptx/machine.h).
+ * ptx.c: PTX of every case. It is generated for several GPUs and looked at; where there is a ptxas,
+ * all of them are assembled, in one file for each GPU. And it runs, on a machine of our own
+ * (ptx/machine.h).
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/ptx/host.h"
@@ -43,10 +44,12 @@ ptx_cases *ptx_cases_new(void)
     return p;
 }
 
-/** What must not stand in PTX: calls, products and sums that ptxas may fuse, and what has not the meaning of our ops. */
+/** What must not stand in PTX: calls, products and sums that ptxas may fuse, and what has not the
+ * meaning of our ops. */
 static const char *unsound(const char *text)
 {
-    static const char *const bad[] = {".extern .func", "call", "trap", "\tmul.f", "\tadd.f", "\tsub.f", ".ftz", ".approx"};
+    static const char *const bad[] = {".extern .func", "call",    "trap", "\tmul.f",
+                                      "\tadd.f",       "\tsub.f", ".ftz", ".approx"};
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         if (strstr(text, bad[i]))
             return bad[i];
@@ -74,14 +77,16 @@ static void write_renamed(ptx_cases *p, FILE *file, const char *at, const char *
     }
 }
 
-/** Appends the kernels and constants of a module under other names; its head, and shared memory, only once in a file. */
+/** Appends the kernels and constants of a module under other names; its head, and shared memory,
+ * only once in a file. */
 static void append(ptx_cases *p, int w, const char *text)
 {
     if (!p->file[w])
         return;
     const char *at = strstr(text, ".visible .entry"), *head = strstr(text, "\n\n\t");
     if (ftell(p->file[w]) == 0 && head)
-        fprintf(p->file[w], "%.*s\n\n.extern .shared .align 16 .b8 qn_shared[];\n\n", (int)(head - text), text);
+        fprintf(p->file[w], "%.*s\n\n.extern .shared .align 16 .b8 qn_shared[];\n\n",
+                (int)(head - text), text);
     static const char *const spaces[] = {"\n.const ", "\n.global "};
     for (size_t s = 0; s < sizeof spaces / sizeof *spaces; s++)
         for (const char *c = strstr(text, spaces[s]); c && c < at; c = strstr(c + 1, spaces[s]))
@@ -90,7 +95,8 @@ static void append(ptx_cases *p, int w, const char *text)
         write_renamed(p, p->file[w], at, at + strlen(at));
 }
 
-void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks, int strict)
+void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks,
+                   int strict)
 {
     p->n_kernels++;
     for (int w = 0; w < N_WAYS; w++) {
@@ -123,8 +129,8 @@ void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, 
 
 /* ---------------------------------------------------------------- running */
 
-qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
-                        uint32_t seed, qn_error *err)
+qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                        const case_instance *c, int way, uint32_t seed, qn_error *err)
 {
     ptx_memory views[MAX_BINDINGS];
     for (int i = 0; i < c->n_storages; i++) {
@@ -161,7 +167,8 @@ void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what))
             point(0, "a file for PTX");
             continue;
         }
-        snprintf(command, sizeof command, "ptxas -arch=%s -O1 -o /dev/null %s 1>&2", ways[w].arch, p->path[w]);
+        snprintf(command, sizeof command, "ptxas -arch=%s -O1 -o /dev/null %s 1>&2", ways[w].arch,
+                 p->path[w]);
         snprintf(what, sizeof what, "%s: ptxas assembles it", ways[w].name);
         if (has_ptxas && !is_empty)
             point(system(command) == 0, what);

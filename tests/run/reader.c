@@ -129,7 +129,8 @@ int reader_list(reader *r, const char *open, const char *close, int64_t *out)
     return n;
 }
 
-/** Whether the next word names the variable, and so is an integer expression also where a float may stand. */
+/** Whether the next word names the variable, and so is an integer expression also where a float may
+ * stand. */
 static bool is_expression(const reader *r)
 {
     size_t n = strcspn(r->at, " \t");
@@ -156,8 +157,8 @@ static bool is_float(int dtype)
     return dtype_infinity(dtype) != 0;
 }
 
-/** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x...; of c64 (real, imaginary), or its
- * real part alone. */
+/** One value of a dtype, as raw bits: a number, true, false, nan, inf, or bits:0x...; of c64 (real,
+ * imaginary), or its real part alone. */
 uint64_t reader_value(reader *r, int dtype)
 {
     reader_skip_space(r);
@@ -217,7 +218,8 @@ static uint64_t bits_of_number(int dtype, double x)
     return is_float(dtype) ? bits_of(dtype, x) : cut(dtype, (uint64_t)(int64_t)x);
 }
 
-/** `random SEED LOW HIGH`: integers from LOW to HIGH, or floats in [LOW, HIGH) with all bits in use. */
+/** `random SEED LOW HIGH`: integers from LOW to HIGH, or floats in [LOW, HIGH) with all bits in
+ * use. */
 static void fill_random(reader *r, int dtype, int64_t n, uint64_t *out)
 {
     uint64_t state = (uint64_t)reader_integer(r) * UINT64_C(0x9e3779b97f4a7c15) + 1;
@@ -228,7 +230,8 @@ static void fill_random(reader *r, int dtype, int64_t n, uint64_t *out)
         state ^= state << 17;
         double unit = (double)(state >> 11) * 0x1p-53;
         if (dtype == QN_C64)
-            out[i] = bits_of(QN_F32, low + (high - low) * unit) | bits_of(QN_F32, high - unit) << 32;
+            out[i] = bits_of(QN_F32, low + (high - low) * unit) | bits_of(QN_F32, high - unit)
+                                                                      << 32;
         else if (is_float(dtype))
             out[i] = bits_of(dtype, low + (high - low) * unit);
         else

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_cases.c: runs case files (docs/testing.md) through the public interface: on the interpreter against what the case
- * expects, then on x86 in every configuration, as PTX and on a GPU against the interpreter, byte by byte, errors included.
+ * run_cases.c: runs case files (docs/testing.md) through the public interface: on the interpreter
+ * against what the case expects, then on x86 in every configuration, as PTX and on a GPU against
+ * the interpreter, byte by byte, errors included.
  *
  *   run_cases [MODE] [file or folder]...      default: tests/cases
  *
  *   --cuda           only on a GPU, which must be there
  *   --write BUNDLE   compiles for AArch64 into a bundle, and runs the interpreter only
- *   --read BUNDLE    without a code generator: the code of that bundle, which must be there for each launch
+ *   --read BUNDLE    without a code generator: the code of that bundle, which must be there for
+ * each launch
  */
 #include "ir/fpu.h"
 #include "ir/ir.h"
@@ -22,7 +24,8 @@
 #define QN_SOURCE_DIR "."
 #endif
 
-/** A configuration of code generation; each is run serial and with threads, checked and (without errors) unchecked. */
+/** A configuration of code generation; each is run serial and with threads, checked and (without
+ * errors) unchecked. */
 typedef struct configuration {
     const char *name;
     int32_t specialize, isa, loader;
@@ -222,15 +225,16 @@ static bool has_atomics(const qn_kernel *k)
     return has;
 }
 
-/** Compiles what a launch would run, into the bundle. A launch that is refused before it runs is so here, too, and one without
- *  iterations needs no code. */
+/** Compiles what a launch would run, into the bundle. A launch that is refused before it runs is so
+ * here, too, and one without iterations needs no code. */
 static bool write_way(const runner *r, const qn_kernel *k, const case_instance *c,
                       const qn_options *o, const qn_error *reference)
 {
     qn_arg args[MAX_BINDINGS];
     qn_error err = {0};
     int n = bind_arguments(k, c, args);
-    qn_status status = n < 0 ? QN_ERR_INTERNAL : qn_bundle_add(r->context, r->written, k, n, args, o, &err);
+    qn_status status =
+        n < 0 ? QN_ERR_INTERNAL : qn_bundle_add(r->context, r->written, k, n, args, o, &err);
     if (status == QN_OK || (reference->status && (int32_t)status == reference->status) ||
         strstr(err.message, "the arguments give no iterations"))
         return true;
@@ -239,7 +243,8 @@ static bool write_way(const runner *r, const qn_kernel *k, const case_instance *
 }
 
 #if defined(__aarch64__)
-/** Rounding upwards, subnormals flushed to zero, default NaN: what code must not see, and the host must keep. */
+/** Rounding upwards, subnormals flushed to zero, default NaN: what code must not see, and the host
+ * must keep. */
 enum { ODD_CONTROL = 1 << 22 | 1 << 24 | 1 << 25 };
 
 static void begin_odd_control(void)
@@ -264,7 +269,8 @@ static bool end_odd_control(void)
 }
 #endif
 
-/** Launches, and compares with the interpreter. With a bundle, no launch may be interpreted, and no code come from elsewhere. */
+/** Launches, and compares with the interpreter. With a bundle, no launch may be interpreted, and no
+ * code come from elsewhere. */
 static bool run_way(runner *r, const qn_kernel *k, case_instance *c, const qn_options *o,
                     bool prints, const qn_error *reference)
 {
@@ -284,7 +290,8 @@ static bool run_way(runner *r, const qn_kernel *k, case_instance *c, const qn_op
     bool agreed = (int32_t)status == reference->status &&
                   strcmp(err.message, reference->message) == 0 && equals_reference(c);
     agreed = (!prints || case_lines_agree(c, &lines)) && agreed;
-    if (agreed && r->read && (after.interpreted > before.interpreted || after.compiles || after.disk_refused)) {
+    if (agreed && r->read &&
+        (after.interpreted > before.interpreted || after.compiles || after.disk_refused)) {
         tap_note("the code is not that of the bundle");
         agreed = false;
     }
@@ -297,7 +304,8 @@ static bool run_way(runner *r, const qn_kernel *k, case_instance *c, const qn_op
     return agreed;
 }
 
-/** Runs generated code in one configuration, on both executors and with shared atomics, checked and unchecked. */
+/** Runs generated code in one configuration, on both executors and with shared atomics, checked and
+ * unchecked. */
 static bool run_code(runner *r, const qn_kernel *k, case_instance *c, const configuration *how,
                      const qn_error *reference)
 {
@@ -310,7 +318,8 @@ static bool run_code(runner *r, const qn_kernel *k, case_instance *c, const conf
                 {"serial, shared atomics", QN_SERIAL, QN_ATOMICS_SHARED}};
     for (size_t way = 0; way < sizeof ways / sizeof ways[0]; way++)
         for (int unchecked = 0; unchecked <= is_clean; unchecked++) {
-            bool has_code_of_its_own = way == 0 || (ways[way].atomics == QN_ATOMICS_SHARED && has_atomics(k));
+            bool has_code_of_its_own =
+                way == 0 || (ways[way].atomics == QN_ATOMICS_SHARED && has_atomics(k));
             if (r->written && !has_code_of_its_own)
                 continue;
             const qn_options o = {.bytes = sizeof o,
@@ -333,8 +342,10 @@ static bool run_code(runner *r, const qn_kernel *k, case_instance *c, const conf
     return passed;
 }
 
-/** Runs the PTX of a case that launches, exact and dynamic in turn; keeps that of the first value. */
-static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c, int v, const qn_error *reference)
+/** Runs the PTX of a case that launches, exact and dynamic in turn; keeps that of the first value.
+ */
+static bool run_ptx(const runner *r, const qn_kernel *k, const case_instance *c, int v,
+                    const qn_error *reference)
 {
     qn_arg args[MAX_BINDINGS];
     int n = bind_arguments(k, c, args);
@@ -403,9 +414,10 @@ static bool has_no_overlap(int n, const qn_arg *args, const qn_error *reference)
     return lists && reference->status == QN_ERR_OVERLAP;
 }
 
-/** Runs a case on the GPU; the first value exact, dynamic and, where no access fails, unchecked, others in one way. */
-static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c, int v, const qn_error *reference,
-                     cuda_outcome *out)
+/** Runs a case on the GPU; the first value exact, dynamic and, where no access fails, unchecked,
+ * others in one way. */
+static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c, int v,
+                     const qn_error *reference, cuda_outcome *out)
 {
     qn_arg args[MAX_BINDINGS];
     int n = bind_arguments(k, c, args), n_failed = out->n_failed;
@@ -420,7 +432,8 @@ static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c
         qn_status status =
             cuda_cases_run(r->cuda, k, n, args, c, way, prints ? &lines : NULL, &is_limit, &err);
         if (is_limit || has_no_overlap(n, args, reference)) {
-            snprintf(out->limit, sizeof out->limit, "%s", is_limit ? err.message : reference->message);
+            snprintf(out->limit, sizeof out->limit, "%s",
+                     is_limit ? err.message : reference->message);
             return kept_outside(c);
         }
         out->n_runs++;
@@ -430,8 +443,12 @@ static bool run_cuda(const runner *r, const qn_kernel *k, const case_instance *c
             kept_outside(c))
             continue;
         out->n_failed++;
-        tap_note("cuda, %s: %s \"%s\", interpreter %s \"%s\"", way == 0 ? "exact" : way == 1 ? "dynamic" : "unchecked",
-                 qn_status_name((int)status), err.message, qn_status_name(reference->status), reference->message);
+        tap_note("cuda, %s: %s \"%s\", interpreter %s \"%s\"",
+                 way == 0   ? "exact"
+                 : way == 1 ? "dynamic"
+                            : "unchecked",
+                 qn_status_name((int)status), err.message, qn_status_name(reference->status),
+                 reference->message);
         cuda_cases_note(r->cuda, k, n, args, c, way);
         if (status == QN_ERR_CONTEXT_LOST) {
             printf("Bail out! the CUDA context is lost\n");
@@ -452,7 +469,8 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
     }
 }
 
-/** One case, all values of its variable: a point for the interpreter and one for each configuration. */
+/** One case, all values of its variable: a point for the interpreter and one for each
+ * configuration. */
 static void run_set(runner *r, const case_file *f, const case_set *set, const qn_kernel *k)
 {
     bool passed[2 + N_CONFIGURATIONS], is_debugged = false, has_schedules = true;
@@ -558,7 +576,8 @@ static void run_path(runner *r, const char *path)
     }
 }
 
-/** Finds the configurations that cannot run here: no code generator, or a processor without the instructions. */
+/** Finds the configurations that cannot run here: no code generator, or a processor without the
+ * instructions. */
 static void find_skips(runner *r)
 {
     static const char text[] = "kernel \"probe\" { view x: i32[1]; %l: i64 = lower x, 0; "
@@ -627,7 +646,8 @@ static bool open_engines(runner *r)
     return true;
 }
 
-/** Sets what the arguments ask for; the number of the first that is a path, 0 if they make no sense. */
+/** Sets what the arguments ask for; the number of the first that is a path, 0 if they make no
+ * sense. */
 static int read_arguments(runner *r, int argc, char **argv)
 {
     const char *mode = argc > 1 && strncmp(argv[1], "--", 2) == 0 ? argv[1] : NULL;
@@ -652,14 +672,17 @@ int main(int argc, char **argv)
     qn_context_options o = {.bytes = sizeof o, .n_threads = 4};
     qn_error err = {0};
     if (first == 0)
-        return fprintf(stderr, "usage: run_cases [--cuda | --write BUNDLE | --read BUNDLE] [FILE or FOLDER]...\n"), 2;
+        return fprintf(stderr, "usage: run_cases [--cuda | --write BUNDLE | --read BUNDLE] [FILE "
+                               "or FOLDER]...\n"),
+               2;
     if (r.read) {
         o.n_threads = 2; /* emulated ones are slow to wait for each other */
         o.bundle = r.read;
         o.disk_cache = "off";
         o.provider_path = "/nowhere/libquern-llvm.so";
     }
-    if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message) || !open_engines(&r)) {
+    if (!tap_ok(qn_context_new(&o, &r.context, &err) == QN_OK, "context %s", err.message) ||
+        !open_engines(&r)) {
         qn_context_release(r.context);
         return tap_done();
     }
@@ -675,7 +698,8 @@ int main(int argc, char **argv)
     qn_context_counters(r.context, &counters, sizeof counters);
     tap_note("%" PRId64 " launches, %" PRId64 " interpreted, %" PRId64 " compiles, %" PRId64
              " in order, %" PRId64 " versions from disk",
-             counters.launches, counters.interpreted, counters.compiles, counters.ordered, counters.disk_hits);
+             counters.launches, counters.interpreted, counters.compiles, counters.ordered,
+             counters.disk_hits);
     if (r.read)
         tap_ok((counters.disk_hits > 0 || r.n_ran == 0) && counters.compiles == 0,
                "%d launches ran code, all of it of the bundle", r.n_ran);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run_cases.h: case files and what one run of them needs. The format is described in docs/testing.md. Errors in a case
- * file end the program: a case that cannot be read tests nothing.
+ * run_cases.h: case files and what one run of them needs. The format is described in
+ * docs/testing.md. Errors in a case file end the program: a case that cannot be read tests nothing.
  */
 #ifndef QN_TESTS_RUN_CASES_H
 #define QN_TESTS_RUN_CASES_H
@@ -86,7 +86,8 @@ uint64_t case_element(int dtype, const void *p);
 /** Whether two elements are equal; any two NaN are. */
 bool case_same_element(int dtype, uint64_t a, uint64_t b);
 
-/** qn_view_at for all views: atomic ones have no addresses for hosts, but the values stand somewhere. */
+/** qn_view_at for all views: atomic ones have no addresses for hosts, but the values stand
+ * somewhere. */
 static inline qn_status case_address(const qn_view *v, const int64_t *index, void **out,
                                      qn_error *err)
 {
@@ -99,11 +100,14 @@ static inline qn_status case_address(const qn_view *v, const int64_t *index, voi
 typedef struct ptx_cases ptx_cases;
 ptx_cases *ptx_cases_new(void);
 /** Generates PTX for these arguments and keeps it. */
-void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks, int strict);
-/** Runs the PTX of a case on a machine of our own: exact (way 0) or dynamic (1). QN_OK, or the error of the kernel. */
-qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way,
-                        uint32_t seed, qn_error *err);
-/** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees p. */
+void ptx_cases_add(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args, int checks,
+                   int strict);
+/** Runs the PTX of a case on a machine of our own: exact (way 0) or dynamic (1). QN_OK, or the
+ * error of the kernel. */
+qn_status ptx_cases_run(ptx_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                        const case_instance *c, int way, uint32_t seed, qn_error *err);
+/** Assembles what was kept, where there is a ptxas. Outcomes: 1 passed, 0 failed, -1 skipped. Frees
+ * p. */
 void ptx_cases_end(ptx_cases *p, void (*point)(int outcome, const char *what));
 
 /** Whether the plans of a case that launches are schedules that verify (run/schedule.c). */
@@ -129,9 +133,11 @@ void case_lines_free(case_instance *c);
 
 /** Cases on a GPU, or some of them on the stub driver (run/cuda.c). */
 typedef struct cuda_cases cuda_cases;
-/** Opens the GPU; NULL and a reason without one. `may_be_stub`: the stub instead, and `reason` why. */
+/** Opens the GPU; NULL and a reason without one. `may_be_stub`: the stub instead, and `reason` why.
+ */
 cuda_cases *cuda_cases_new(bool may_be_stub, char *reason, size_t reason_bytes);
-/** Whether this one is to run: on a GPU all, on the stub that the user did not ask for the first of each file. */
+/** Whether this one is to run: on a GPU all, on the stub that the user did not ask for the first of
+ * each file. */
 bool cuda_cases_takes(const cuda_cases *p, bool is_first);
 /** Launches a case in a way from 0 to 2: exact, dynamic, exact without checks; with its lines if
  *  `lines` is not NULL. *is_limit: a GPU does not do that. */
@@ -139,7 +145,8 @@ qn_status cuda_cases_run(cuda_cases *p, const qn_kernel *k, int n, const qn_arg 
                          const case_instance *c, int way, case_lines *lines, bool *is_limit,
                          qn_error *err);
 /** Notes the plan of a way, for a reader who has no such GPU. */
-void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args, const case_instance *c, int way);
+void cuda_cases_note(cuda_cases *p, const qn_kernel *k, int n, const qn_arg *args,
+                     const case_instance *c, int way);
 /** Notes what ran, and frees p. */
 void cuda_cases_end(cuda_cases *p);
 

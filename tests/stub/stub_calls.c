@@ -21,8 +21,10 @@ CALL(cuDeviceGet, (int *handle, int i), {
     result = i >= 0 && i < N_DEVICES ? 0 : 101;
     *handle = i;
 })
-CALL(cuDeviceGetName, (char *out, int n, int device), { snprintf(out, (size_t)n, "stub %d", device); })
-CALL(cuDeviceCanAccessPeer, (int *out, int device, int peer), { *out = stub.are_peers && device != peer; })
+CALL(cuDeviceGetName, (char *out, int n, int device),
+     { snprintf(out, (size_t)n, "stub %d", device); })
+CALL(cuDeviceCanAccessPeer, (int *out, int device, int peer),
+     { *out = stub.are_peers && device != peer; })
 CALL(cuCtxEnablePeerAccess, (void *other, unsigned flags), {
     if (!other || flags || !stub.are_peers)
         stub_misuse("no context", self);
@@ -34,7 +36,11 @@ CALL(cuDeviceTotalMem_v2, (size_t * out, int device), {
 })
 CALL(cuDeviceGetAttribute, (int *out, int attribute, int device), {
     (void)device;
-    *out = attribute == 75 ? 9 : attribute == 76 ? 0 : attribute == 11 ? INT32_MAX : attribute == 16 ? 4 : 1;
+    *out = attribute == 75   ? 9
+           : attribute == 76 ? 0
+           : attribute == 11 ? INT32_MAX
+           : attribute == 16 ? 4
+                             : 1;
 })
 CALL(cuDevicePrimaryCtxRetain, (void **out, int device), {
     stub.primary[device].device = device;
@@ -102,7 +108,8 @@ CALL(cuStreamSynchronize, (void *handle), {
     stub_run_to(stub_stream_of(handle, self), INT64_MAX);
     result = stub.lost;
 })
-CALL(cuStreamQuery, (void *handle), { result = stub_stream_of(handle, self)->first ? NOT_READY : 0; })
+CALL(cuStreamQuery, (void *handle), {
+    result = stub_stream_of(handle, self)->first ? NOT_READY : 0; })
 CALL(cuStreamWaitEvent, (void *handle, void *e, unsigned flags), {
     (void)flags;
     const event *at = e;
@@ -156,7 +163,8 @@ CALL(cuEventElapsedTime, (float *out, void *a, void *b), {
 
 /* ---------------------------------------------------------------- allocation */
 
-CALL(cuMemAlloc_v2, (ptr * out, size_t bytes), { NEED_CONTEXT result = stub_new_block(out, bytes, BLOCK_DEVICE); })
+CALL(cuMemAlloc_v2, (ptr * out, size_t bytes), {
+    NEED_CONTEXT result = stub_new_block(out, bytes, BLOCK_DEVICE); })
 CALL(cuMemFree_v2, (ptr p), {
     stub_run_all();
     result = stub_free_block((void *)(uintptr_t)p, self);
@@ -235,7 +243,8 @@ CALL(cuMemcpyAsync, (ptr dst, ptr src, size_t bytes, void *handle), {
             .depth = 1};
     result = stub_issue_copy(o, handle, self);
 })
-CALL(cuMemcpyPeerAsync, (ptr dst, void *dst_context, ptr src, void *src_context, size_t bytes, void *handle), {
+CALL(cuMemcpyPeerAsync,
+     (ptr dst, void *dst_context, ptr src, void *src_context, size_t bytes, void *handle), {
     op o = {.kind = OP_COPY,
             .dst = (char *)(uintptr_t)dst,
             .src = (char *)(uintptr_t)src,
@@ -284,21 +293,25 @@ enum { TYPE_HOST = 1 };
 /* A copy but for its height and depth, and where its rows begin. */
 #define COPY_OF(c)                                                                                 \
     {                                                                                              \
-        .kind = OP_COPY, .dst = (c)->dst_type == TYPE_HOST ? (c)->dst_host : (char *)(uintptr_t)(c)->dst_device, \
-        .src = (c)->src_type == TYPE_HOST ? (c)->src_host : (char *)(uintptr_t)(c)->src_device, .bytes = (c)->width, \
-        .dst_pitch = (c)->dst_pitch, .src_pitch = (c)->src_pitch, .height = (c)->height, .depth = 1 \
+        .kind = OP_COPY,                                                                           \
+        .dst = (c)->dst_type == TYPE_HOST ? (c)->dst_host : (char *)(uintptr_t)(c)->dst_device,    \
+        .src = (c)->src_type == TYPE_HOST ? (c)->src_host : (char *)(uintptr_t)(c)->src_device,    \
+        .bytes = (c)->width, .dst_pitch = (c)->dst_pitch, .src_pitch = (c)->src_pitch,             \
+        .height = (c)->height, .depth = 1                                                          \
     }
 
 CALL(cuMemcpy2DAsync_v2, (const copy2d *c, void *handle), {
     op o = COPY_OF(c);
-    result = c->dst_pitch < c->width || c->src_pitch < c->width ? BAD_VALUE : stub_issue_copy(o, handle, self);
+    result = c->dst_pitch < c->width || c->src_pitch < c->width ? BAD_VALUE
+                                                                : stub_issue_copy(o, handle, self);
 })
 CALL(cuMemcpy3DAsync_v2, (const copy3d *c, void *handle), {
     op o = COPY_OF(c);
     o.dst_height = c->dst_height;
     o.src_height = c->src_height;
     o.depth = c->depth;
-    if (c->dst_pitch < c->width || c->src_pitch < c->width || c->dst_height < c->height || c->src_height < c->height)
+    if (c->dst_pitch < c->width || c->src_pitch < c->width || c->dst_height < c->height ||
+        c->src_height < c->height)
         result = BAD_VALUE;
     else
         result = stub_issue_copy(o, handle, self);
@@ -306,9 +319,16 @@ CALL(cuMemcpy3DAsync_v2, (const copy3d *c, void *handle), {
 
 static int issue_set(ptr p, unsigned value, int bytes, size_t n, void *handle, const char *who)
 {
-    op o = {.kind = OP_SET, .dst = (char *)(uintptr_t)p, .value = value, .value_bytes = bytes, .bytes = n};
+    op o = {.kind = OP_SET,
+            .dst = (char *)(uintptr_t)p,
+            .value = value,
+            .value_bytes = bytes,
+            .bytes = n};
     return stub_issue(handle, &o, who);
 }
-CALL(cuMemsetD8Async, (ptr p, unsigned char v, size_t n, void *s), { result = issue_set(p, v, 1, n, s, self); })
-CALL(cuMemsetD16Async, (ptr p, unsigned short v, size_t n, void *s), { result = issue_set(p, v, 2, n, s, self); })
-CALL(cuMemsetD32Async, (ptr p, unsigned v, size_t n, void *s), { result = issue_set(p, v, 4, n, s, self); })
+CALL(cuMemsetD8Async, (ptr p, unsigned char v, size_t n, void *s),
+     { result = issue_set(p, v, 1, n, s, self); })
+CALL(cuMemsetD16Async, (ptr p, unsigned short v, size_t n, void *s),
+     { result = issue_set(p, v, 2, n, s, self); })
+CALL(cuMemsetD32Async, (ptr p, unsigned v, size_t n, void *s),
+     { result = issue_set(p, v, 4, n, s, self); })

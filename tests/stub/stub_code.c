@@ -30,7 +30,8 @@ CALL(cuLinkCreate_v2, (unsigned n, int *options, void **values, void **out), {
     }
 })
 CALL(cuLinkAddData_v2,
-     (void *state, int type, void *data, size_t bytes, const char *name, unsigned n, int *options, void **values), {
+     (void *state, int type, void *data, size_t bytes, const char *name, unsigned n, int *options,
+      void **values), {
          link_state *l = state;
          (void)type;
          (void)name;
@@ -38,7 +39,8 @@ CALL(cuLinkAddData_v2,
          (void)options;
          (void)values;
          if (!memmem(data, bytes, ".version", 8) || ((const char *)data)[bytes - 1] != 0) {
-             snprintf(l->log, l->log_bytes, "ptxas application ptx input, line 1; fatal\n  : Missing .version");
+             snprintf(l->log, l->log_bytes,
+                      "ptxas application ptx input, line 1; fatal\n  : Missing .version");
              result = BAD_PTX;
          } else {
              const char *least = getenv("QUERN_STUB_SPILLS"),
@@ -46,7 +48,8 @@ CALL(cuLinkAddData_v2,
              bool spills = least && limit &&
                            atoi(limit + 14) >= atoi(least); /* for so many blocks and more */
              if (l->info)
-                 strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores" : "ptxas info : 0 bytes spill stores");
+                 strcpy(l->info, spills ? "ptxas info : 32 bytes stack frame, 56 bytes spill stores"
+                                        : "ptxas info : 0 bytes spill stores");
              l->text = malloc(bytes + sizeof cubin_mark);
              strcpy(l->text, cubin_mark);
              strcat(l->text, data);
@@ -115,8 +118,8 @@ static size_t find_param_bytes(const function *f)
 }
 
 CALL(cuLaunchKernel,
-     (void *handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz, unsigned shared,
-      void *s, void **params, void **extra),
+     (void *handle, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+      unsigned shared, void *s, void **params, void **extra),
      {
          function *f = handle;
          (void)extra;
@@ -124,7 +127,11 @@ CALL(cuLaunchKernel,
              stub_misuse("bad kernel or grid", self);
              result = BAD_VALUE;
          } else {
-             op o = {.kind = OP_KERNEL, .f = f, .blocks = gx, .threads = {bx, by, bz}, .shared = shared};
+             op o = {.kind = OP_KERNEL,
+                     .f = f,
+                     .blocks = gx,
+                     .threads = {bx, by, bz},
+                     .shared = shared};
              o.param_bytes = find_param_bytes(f);
              o.staged = stub_copy_of(params[0], o.param_bytes);
              result = stub_issue(s, &o, self);
@@ -175,7 +182,8 @@ static op *copy_ops(const op *from)
         *o = *from;
         o->next = NULL;
         if (from->staged)
-            o->staged = stub_copy_of(from->staged, from->kind == OP_KERNEL ? from->param_bytes : from->bytes);
+            o->staged = stub_copy_of(from->staged,
+                                     from->kind == OP_KERNEL ? from->param_bytes : from->bytes);
         *last = o;
         last = &o->next;
     }

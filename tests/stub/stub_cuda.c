@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stub_cuda.c: a CUDA driver without a GPU; see stub_cuda.h. What it keeps, errors, and what tests may ask. Calls are in
- * stub_calls.c and stub_code.c, the work that they do in stub_work.c.
+ * stub_cuda.c: a CUDA driver without a GPU; see stub_cuda.h. What it keeps, errors, and what tests
+ * may ask. Calls are in stub_calls.c and stub_code.c, the work that they do in stub_work.c.
  */
 #define _GNU_SOURCE
 #include "stub_inside.h"
@@ -62,7 +62,8 @@ int stub_count_call(const char *name)
         return stub.lost;
     if (strcmp(stub.fail_name, name) == 0 && --stub.fail_nth == 0) {
         int r = stub.fail_result;
-        bool is_fatal = r == 214 || r == 220 || r == 700 || r == 702 || r == 709 || r == 710 || (r >= 714 && r <= 719);
+        bool is_fatal = r == 214 || r == 220 || r == 700 || r == 702 || r == 709 || r == 710 ||
+                        (r >= 714 && r <= 719);
         stub.lost = is_fatal ? r : 0;
         return r;
     }
@@ -71,20 +72,21 @@ int stub_count_call(const char *name)
 
 /* ---------------------------------------------------------------- errors */
 
-#define ERRORS(X)                                                                                                      \
-    X(0, "CUDA_SUCCESS", "no error")                                                                                   \
-    X(1, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                                                               \
-    X(2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                                                                  \
-    X(3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                                                         \
-    X(34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library")                                                  \
-    X(100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")                                               \
-    X(201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")                                                     \
-    X(218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed")                                                   \
-    X(222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION", "the provided PTX was compiled with an unsupported toolchain.")       \
-    X(400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")                                                     \
-    X(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered")                                   \
-    X(709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed")                                                  \
-    X(719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure")                                                   \
+#define ERRORS(X)                                                                                  \
+    X(0, "CUDA_SUCCESS", "no error")                                                               \
+    X(1, "CUDA_ERROR_INVALID_VALUE", "invalid argument")                                           \
+    X(2, "CUDA_ERROR_OUT_OF_MEMORY", "out of memory")                                              \
+    X(3, "CUDA_ERROR_NOT_INITIALIZED", "initialization error")                                     \
+    X(34, "CUDA_ERROR_STUB_LIBRARY", "CUDA driver is a stub library")                              \
+    X(100, "CUDA_ERROR_NO_DEVICE", "no CUDA-capable device is detected")                           \
+    X(201, "CUDA_ERROR_INVALID_CONTEXT", "invalid device context")                                 \
+    X(218, "CUDA_ERROR_INVALID_PTX", "a PTX JIT compilation failed")                               \
+    X(222, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION",                                                   \
+      "the provided PTX was compiled with an unsupported toolchain.")                              \
+    X(400, "CUDA_ERROR_INVALID_HANDLE", "invalid resource handle")                                 \
+    X(700, "CUDA_ERROR_ILLEGAL_ADDRESS", "an illegal memory access was encountered")               \
+    X(709, "CUDA_ERROR_CONTEXT_IS_DESTROYED", "context is destroyed")                              \
+    X(719, "CUDA_ERROR_LAUNCH_FAILED", "unspecified launch failure")                               \
     X(999, "CUDA_ERROR_UNKNOWN", "unknown error")
 
 static const struct {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stub_inside.h: what the files of the stub driver show one another. Everything happens under one lock.
+ * stub_inside.h: what the files of the stub driver show one another. Everything happens under one
+ * lock.
  */
 #ifndef QN_TESTS_STUB_INSIDE_H
 #define QN_TESTS_STUB_INSIDE_H
@@ -14,7 +15,16 @@
 typedef unsigned long long ptr;
 
 enum { N_DEVICES = 2, MOST_CALLS = 128, MOST_BLOCKS = 65536, POISON = 0xDD };
-enum { BAD_VALUE = 1, NO_MEMORY = 2, BAD_IMAGE = 200, BAD_CONTEXT = 201, BAD_PTX = 218, BAD_HANDLE = 400, NOT_READY = 600, ILLEGAL = 700 };
+enum {
+    BAD_VALUE = 1,
+    NO_MEMORY = 2,
+    BAD_IMAGE = 200,
+    BAD_CONTEXT = 201,
+    BAD_PTX = 218,
+    BAD_HANDLE = 400,
+    NOT_READY = 600,
+    ILLEGAL = 700
+};
 enum { BLOCK_DEVICE = 1, BLOCK_MANAGED, BLOCK_PINNED, BLOCK_MAPPED };
 
 typedef struct context {
@@ -133,21 +143,21 @@ char *stub_copy_of(const void *p, size_t bytes);
 void stub_free_op(op *o);
 
 /* Every call: the lock, the count, then the body, whose value is returned. */
-#define CALL(name, parameters, ...)                                                                                    \
-    API int name parameters;                                                                                           \
-    API int name parameters                                                                                            \
-    {                                                                                                                  \
-        static const char self[] = #name;                                                                              \
-        (void)self;                                                                                                    \
-        pthread_mutex_lock(&stub.lock);                                                                                   \
-        int result = stub_count_call(self);                                                                                 \
-        if (!result)                                                                                                   \
-            __VA_ARGS__ pthread_mutex_unlock(&stub.lock);                                                                 \
-        return result;                                                                                                 \
+#define CALL(name, parameters, ...)                                                                \
+    API int name parameters;                                                                       \
+    API int name parameters                                                                        \
+    {                                                                                              \
+        static const char self[] = #name;                                                          \
+        (void)self;                                                                                \
+        pthread_mutex_lock(&stub.lock);                                                            \
+        int result = stub_count_call(self);                                                        \
+        if (!result)                                                                               \
+            __VA_ARGS__ pthread_mutex_unlock(&stub.lock);                                          \
+        return result;                                                                             \
     }
-#define NEED_CONTEXT                                                                                                   \
-    if (!stub_current())                                                                                                    \
-        result = BAD_CONTEXT;                                                                                          \
+#define NEED_CONTEXT                                                                               \
+    if (!stub_current())                                                                           \
+        result = BAD_CONTEXT;                                                                      \
     else
 
 #endif

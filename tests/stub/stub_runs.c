@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stub_runs.c: makes the stub driver that it is linked into run kernels, on the machine for PTX, without being asked.
+ * stub_runs.c: makes the stub driver that it is linked into run kernels, on the machine for PTX,
+ * without being asked.
  */
 #include "tests/stub/stub_cuda.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stub_tools.c: a tool of Kokkos, and an NVTX, that note what they are told as lines of text, which stub_tools_text gives.
+ * stub_tools.c: a tool of Kokkos, and an NVTX, that note what they are told as lines of text, which
+ * stub_tools_text gives.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,9 +35,10 @@ EXPORT void kokkosp_end_parallel_for(uint64_t id);
 EXPORT void kokkosp_begin_parallel_reduce(const char *name, uint32_t device, uint64_t *id);
 EXPORT void kokkosp_end_parallel_reduce(uint64_t id);
 EXPORT void kokkosp_allocate_data(space where, const char *label, const void *data, uint64_t bytes);
-EXPORT void kokkosp_deallocate_data(space where, const char *label, const void *data, uint64_t bytes);
-EXPORT void kokkosp_begin_deep_copy(space to, const char *to_name, const void *to_data, space from, const char *from_name,
-                                    const void *from_data, uint64_t bytes);
+EXPORT void kokkosp_deallocate_data(space where, const char *label, const void *data,
+                                    uint64_t bytes);
+EXPORT void kokkosp_begin_deep_copy(space to, const char *to_name, const void *to_data, space from,
+                                    const char *from_name, const void *from_data, uint64_t bytes);
 EXPORT void kokkosp_end_deep_copy(void);
 EXPORT int nvtxRangePushA(const char *name);
 EXPORT int nvtxRangePop(void);
@@ -53,7 +55,8 @@ void stub_tools_clear(void)
 
 void kokkosp_init_library(int sequence, uint64_t version, uint32_t n_devices, void *devices)
 {
-    note("init %d %llu %u %s\n", sequence, (unsigned long long)version, n_devices, devices ? "devices" : "NULL");
+    note("init %d %llu %u %s\n", sequence, (unsigned long long)version, n_devices,
+         devices ? "devices" : "NULL");
 }
 
 void kokkosp_finalize_library(void)
@@ -85,19 +88,21 @@ void kokkosp_end_parallel_reduce(uint64_t id)
 
 void kokkosp_allocate_data(space where, const char *label, const void *data, uint64_t bytes)
 {
-    note("allocate %s %s %s %llu\n", where.name, label, data ? "there" : "NULL", (unsigned long long)bytes);
+    note("allocate %s %s %s %llu\n", where.name, label, data ? "there" : "NULL",
+         (unsigned long long)bytes);
 }
 
 void kokkosp_deallocate_data(space where, const char *label, const void *data, uint64_t bytes)
 {
-    note("deallocate %s %s %s %llu\n", where.name, label, data ? "there" : "NULL", (unsigned long long)bytes);
+    note("deallocate %s %s %s %llu\n", where.name, label, data ? "there" : "NULL",
+         (unsigned long long)bytes);
 }
 
-void kokkosp_begin_deep_copy(space to, const char *to_name, const void *to_data, space from, const char *from_name,
-                             const void *from_data, uint64_t bytes)
+void kokkosp_begin_deep_copy(space to, const char *to_name, const void *to_data, space from,
+                             const char *from_name, const void *from_data, uint64_t bytes)
 {
-    note("copy %s %s from %s %s %llu%s\n", to.name, to_name, from.name, from_name, (unsigned long long)bytes,
-         to_data && from_data ? "" : " NULL");
+    note("copy %s %s from %s %s %llu%s\n", to.name, to_name, from.name, from_name,
+         (unsigned long long)bytes, to_data && from_data ? "" : " NULL");
 }
 
 void kokkosp_end_deep_copy(void)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stub_work.c: memory and streams of the stub driver. Work goes into the queue of its stream and runs at once, or when
- * somebody waits. Freed memory is filled with a pattern and kept until `reset`, so that its use is seen.
+ * stub_work.c: memory and streams of the stub driver. Work goes into the queue of its stream and
+ * runs at once, or when somebody waits. Freed memory is filled with a pattern and kept until
+ * `reset`, so that its use is seen.
  */
 #define _GNU_SOURCE
 #include "stub_inside.h"
@@ -14,7 +15,8 @@
 block *stub_find_block(const void *at)
 {
     for (int i = stub.n_blocks - 1; i >= 0; i--)
-        if ((const char *)at >= stub.block[i].at && (const char *)at < stub.block[i].at + stub.block[i].bytes)
+        if ((const char *)at >= stub.block[i].at &&
+            (const char *)at < stub.block[i].at + stub.block[i].bytes)
             return &stub.block[i];
     return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h: what the tests of CUDA share: contexts that use the stub driver (tests/stub/stub_cuda.h), whose kernels run on
- * the machine for PTX (tests/ptx/machine.h), and views in CUDA spaces.
+ * gpu.h: what the tests of CUDA share: contexts that use the stub driver (tests/stub/stub_cuda.h),
+ * whose kernels run on the machine for PTX (tests/ptx/machine.h), and views in CUDA spaces.
  */
 #ifndef QN_TESTS_UNIT_GPU_H
 #define QN_TESTS_UNIT_GPU_H
@@ -21,7 +21,8 @@ static inline qn_context *stub_context(void)
     return context_with(&o);
 }
 /** A vector in a space; NULL stream: ready now. */
-static inline qn_view vector_in(qn_context *c, int space, qn_stream *s, const char *label, int dtype, int64_t n)
+static inline qn_view vector_in(qn_context *c, int space, qn_stream *s, const char *label,
+                                int dtype, int64_t n)
 {
     qn_view v = {0};
     qn_view_type type;
@@ -37,7 +38,8 @@ static inline qn_view vector_in(qn_context *c, int space, qn_stream *s, const ch
 /** Whether nothing of the driver's is left, and nothing was misused. */
 static inline bool is_clean(const stub_control *stub)
 {
-    static const char *const name[] = {"contexts", "streams", "events", "blocks", "modules", "links", "pools", "graphs"};
+    static const char *const name[] = {"contexts", "streams", "events", "blocks",
+                                       "modules",  "links",   "pools",  "graphs"};
     bool is_clean = true;
     for (int i = 0; i < STUB_KINDS; i++)
         if (stub->live(i) != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meaning.c: ops and casts in other words than ir/eval.c: integers as 128-bit numbers and bit by bit, floats as exact big
- * integers that are rounded once.
+ * meaning.c: ops and casts in other words than ir/eval.c: integers as 128-bit numbers and bit by
+ * bit, floats as exact big integers that are rounded once.
  */
 #include "tests/unit/meaning.h"
 
@@ -122,7 +122,8 @@ static big magnitude(const format *f, uint64_t x)
     return big_make(mantissa, exponent);
 }
 
-/** Rounds to nearest, ties to even. The bits of neighbouring floats are consecutive numbers, so counting up is enough. */
+/** Rounds to nearest, ties to even. The bits of neighbouring floats are consecutive numbers, so
+ * counting up is enough. */
 static uint64_t big_round(const format *f, bool negative, const big *x)
 {
     uint64_t sign = negative ? sign_bit(f) : 0;
@@ -432,8 +433,9 @@ static uint64_t expect_integer(int op, int type, uint64_t a, uint64_t b, uint64_
     return expect_bits(op, type, a, b);
 }
 
-/** f32 holds all sums, products, quotients and roots of halves well enough to round again: +, -, x, / and sqrt are those
- *  of exact numbers, rounded once. fma is not: its f32 result is what is rounded. */
+/** f32 holds all sums, products, quotients and roots of halves well enough to round again: +, -, x,
+ * / and sqrt are those of exact numbers, rounded once. fma is not: its f32 result is what is
+ * rounded. */
 static uint64_t expect_half_fma(int type, uint64_t a, uint64_t b, uint64_t c)
 {
     uint64_t x = meaning_cast(QN_F32, type, a), y = meaning_cast(QN_F32, type, b);

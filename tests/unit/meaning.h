@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * meaning.h: a second, independent meaning of ops and casts, and awkward values, for tests. Values are in canonical form:
- * bool 0 or 1, signed sign-extended, unsigned zero-extended, f32 in the low half.
+ * meaning.h: a second, independent meaning of ops and casts, and awkward values, for tests. Values
+ * are in canonical form: bool 0 or 1, signed sign-extended, unsigned zero-extended, f32 in the low
+ * half.
  */
 #ifndef QN_TESTS_MEANING_H
 #define QN_TESTS_MEANING_H

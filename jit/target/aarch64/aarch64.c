@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aarch64.c: what code for AArch64 has of its own, which is nothing but how LLVM is told of it: LLVM finds the
- * instructions of NEON by itself. In the tiny code model, code and constants reach each other within 1 MiB by single
- * instructions, whatever the address of the blob is; the small one would need a blob whose page offset is known.
+ * aarch64.c: what code for AArch64 has of its own, which is nothing but how LLVM is told of it:
+ * LLVM finds the instructions of NEON by itself. In the tiny code model, code and constants reach
+ * each other within 1 MiB by single instructions, whatever the address of the blob is; the small
+ * one would need a blob whose page offset is known.
  */
 #include "jit/target/target.h"
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block.c: kernels whose reduces are shared by the threads of a block: a tile of iterations along one dimension, its
- * reduces one after the other (target/nvptx/block_fold.c), then the body by the first threads, one for each iteration, with the
- * values of the reduces known. Where iterations are few and their points many, blocks of 4096 points are units of work of
- * their own, and a second kernel does the rest.
+ * block.c: kernels whose reduces are shared by the threads of a block: a tile of iterations along
+ * one dimension, its reduces one after the other (target/nvptx/block_fold.c), then the body by the
+ * first threads, one for each iteration, with the values of the reduces known. Where iterations are
+ * few and their points many, blocks of 4096 points are units of work of their own, and a second
+ * kernel does the rest.
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/schedule/plan.h"
@@ -19,8 +20,10 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
 {
     int x = g->p->axis[0], n = 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
-    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
-    branch then = qn__begin_branch(g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
+    LLVMValueRef mine =
+        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
+    branch then = qn__begin_branch(
+        g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     qn__set_index(g, x, at);
     FOR_TOP_REDUCES(g->k, i)
         qn__set(g, i, 0, value[n++], g->depth);
@@ -42,27 +45,33 @@ void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg
 
 /* ---------------------------------------------------------------- blocks of points apart */
 
-/* Scratch memory: for each reduce a word for each iteration of each unit of the first step, which is a tile and a block of
- * 4096 points: place (reduce x units + unit) x tile + thread, where unit = block x tiles + tile. */
+/* Scratch memory: for each reduce a word for each iteration of each unit of the first step, which
+ * is a tile and a block of 4096 points: place (reduce x units + unit) x tile + thread, where unit =
+ * block x tiles + tile. */
 
-static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMValueRef unit, LLVMValueRef thread)
+static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMValueRef unit,
+                               LLVMValueRef thread)
 {
-    LLVMValueRef at = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
+    LLVMValueRef at =
+        LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
     at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
     at = LLVMBuildAdd(g->b, at, thread, "");
     return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
 }
 
-void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, LLVMValueRef number)
+void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                     LLVMValueRef number)
 {
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
-    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    LLVMValueRef mine =
+        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
     LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
     int n = 0;
     FOR_TOP_REDUCES(g->k, i)
     {
         reduction r = qn__describe_reduction(g, i);
-        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
+        LLVMValueRef units =
+            LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
         LLVMValueRef value = qn__block_fold(g, i, low, number);
         branch then = qn__begin_branch(g, mine);
         LLVMValueRef at = scratch_at(g, n++, units, unit, thread);
@@ -72,8 +81,8 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
 }
 
 /** Adds the results of blocks [low, high) to the sums, `step` at a time. */
-static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValueRef pitch, int64_t low, int64_t high, int step,
-                       LLVMValueRef *sums)
+static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValueRef pitch,
+                       int64_t low, int64_t high, int step, LLVMValueRef *sums)
 {
     LLVMValueRef init[LEVELS], phi[LEVELS], next[LEVELS], value[TOGETHER];
     int n_sums = r->n_levels + 1;
@@ -81,7 +90,8 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
     if (low == high)
         return;
     memcpy(init, sums, (size_t)n_sums * sizeof *sums);
-    qn__loop_open(g, &l, qn__const_i64(g, low), qn__const_i64(g, high), step, false, false, n_sums, init, phi);
+    qn__loop_open(g, &l, qn__const_i64(g, low), qn__const_i64(g, high), step, false, false, n_sums,
+                  init, phi);
     memcpy(next, phi, (size_t)n_sums * sizeof *next);
     LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
     at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
@@ -98,12 +108,13 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
     qn__loop_close(g, &l, next, sums);
 }
 
-void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, void (*body)(lower *g, void *arg),
-                      void *arg)
+void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                      void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]] - 1));
-    LLVMValueRef pitch = LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
+    LLVMValueRef pitch =
+        LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
     int n = 0;
     FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
     {

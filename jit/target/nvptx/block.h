@@ -7,16 +7,18 @@
 
 #include "jit/target/nvptx/nvptx.h"
 
-/** The reduces, then the body for each iteration, for the tile of dimension axis[0] that begins at `low`. */
+/** The reduces, then the body for each iteration, for the tile of dimension axis[0] that begins at
+ * `low`. */
 void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg);
-/** The same in two steps: the first does block `number` of 4096 points of the tile, the second the rest. `tile` is the tile's
- *  number, of `tiles`; i64. */
-void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, LLVMValueRef number);
-void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile, void (*body)(lower *g, void *arg),
-                      void *arg);
+/** The same in two steps: the first does block `number` of 4096 points of the tile, the second the
+ * rest. `tile` is the tile's number, of `tiles`; i64. */
+void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                     LLVMValueRef number);
+void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                      void (*body)(lower *g, void *arg), void *arg);
 
-/** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity on, in the first
- *  threads (target/nvptx/block_fold.c). */
+/** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
+ * on, in the first threads (target/nvptx/block_fold.c). */
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);
 
 #endif

@@ -1,34 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_fold.c: one reduce in index order (or in any) by all threads of a block, for a tile of iterations along one
- * dimension, in chunks of points: each thread evaluates some points of some iterations, so that what it loads is coalesced,
- * and leaves what they add in shared memory; the first threads, one for each iteration, add it in order. Loads that cannot
- * fail are made a chunk ahead. There are two buffers, so one barrier for each chunk is enough: who comes to the next one
+ * block_fold.c: one reduce in index order (or in any) by all threads of a block, for a tile of
+ * iterations along one dimension, in chunks of points: each thread evaluates some points of some
+ * iterations, so that what it loads is coalesced, and leaves what they add in shared memory; the
+ * first threads, one for each iteration, add it in order. Loads that cannot fail are made a chunk
+ * ahead. There are two buffers, so one barrier for each chunk is enough: who comes to the next one
  * has read the buffer that is filled after it.
  *
- * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one is evaluated again:
- * what comes of it is not added.
+ * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one
+ * is evaluated again: what comes of it is not added.
  */
 #include "jit/target/nvptx/block.h"
 
 #include <string.h>
 
-enum { THREADS = QN_STAGE_THREADS, NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
-/** Points that are read from shared memory before the first of them is added: of so many bytes, and at most so many. */
+enum {
+    THREADS = QN_STAGE_THREADS,
+    NEAR = 32,
+    MOST_EACH = 16,
+    MOST_LOADS = 64,
+    MOST_VALUES = 256,
+    LEVELS = MOST_DEPTH + 1
+};
+/** Points that are read from shared memory before the first of them is added: of so many bytes, and
+ * at most so many. */
 enum { BYTES_TOGETHER = 128, MOST_TOGETHER = 32 };
 
-/** A load that is made ahead of its point; it differs between this thread's iterations, its points, or both. */
+/** A load that is made ahead of its point; it differs between this thread's iterations, its points,
+ * or both. */
 typedef struct early {
     uint32_t inst;
     bool has_x, has_k, is_thin;
     int first; /* of its values, if it has_k */
 } early;
 
-/** What points add, in shared memory. Of a factor that is the same for all iterations there is one row; it is thin if each
- *  of its points can be evaluated by one thread instead of one for each iteration. */
+/** What points add, in shared memory. Of a factor that is the same for all iterations there is one
+ * row; it is thin if each of its points can be evaluated by one thread instead of one for each
+ * iteration. */
 typedef struct array {
     bool has_x, is_thin;
-    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration, from point to point */
+    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration,
+                                  from point to point */
 } array;
 
 typedef struct block {
@@ -39,7 +51,7 @@ typedef struct block {
     int64_t step_x, step_k;
     LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
     LLVMValueRef thin_k;                    /* its first point of what is thin */
-    LLVMValueRef at_x[MOST_EACH];           /* its iterations; the first only if no bound is in the way */
+    LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */
     bool x_inside;
     int level; /* of at_x */
     bool is_thin; /* what is thin is being emitted, not the rest */
@@ -49,7 +61,8 @@ typedef struct block {
     int n_arrays;                            /* in shared memory: 2 for products */
     array array[2];
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
-    LLVMValueRef begin, points;  /* first index and number of the points; their number is at least 1 */
+    LLVMValueRef begin,
+        points; /* first index and number of the points; their number is at least 1 */
 } block;
 
 /* ---------------------------------------------------------------- shape */
@@ -73,7 +86,8 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
         v->has_x = g->a.value[value_of_array(k, reduce, n)].deps >> m->x & 1;
         v->is_thin = !v->has_x && qn__is_plain_reduce(g, &k->inst[reduce]);
         v->first = m->buffer_bytes;
-        /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of them from row to row. */
+        /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of
+         * them from row to row. */
         bool in_rows = p->is_along_points || !v->has_x;
         v->by_x = !v->has_x ? 0 : in_rows ? m->chunk * m->bytes + 16 : m->bytes;
         v->by_k = in_rows ? m->bytes : m->tile * m->bytes;
@@ -107,17 +121,21 @@ static void set_places(lower *g, block *m)
     int64_t low, high;
     bool along = g->p->is_along_points;
     LLVMValueRef by = qn__const_i64(g, along ? NEAR : m->tile);
-    LLVMValueRef near = LLVMBuildURem(g->b, m->thread, by, ""), far = LLVMBuildUDiv(g->b, m->thread, by, "");
+    LLVMValueRef near = LLVMBuildURem(g->b, m->thread, by, ""),
+                 far = LLVMBuildUDiv(g->b, m->thread, by, "");
     m->off_x = along ? far : near;
     m->off_k = along ? near : far;
-    m->thin_k = LLVMBuildURem(g->b, m->thread, qn__const_i64(g, m->chunk < THREADS ? m->chunk : THREADS), "");
-    m->x_inside = qn__is_const(g->begin[m->x], &low) && qn__is_const(g->end[m->x], &high) && (high - low) % m->tile == 0;
+    m->thin_k = LLVMBuildURem(g->b, m->thread,
+                              qn__const_i64(g, m->chunk < THREADS ? m->chunk : THREADS), "");
+    m->x_inside = qn__is_const(g->begin[m->x], &low) && qn__is_const(g->end[m->x], &high) &&
+                  (high - low) % m->tile == 0;
     m->level = g->depth;
     LLVMValueRef first = LLVMBuildAdd(g->b, m->low, m->off_x, "");
     for (int i = 0; i < m->each_x; i++) {
         m->at_x[i] = first;
         if (!m->x_inside)
-            m->at_x[i] = clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, i * m->step_x), ""), m->x);
+            m->at_x[i] =
+                clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, i * m->step_x), ""), m->x);
     }
 }
 
@@ -136,7 +154,8 @@ static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, b
     g->iv[m->k] = first;
     g->iv_level[m->k] = at;
     if (is_clamped) {
-        qn__set_index(g, m->k, clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k));
+        qn__set_index(g, m->k,
+                      clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k));
     }
     qn__set_ahead(g, m->k, is_clamped ? 0 : j * step, g->depth);
 }
@@ -147,19 +166,24 @@ typedef struct part {
     bool is_clamped;
 } part;
 
-typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to);
+typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values,
+                               const LLVMValueRef *to);
 
-/** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are evaluated by several threads. */
+/** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are
+ * evaluated by several threads. */
 static int each_point(const block *m)
 {
     return !m->is_thin ? m->each_k : m->chunk > THREADS ? (int)(m->chunk / THREADS) : 1;
 }
 
-/** Calls `run` for each point of each iteration of this thread, with the indices set; for what is thin, or for the rest. */
-static void for_kind(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, const LLVMValueRef *to)
+/** Calls `run` for each point of each iteration of this thread, with the indices set; for what is
+ * thin, or for the rest. */
+static void for_kind(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values,
+                     const LLVMValueRef *to)
 {
     loop outer, inner;
-    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""), m->is_thin ? m->thin_k : m->off_k, "");
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""),
+                                      m->is_thin ? m->thin_k : m->off_k, "");
     int at = g->depth;
     for (int j = 0; j < each_point(m); j++) {
         qn__once_open(g, &outer, NULL);
@@ -176,7 +200,8 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
     qn__set_ahead(g, m->k, 0, 0);
 }
 
-static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values, const LLVMValueRef *to)
+static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values,
+                       const LLVMValueRef *to)
 {
     for_kind(g, m, c, run, values, to);
     for (int n = 0; n < m->n_arrays && !m->is_thin; n++)
@@ -223,7 +248,8 @@ static void find_loads(lower *g, block *m)
         if (!(g->p->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst))
             continue;
         early *e = &m->load[m->n_loads++];
-        *e = (early){i, deps >> m->x & 1, deps >> m->k & 1, parent && is_thin(g, m, i), m->n_values};
+        *e =
+            (early){i, deps >> m->x & 1, deps >> m->k & 1, parent && is_thin(g, m, i), m->n_values};
         m->is_thin = e->is_thin;
         m->n_values += !e->has_k ? 0 : (e->has_x ? m->each_x : 1) * each_point(m);
     }
@@ -246,7 +272,8 @@ static LLVMValueRef loaded(lower *g, uint32_t i)
     return qn__scalar(g, i, 0);
 }
 
-static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
+static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
+                        const LLVMValueRef *to)
 {
     (void)to;
     for (int n = 0; n < m->n_loads; n++) {
@@ -273,8 +300,10 @@ static void fetch_rows(lower *g, block *m)
 
 /* ---------------------------------------------------------------- shared memory */
 
-/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at iteration x and point k. */
-static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef q, LLVMValueRef x, LLVMValueRef k)
+/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at
+ * iteration x and point k. */
+static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef q, LLVMValueRef x,
+                             LLVMValueRef k)
 {
     const array *v = &m->array[n_array];
     LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
@@ -291,9 +320,10 @@ static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i
     return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
 }
 
-/** Evaluates a point whose loads were made ahead; what it adds is stored. What is evaluated and not stored, and its loads, are
- *  not emitted by the code generator. */
-static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, const LLVMValueRef *to)
+/** Evaluates a point whose loads were made ahead; what it adds is stored. What is evaluated and not
+ * stored, and its loads, are not emitted by the code generator. */
+static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
+                      const LLVMValueRef *to)
 {
     LLVMValueRef held[MOST_LOADS] = {NULL};
     addend a;
@@ -314,7 +344,9 @@ static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values, co
         if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
             continue;
         LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
-        LLVMValueRef store = LLVMBuildStore(g->b, v, further(g, &m->array[n], to[n], i * m->step_x, j * (m->is_thin ? THREADS : m->step_k)));
+        LLVMValueRef store = LLVMBuildStore(
+            g->b, v,
+            further(g, &m->array[n], to[n], i * m->step_x, j * (m->is_thin ? THREADS : m->step_k)));
         LLVMSetAlignment(store, (unsigned)m->bytes);
     }
 }
@@ -328,9 +360,11 @@ static void get_piece(lower *g, const block *m, LLVMValueRef at, LLVMValueRef *o
     LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(word, (unsigned)(n / each)), at, "");
     LLVMSetAlignment(v, 16);
     for (int e = 0; e < n; e++) {
-        LLVMValueRef w = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
+        LLVMValueRef w =
+            LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
         if (each > 1) {
-            w = LLVMBuildLShr(g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
+            w = LLVMBuildLShr(
+                g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
             w = LLVMBuildTrunc(g->b, w, bits, "");
         }
         out[e] = qn__to_register(g, m->r.type, LLVMBuildBitCast(g->b, w, t, ""));
@@ -338,8 +372,8 @@ static void get_piece(lower *g, const block *m, LLVMValueRef at, LLVMValueRef *o
 }
 
 /** `count` neighbouring points, from number q of a multiple of count on. */
-static void get_points(lower *g, const block *m, const array *v, LLVMValueRef from, LLVMValueRef q, int count,
-                       LLVMValueRef *out)
+static void get_points(lower *g, const block *m, const array *v, LLVMValueRef from, LLVMValueRef q,
+                       int count, LLVMValueRef *out)
 {
     int piece = (int)(16 / m->bytes);
     bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
@@ -359,9 +393,10 @@ static void get_points(lower *g, const block *m, const array *v, LLVMValueRef fr
 
 /* ---------------------------------------------------------------- sums */
 
-/** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk stands at `from`. */
-static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low, LLVMValueRef high, int step,
-                              LLVMValueRef acc)
+/** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk
+ * stands at `from`. */
+static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low,
+                              LLVMValueRef high, int step, LLVMValueRef acc)
 {
     int64_t first, last;
     LLVMValueRef value[2][MOST_TOGETHER], init = acc, phi, out;
@@ -383,11 +418,13 @@ static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from
 }
 
 /** acc with `points` points of a chunk added, by the threads that have an iteration. */
-static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValueRef points, LLVMValueRef acc)
+static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValueRef points,
+                              LLVMValueRef acc)
 {
     LLVMValueRef zero = qn__const_i64(g, 0);
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
-    int64_t step = BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
+    int64_t step =
+        BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
     step = step < m->chunk ? step : m->chunk;
     branch then = qn__begin_branch(g, mine);
     LLVMValueRef from[2];
@@ -411,7 +448,8 @@ static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
     qn__nvptx_barrier(g);
 }
 
-/** The chunks from 0 to point `whole`, of which there is at least one; the next one's loads are made before one is added. */
+/** The chunks from 0 to point `whole`, of which there is at least one; the next one's loads are
+ * made before one is added. */
 static void fold_whole(lower *g, block *m, LLVMValueRef whole, LLVMValueRef *sums)
 {
     LLVMValueRef init[MOST_VALUES], phi[MOST_VALUES], next[MOST_VALUES], out[MOST_VALUES];
@@ -471,7 +509,8 @@ static LLVMValueRef fold(lower *g, block *m)
     for (int v = 0; v < LEVELS; v++)
         sums[v] = m->r.identity;
     if (m->r.points != 0) {
-        LLVMValueRef points = m->points, whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
+        LLVMValueRef points = m->points,
+                     whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
         qn__nvptx_barrier(g); /* the buffers have been read */
         set_places(g, m);
         fetch_rows(g, m);
@@ -490,7 +529,8 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     m->k = m->r.dim[0];
     set_shape(m, g->p);
     set_arrays(m, g, reduce);
-    g->shared_bytes = 2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
+    g->shared_bytes =
+        2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
     if (qn__order_rule(g->k, reduce) != QN_INDEXED)
         m->r.n_levels = 0;
     m->begin = g->begin[m->k];
@@ -506,7 +546,9 @@ LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMVal
         LLVMValueRef size = qn__const_i64(g, BLOCK), first = LLVMBuildMul(g->b, number, size, "");
         m.r.n_levels = 0;
         m.begin = LLVMBuildAdd(g->b, m.begin, first, "");
-        m.points = m.r.points % BLOCK == 0 ? size : qn__umin(g, LLVMBuildSub(g->b, m.points, first, ""), size);
+        m.points = m.r.points % BLOCK == 0
+                       ? size
+                       : qn__umin(g, LLVMBuildSub(g->b, m.points, first, ""), size);
     }
     return fold(g, &m);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kept.c: values of points that the lanes of a warp keep in shared memory from one reduce to a
- * later one, or to a loop behind it (plan->kept, jit/schedule/gpu_kept.c). Point q stands at place q of
- * its area, and only lane q modulo 32 touches it, so that nothing has to wait. What a region reads
- * is loaded before the region is emitted for a point, and what it writes is stored behind: an area
- * may be read and written in one region.
+ * later one, or to a loop behind it (plan->kept, jit/schedule/gpu_kept.c). Point q stands at place
+ * q of its area, and only lane q modulo 32 touches it, so that nothing has to wait. What a region
+ * reads is loaded before the region is emitted for a point, and what it writes is stored behind: an
+ * area may be read and written in one region.
  */
 #include "jit/target/nvptx/team.h"
 

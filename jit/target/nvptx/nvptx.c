@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvptx.c: what lowering to PTX does differently: the kernel's one parameter, the walk of a block's threads over
- * units of work, and the fault record that many threads share. The body is the same scalar code as on x86.
+ * nvptx.c: what lowering to PTX does differently: the kernel's one parameter, the walk of a block's
+ * threads over units of work, and the fault record that many threads share. The body is the same
+ * scalar code as on x86.
  *
- * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x +
- * gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
+ * A unit of work is a tile of the parallel dimensions (plan->tile). Blocks take units blockIdx.x,
+ * blockIdx.x + gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/stage.h"
@@ -31,8 +32,8 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
     return v;
 }
 
-/** Whether the body is straight code and branches of a thread that loads little: more registers than its values need would only
- *  let fewer threads have loads under way. */
+/** Whether the body is straight code and branches of a thread that loads little: more registers
+ * than its values need would only let fewer threads have loads under way. */
 static bool is_light(const qn_kernel *k, const qn_plan *p)
 {
     enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
@@ -41,7 +42,8 @@ static bool is_light(const qn_kernel *k, const qn_plan *p)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE || x->op == QN_I_ATOMIC)
+        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE ||
+            x->op == QN_I_ATOMIC)
             return false;
         if (x->op == QN_I_LOAD)
             registers += (qn_dtype_bytes(x->type) + 3) / 4 * p->width;
@@ -66,12 +68,13 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
     }
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
-            return g->p->jam * qn_dtype_bytes(g->k->inst[i].type) > FEW_BYTES ? BLOCKS_OF_ROWS - 1 : BLOCKS_OF_ROWS;
+            return g->p->jam * qn_dtype_bytes(g->k->inst[i].type) > FEW_BYTES ? BLOCKS_OF_ROWS - 1
+                                                                              : BLOCKS_OF_ROWS;
     return 1;
 }
 
-/** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and how many blocks a
- *  multiprocessor must have registers for. */
+/** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and
+ * how many blocks a multiprocessor must have registers for. */
 static void annotate(lower *g, const int32_t *threads)
 {
     static const char *const name[4] = {"reqntidx", "reqntidy", "reqntidz", "minctasm"};
@@ -79,10 +82,12 @@ static void annotate(lower *g, const int32_t *threads)
     LLVMMetadataRef m[9] = {LLVMValueAsMetadata(g->function)};
     for (int a = 0; a < 4; a++) {
         m[1 + 2 * a] = LLVMMDStringInContext2(g->context, name[a], strlen(name[a]));
-        m[2 + 2 * a] = LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)value[a], false));
+        m[2 + 2 * a] =
+            LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)value[a], false));
     }
     LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, value[3] > 1 ? 9 : 7);
-    LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations", LLVMMetadataAsValue(g->context, node));
+    LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations",
+                                LLVMMetadataAsValue(g->context, node));
 }
 
 static void block_of(const qn_plan *p, int step, int32_t *threads)
@@ -103,13 +108,15 @@ static void open_kernel(lower *g, const char *symbol)
     bool in_memory = n_words * 8 > MOST_PARAMETER_BYTES;
     LLVMTypeRef block = LLVMArrayType2(g->i64, (uint64_t)n_words);
     LLVMTypeRef param = LLVMPointerTypeInContext(g->context, in_memory ? GLOBAL_MEMORY : 0);
-    g->function = LLVMAddFunction(g->module, symbol,
-                                  LLVMFunctionType(LLVMVoidTypeInContext(g->context), &param, 1, false));
+    g->function = LLVMAddFunction(
+        g->module, symbol, LLVMFunctionType(LLVMVoidTypeInContext(g->context), &param, 1, false));
     LLVMSetFunctionCallConv(g->function, KERNEL_CALL);
     g->slots = LLVMGetParam(g->function, 0);
     if (!in_memory) {
-        unsigned by_value = LLVMGetEnumAttributeKindForName("byval", 5), align = LLVMGetEnumAttributeKindForName("align", 5);
-        LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateTypeAttribute(g->context, by_value, block));
+        unsigned by_value = LLVMGetEnumAttributeKindForName("byval", 5),
+                 align = LLVMGetEnumAttributeKindForName("align", 5);
+        LLVMAddAttributeAtIndex(g->function, 1,
+                                LLVMCreateTypeAttribute(g->context, by_value, block));
         LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
     }
     int32_t threads[3];
@@ -165,7 +172,8 @@ static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
 
-static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes, qn_blob_info *out)
+static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes,
+                     qn_blob_info *out)
 {
     qn_gpu_info *info = &out->gpu;
     memset(info, 0, sizeof *info);
@@ -248,7 +256,8 @@ static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 /** Blocks of 4096 points of the reduces. */
 static int64_t blocks_apart(const lower *g)
 {
-    return (qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body)).points + BLOCK - 1) / BLOCK;
+    return (qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body)).points + BLOCK - 1) /
+           BLOCK;
 }
 
 /** Counts tiles and units; in 32 bits where their number is known to fit. */
@@ -267,18 +276,21 @@ static void count_units(lower *g, walk *w)
     w->type = known > INT32_MAX ? g->i64 : g->i32;
     w->apart = g->p->is_split && g->step == 0 ? constant(w->type, apart) : NULL;
     if (known > INT32_MAX)
-        return; /* in 32 bits a step of gridDim.x < 2^31 beyond the last unit does not wrap either */
+        return; /* in 32 bits a step of gridDim.x < 2^31 beyond the last unit does not wrap either
+                 */
     w->units = constant(g->i32, known / apart);
     for (int i = 0; i < w->n; i++)
         w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
 }
 
-/** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach beyond the end too. */
+/** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach
+ * beyond the end too. */
 static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 {
     int64_t low, high, last, tile = g->p->tile[w->dim[n]];
-    bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high) &&
-                low > INT32_MIN / 2 && !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
+    bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) &&
+                qn__is_const(w->high[n], &high) && low > INT32_MIN / 2 &&
+                !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
     return fits ? g->i32 : g->i64;
 }
 
@@ -301,19 +313,22 @@ static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMV
         }
 }
 
-/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for the present unit; *ok is
- *  anded with "inside the domain". */
-static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number, LLVMValueRef *ok)
+/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for
+ * the present unit; *ok is anded with "inside the domain". */
+static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number,
+                                 LLVMValueRef *ok)
 {
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
     bool is_block = g->p->team == QN_TEAM_BLOCK;
     int64_t tile = g->p->tile[d], each = qn__plan_at_once(g->p, d), low, known;
     LLVMTypeRef t = counter_type(g, w, n);
-    LLVMValueRef ahead = LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
+    LLVMValueRef ahead =
+        LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
-    bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) || ((g->p->staged || is_block) && d == g->p->axis[0]);
+    bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) ||
+                     ((g->p->staged || is_block) && d == g->p->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
         if (g->p->axis[a] == d) {
             LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
@@ -335,7 +350,8 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
 }
 
-/** Sets the indices of the tiled dimensions for the present unit; the condition under which they are inside, or NULL. */
+/** Sets the indices of the tiled dimensions for the present unit; the condition under which they
+ * are inside, or NULL. */
 static LLVMValueRef set_indices(lower *g, walk *w)
 {
     LLVMValueRef rest = w->unit, ok = NULL;
@@ -422,7 +438,8 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 }
 
 /** body(first, arg) if first < end. */
-static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end, void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
+static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end,
+                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
 {
     LLVMBasicBlockRef some = qn__new_block(g, "some"), done = qn__new_block(g, "done");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), some, done);
@@ -437,7 +454,8 @@ static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end, void (*bo
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
 {
-    LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"), done = qn__new_block(g, "done");
+    LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"),
+                      done = qn__new_block(g, "done");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), entry, done);
     qn__level_open(g, false, false, true);
     LLVMPositionBuilderAtEnd(g->b, entry);
@@ -461,8 +479,8 @@ static void emit_body(lower *g, void *spans)
     qn__nest_emit(g, spans, 0);
 }
 
-/** The loop over units of work and in it the body, for each thread that has an iteration, with the indices of the tiled
- *  dimensions set. */
+/** The loop over units of work and in it the body, for each thread that has an iteration, with the
+ * indices of the tiled dimensions set. */
 static void run_units(lower *g, const span *spans)
 {
     walk w = {0};
@@ -478,7 +496,8 @@ static void run_units(lower *g, const span *spans)
     count_units(g, &w);
     g->is_team = g->p->team == QN_TEAM_WARP;
     qn__kept_open(g);
-    LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type), step = qn__nvptx_register(g, "nctaid.x", w.type);
+    LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
+                 step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
     if (has_block_for_each(g->k, g->f, g->p))
         once_below(g, first, units, run_unit, &unit);
@@ -490,7 +509,9 @@ static void run_step(lower *g, const span *spans)
 {
     bool is_grid = g->p->team == QN_TEAM_GRID;
     for (int at = 0; at < g->p->n_loops; at++)
-        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) == QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a launch runs one of others */
+        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) ==
+                           QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a
+                                                 launch runs one of others */
             qn__set_index(g, g->p->order[at], spans[at].low);
     if (!is_grid)
         run_units(g, spans);
@@ -502,7 +523,8 @@ static void run_step(lower *g, const span *spans)
 
 /* ---------------------------------------------------------------- atomic reductions */
 
-static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
+static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef pointer,
+                               LLVMValueRef v)
 {
     enum { OF_SIGNED, OF_UNSIGNED, OF_F64 };
     static const char *const reds[QN_N_COMBINES][3] = {
@@ -525,10 +547,13 @@ static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef po
     char text[64];
     if (!red || width < (is_float ? 64 : 32) || dtype == QN_BOOL)
         return false; /* the sum of f32 flushes to zero */
-    const char *operands = is_float ? "l,d,~{memory}" : width == 64 ? "l,l,~{memory}" : "l,r,~{memory}";
+    const char *operands = is_float      ? "l,d,~{memory}"
+                           : width == 64 ? "l,l,~{memory}"
+                                         : "l,r,~{memory}";
     int n = snprintf(text, sizeof text, "red.global.%s%d [$0], $1;", red, width);
     LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
-    LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)}, t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
+    LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)},
+                t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
     LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true,
                                          false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(g->b, t, code, in, 2, "");
@@ -549,8 +574,9 @@ static void fence(lower *g)
 
 static void lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
 {
-    LLVMValueRef pair = LLVMBuildAtomicCmpXchg(g->b, lock_address(g), qn__const_i64(g, 0), qn__const_i64(g, 1),
-                                               LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
+    LLVMValueRef pair =
+        LLVMBuildAtomicCmpXchg(g->b, lock_address(g), qn__const_i64(g, 0), qn__const_i64(g, 1),
+                               LLVMAtomicOrderingMonotonic, LLVMAtomicOrderingMonotonic, false);
     LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, pair, 1, ""), locked, retry);
     LLVMPositionBuilderAtEnd(g->b, locked);
     fence(g);
@@ -559,18 +585,20 @@ static void lock(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked)
 static void unlock(lower *g)
 {
     fence(g);
-    LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, lock_address(g), qn__const_i64(g, 0), LLVMAtomicOrderingMonotonic,
-                       false);
+    LLVMBuildAtomicRMW(g->b, LLVMAtomicRMWBinOpXchg, lock_address(g), qn__const_i64(g, 0),
+                       LLVMAtomicOrderingMonotonic, false);
 }
 
 /* ---------------------------------------------------------------- the table */
 
-/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes a store of one byte of a
- *  16-bit register that a conversion to f16 has set for a store of the number, converted to an integer. */
+/** The bits of an f16 in PTX, through 32 bits. The assembler (that of CUDA 13.0 was seen to) takes
+ * a store of one byte of a 16-bit register that a conversion to f16 has set for a store of the
+ * number, converted to an integer. */
 static LLVMValueRef half_bits(lower *g, LLVMValueRef bits)
 {
     LLVMTypeRef t = LLVMFunctionType(g->i32, &g->i16, 1, false);
-    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false, LLVMInlineAsmDialectATT, false);
+    LLVMValueRef widen = LLVMGetInlineAsm(t, "cvt.u32.u16 $0, $1;", 19, "=r,h", 4, false, false,
+                                          LLVMInlineAsmDialectATT, false);
     return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
 }
 

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * product.c: a reduce over one dimension for a tile of two parallel ones, as in a matrix product. A block of 256 threads
- * takes 128 x 128 iterations, each thread 8 x 8 of them, in registers; or one of 128 threads 64 x 64, each 4 x 8. The loads of
- * the reduce depend on the reduced dimension and on one of the two others: a chunk of 16 points of each is brought into
- * shared memory by all threads, and read from there in pieces of 16 bytes. The chunk after it is on its way from memory
+ * product.c: a reduce over one dimension for a tile of two parallel ones, as in a matrix product. A
+ * block of 256 threads takes 128 x 128 iterations, each thread 8 x 8 of them, in registers; or one
+ * of 128 threads 64 x 64, each 4 x 8. The loads of the reduce depend on the reduced dimension and
+ * on one of the two others: a chunk of 16 points of each is brought into shared memory by all
+ * threads, and read from there in pieces of 16 bytes. The chunk after it is on its way from memory
  * while one is worked on.
  *
- * Each accumulator takes its points in index order; with more than 4096 of them the results of blocks go to local memory and
- * are added there. Beyond the end of a dimension the last element is loaded again: what comes of it is not stored.
+ * Each accumulator takes its points in index order; with more than 4096 of them the results of
+ * blocks go to local memory and are added there. Beyond the end of a dimension the last element is
+ * loaded again: what comes of it is not stored.
  */
 #include "jit/target/nvptx/stage.h"
 
@@ -38,7 +40,8 @@ typedef struct product {
     int n_sums;
     int piece; /* elements of a piece of 16 bytes of the widest */
     operand op[MOST_LOADS];
-    LLVMValueRef low[2], of_thread[2]; /* of the tile; of this thread's first piece: along x and y */
+    LLVMValueRef low[2],
+        of_thread[2]; /* of the tile; of this thread's first piece: along x and y */
     LLVMValueRef thread;
 } product;
 
@@ -77,7 +80,10 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 
 int qn__product_blocks(const qn_kernel *k, const qn_plan *p)
 {
-    return p->tile[p->axis[0]] == QN_PRODUCT_SIDE && qn_dtype_bytes(k->inst[qn__next_reduce(k, k->body)].type) == 4 ? 2 : 1;
+    return p->tile[p->axis[0]] == QN_PRODUCT_SIDE &&
+                   qn_dtype_bytes(k->inst[qn__next_reduce(k, k->body)].type) == 4
+               ? 2
+               : 1;
 }
 
 static void find_operands(lower *g, product *m)
@@ -104,11 +110,14 @@ static void find_operands(lower *g, product *m)
 static bool is_multiple(const lower *g, int d, int64_t n)
 {
     int64_t low, high;
-    return qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) && high > low && (high - low) % n == 0;
+    return qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) && high > low &&
+           (high - low) % n == 0;
 }
 
-/** Sets the index of d to low + offset + n; no more than the last one, unless the whole is known to be inside. */
-static void set_clamped(lower *g, int d, LLVMValueRef low, LLVMValueRef offset, int64_t n, bool is_inside)
+/** Sets the index of d to low + offset + n; no more than the last one, unless the whole is known to
+ * be inside. */
+static void set_clamped(lower *g, int d, LLVMValueRef low, LLVMValueRef offset, int64_t n,
+                        bool is_inside)
 {
     LLVMValueRef v = LLVMBuildAdd(g->b, low, offset, "");
     if (!is_inside) {
@@ -122,7 +131,8 @@ static void set_clamped(lower *g, int d, LLVMValueRef low, LLVMValueRef offset, 
     qn__set_ahead(g, d, n, g->depth);
 }
 
-/** This thread's place in the chunk of an operand: its first element, and what the next are further. */
+/** This thread's place in the chunk of an operand: its first element, and what the next are
+ * further. */
 typedef struct share {
     LLVMValueRef k, d;
     int64_t step_k, step_d;
@@ -159,10 +169,11 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
 }
 
 /** Address of element (point, position) + constants in the array of an operand. */
-static LLVMValueRef address_of(lower *g, const product *m, const operand *o, LLVMValueRef point, LLVMValueRef position, int64_t points,
-                               int64_t positions)
+static LLVMValueRef address_of(lower *g, const product *m, const operand *o, LLVMValueRef point,
+                               LLVMValueRef position, int64_t points, int64_t positions)
 {
-    LLVMValueRef at = LLVMBuildMul(g->b, point, qn__const_i64(g, pitch(m->side, o->bytes) * o->bytes), "");
+    LLVMValueRef at =
+        LLVMBuildMul(g->b, point, qn__const_i64(g, pitch(m->side, o->bytes) * o->bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, position, qn__const_i64(g, o->bytes), ""), "");
     at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
     return qn__ahead(g, at, o->first + (points * pitch(m->side, o->bytes) + positions) * o->bytes);
@@ -189,7 +200,8 @@ static int64_t iteration(const product *m, int n, int e)
 }
 
 /** This thread's elements of an operand for a point, in pieces. */
-static void get(lower *g, const product *m, const operand *o, LLVMValueRef point, int64_t ahead, LLVMValueRef *value)
+static void get(lower *g, const product *m, const operand *o, LLVMValueRef point, int64_t ahead,
+                LLVMValueRef *value)
 {
     LLVMTypeRef t = qn__memory_type(g, g->k->inst[o->inst].type);
     int d = o->d == m->y;
@@ -198,7 +210,8 @@ static void get(lower *g, const product *m, const operand *o, LLVMValueRef point
         LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(t, (unsigned)m->piece), at, "");
         LLVMSetAlignment(v, (unsigned)(m->piece * o->bytes));
         for (int n = 0; n < m->piece; n++)
-            value[e + n] = LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)n, false), "");
+            value[e + n] =
+                LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)n, false), "");
     }
 }
 
@@ -210,7 +223,8 @@ static void set_iteration(lower *g, const product *m, int d, int e)
 }
 
 /** Adds one point of the chunk to all accumulators. */
-static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRef point, int64_t ahead, LLVMValueRef *acc)
+static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRef point,
+                      int64_t ahead, LLVMValueRef *acc)
 {
     LLVMValueRef value[MOST_LOADS][MOST_EACH], held[64] = {NULL};
     for (int n = 0; n < m->n; n++)
@@ -223,7 +237,8 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
         qn__set_index(g, m->k, LLVMBuildAdd(g->b, from, point, ""));
         qn__set_ahead(g, m->k, ahead, g->depth);
         for (int n = 0; n < m->n; n++)
-            held[g->site[m->op[n].inst]] = value[n][m->op[n].d == m->x ? e % m->each[0] : e / m->each[0]];
+            held[g->site[m->op[n].inst]] =
+                value[n][m->op[n].d == m->x ? e % m->each[0] : e / m->each[0]];
         g->held = held;
         qn__fold_point(g, &m->r, &acc[e]);
         g->held = NULL;
@@ -237,7 +252,8 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
 enum { STATE = MOST_SUMS + MOST_LOADS * ELEMENTS };
 
 /** A chunk that has been fetched: `points` of it, at least one, to the accumulators. */
-static void use_chunk(lower *g, const product *m, LLVMValueRef from, LLVMValueRef points, int step, LLVMValueRef *state)
+static void use_chunk(lower *g, const product *m, LLVMValueRef from, LLVMValueRef points, int step,
+                      LLVMValueRef *state)
 {
     LLVMValueRef init[MOST_SUMS], phi[MOST_SUMS], next[MOST_SUMS];
     loop l;
@@ -263,7 +279,8 @@ static bool is_zero(LLVMValueRef v)
 }
 
 /** Adds `points` points from index `begin` on, at least one of them. */
-static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValueRef points, LLVMValueRef *acc)
+static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValueRef points,
+                       LLVMValueRef *acc)
 {
     LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -CHUNK), "");
     LLVMValueRef left = LLVMBuildSub(g->b, points, whole, ""), zero = qn__const_i64(g, 0);
@@ -280,8 +297,10 @@ static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValue
         LLVMValueRef from = LLVMBuildAdd(g->b, begin, l.index, "");
         memcpy(after, phi, (size_t)n_state * sizeof *after);
         share_chunk(g, m, after + m->n_sums);
-        LLVMValueRef next = qn__umin(g, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, CHUNK), ""), last);
-        fetch(g, m, LLVMBuildAdd(g->b, begin, next, ""), after + m->n_sums); /* after the last: that again */
+        LLVMValueRef next =
+            qn__umin(g, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, CHUNK), ""), last);
+        fetch(g, m, LLVMBuildAdd(g->b, begin, next, ""),
+              after + m->n_sums); /* after the last: that again */
         use_chunk(g, m, from, qn__const_i64(g, CHUNK), TOGETHER, after);
         qn__loop_close(g, &l, after, state);
     }
@@ -310,22 +329,26 @@ static LLVMValueRef level_at(lower *g, const product *m, LLVMValueRef levels, in
     return LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &at, 1, "");
 }
 
-static LLVMValueRef get_level(lower *g, const product *m, LLVMValueRef levels, int v, LLVMValueRef e)
+static LLVMValueRef get_level(lower *g, const product *m, LLVMValueRef levels, int v,
+                              LLVMValueRef e)
 {
     return LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), level_at(g, m, levels, v, e), "");
 }
 
-static void set_level(lower *g, const product *m, LLVMValueRef levels, int v, LLVMValueRef e, LLVMValueRef value)
+static void set_level(lower *g, const product *m, LLVMValueRef levels, int v, LLVMValueRef e,
+                      LLVMValueRef value)
 {
     LLVMBuildStore(g->b, value, level_at(g, m, levels, v, e));
 }
 
-/** For all accumulators: a block of points goes up, or (`count` NULL) all levels become the result. */
+/** For all accumulators: a block of points goes up, or (`count` NULL) all levels become the result.
+ */
 static void for_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValueRef count)
 {
     LLVMValueRef sums[MOST_DEPTH + 1];
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, m->n_sums), 1, false, true, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, m->n_sums), 1, false, true, 0, NULL,
+                  NULL);
     for (int v = 0; v <= m->r.n_levels; v++)
         sums[v] = get_level(g, m, levels, v, l.index);
     if (count)
@@ -337,7 +360,8 @@ static void for_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValueR
     qn__loop_close(g, &l, NULL, NULL);
 }
 
-static void store_sums(lower *g, const product *m, LLVMValueRef levels, int v, const LLVMValueRef *acc)
+static void store_sums(lower *g, const product *m, LLVMValueRef levels, int v,
+                       const LLVMValueRef *acc)
 {
     for (int e = 0; e < m->n_sums; e++)
         set_level(g, m, levels, v, qn__const_i64(g, e), acc ? acc[e] : m->r.identity);
@@ -354,10 +378,14 @@ static void fold_blocks(lower *g, const product *m, LLVMValueRef points, LLVMVal
 {
     LLVMValueRef size = qn__const_i64(g, BLOCK);
     unsigned bytes = (unsigned)qn_dtype_bytes(m->r.type);
-    LLVMValueRef end = LLVMBuildAnd(g->b, LLVMBuildAdd(g->b, points, qn__const_i64(g, BLOCK - 1), ""), qn__const_i64(g, -BLOCK), "");
-    LLVMValueRef levels = qn__new_buffer(g, (uint64_t)m->n_sums * (uint64_t)(m->r.n_levels + 1) * bytes, bytes);
+    LLVMValueRef end =
+        LLVMBuildAnd(g->b, LLVMBuildAdd(g->b, points, qn__const_i64(g, BLOCK - 1), ""),
+                     qn__const_i64(g, -BLOCK), "");
+    LLVMValueRef levels =
+        qn__new_buffer(g, (uint64_t)m->n_sums * (uint64_t)(m->r.n_levels + 1) * bytes, bytes);
     loop l;
-    /* Grids have one dimension. The assembler of PTX does not know that this is 0: it would keep all levels in registers. */
+    /* Grids have one dimension. The assembler of PTX does not know that this is 0: it would keep
+     * all levels in registers. */
     LLVMValueRef none = qn__nvptx_register(g, "ctaid.y", g->i64);
     levels = LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &none, 1, "");
     for (int v = 0; v <= m->r.n_levels; v++)
@@ -393,8 +421,10 @@ static void fold(lower *g, const product *m, LLVMValueRef *acc)
         acc[e] = qn__or_empty(g, &m->r, acc[e]);
 }
 
-/** The body for iteration e of this thread, with the value of its reduce; nothing beyond the domain. */
-static void finish(lower *g, const product *m, int e, LLVMValueRef value, void (*body)(lower *g, void *arg), void *arg)
+/** The body for iteration e of this thread, with the value of its reduce; nothing beyond the
+ * domain. */
+static void finish(lower *g, const product *m, int e, LLVMValueRef value,
+                   void (*body)(lower *g, void *arg), void *arg)
 {
     bool x_inside = is_multiple(g, m->x, m->side), y_inside = is_multiple(g, m->y, m->side);
     loop once;
@@ -420,7 +450,8 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value, void (
     qn__loop_close(g, &once, NULL, NULL);
 }
 
-void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg)
+void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
+                      void (*body)(lower *g, void *arg), void *arg)
 {
     product m = {.x = g->p->axis[0], .y = g->p->stage_dim, .low = {low_x, low_y}};
     LLVMValueRef acc[MOST_SUMS];

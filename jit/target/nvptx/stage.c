@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stage.c: loads through shared memory. Where neighbouring threads store neighbouring elements, a load whose
- * neighbouring elements lie along another dimension would touch a line of memory for each thread. Such loads are staged:
- * the block takes a square tile of two dimensions, its threads read the tile along the dimension that suits the load, and
- * after a barrier each takes the element of its own iteration from shared memory.
+ * stage.c: loads through shared memory. Where neighbouring threads store neighbouring elements, a
+ * load whose neighbouring elements lie along another dimension would touch a line of memory for
+ * each thread. Such loads are staged: the block takes a square tile of two dimensions, its threads
+ * read the tile along the dimension that suits the load, and after a barrier each takes the element
+ * of its own iteration from shared memory.
  *
  * Small elements that stand in aligned words of 4 bytes are read so.
  *
- * Rows of the tile in shared memory are padded by one 32-bit word, so that threads side by side use different banks both
- * ways. All threads reach every barrier: units are the same for the whole block, and guards stand between barriers.
+ * Rows of the tile in shared memory are padded by one 32-bit word, so that threads side by side use
+ * different banks both ways. All threads reach every barrier: units are the same for the whole
+ * block, and guards stand between barriers.
  */
 #include "jit/target/nvptx/stage.h"
 
@@ -19,7 +21,7 @@ enum { SIDE = QN_STAGE_SIDE, ROWS = QN_STAGE_THREADS / SIDE, EACH = SIDE / ROWS 
 enum { SMALL_BODY = 24 };
 
 typedef struct tile {
-    int x, y;                   /* dimensions: of neighbouring threads in the body, and in staged loads */
+    int x, y; /* dimensions: of neighbouring threads in the body, and in staged loads */
     LLVMValueRef low_x, low_y;  /* of the tile */
     LLVMValueRef across, along; /* of this thread: its number in the row, its first row */
     uint64_t by_element;        /* staged loads that are made one element at a time, as bits */
@@ -27,7 +29,8 @@ typedef struct tile {
     void *arg;
 } tile;
 
-/** A row of this thread: number `constant`, or `index` if that is not known. Rows are ROWS apart. */
+/** A row of this thread: number `constant`, or `index` if that is not known. Rows are ROWS apart.
+ */
 typedef struct row {
     LLVMValueRef index;
     int64_t constant;
@@ -79,7 +82,8 @@ static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
 LLVMValueRef qn__staged_value(lower *g, uint32_t i)
 {
     int dtype = g->k->inst[i].type;
-    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
+    LLVMValueRef v =
+        LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
     LLVMSetAlignment(v, (unsigned)qn__access_bytes(g->k, i));
     return qn__to_register(g, dtype, v);
 }
@@ -89,10 +93,12 @@ static void set_index(lower *g, int d, LLVMValueRef low, LLVMValueRef first, con
 {
     qn__set_index(g, d, LLVMBuildAdd(g->b, low, first, ""));
     if (r && r->index)
-        g->iv[d] = LLVMBuildAdd(g->b, g->iv[d], LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "");
+        g->iv[d] = LLVMBuildAdd(g->b, g->iv[d],
+                                LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "");
 }
 
-/** Sets both indices for the threads of this block: for rows with known numbers only `ahead` differs then. */
+/** Sets both indices for the threads of this block: for rows with known numbers only `ahead`
+ * differs then. */
 static void set_indices(lower *g, const tile *t, bool is_staging, const row *r)
 {
     int across = is_staging ? t->y : t->x, along = is_staging ? t->x : t->y;
@@ -102,7 +108,9 @@ static void set_indices(lower *g, const tile *t, bool is_staging, const row *r)
 
 static LLVMValueRef first_of(lower *g, const tile *t, const row *r)
 {
-    return r->index ? LLVMBuildAdd(g->b, t->along, LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "") : t->along;
+    return r->index ? LLVMBuildAdd(g->b, t->along,
+                                   LLVMBuildMul(g->b, r->index, qn__const_i64(g, ROWS), ""), "")
+                    : t->along;
 }
 
 /* ---------------------------------------------------------------- one row of a tile */
@@ -129,7 +137,8 @@ static void write_row(lower *g, const tile *t, const row *r, const LLVMValueRef 
         if (!(t->by_element >> s & 1))
             continue;
         LLVMValueRef v = qn__to_memory(g, g->k->inst[i].type, *value++);
-        LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)), (unsigned)qn__access_bytes(g->k, i));
+        LLVMSetAlignment(LLVMBuildStore(g->b, v, address_of(g, i, &at)),
+                         (unsigned)qn__access_bytes(g->k, i));
     }
 }
 
@@ -140,12 +149,14 @@ static stage_place word_place(lower *g, uint32_t i, int64_t *rows)
 {
     int64_t each = 4 / qn__access_bytes(g->k, i), words = SIDE / each;
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), n = qn__const_i64(g, words);
-    LLVMValueRef y = LLVMBuildMul(g->b, LLVMBuildURem(g->b, thread, n, ""), qn__const_i64(g, each), "");
+    LLVMValueRef y =
+        LLVMBuildMul(g->b, LLVMBuildURem(g->b, thread, n, ""), qn__const_i64(g, each), "");
     *rows = QN_STAGE_THREADS / words;
     return (stage_place){LLVMBuildUDiv(g->b, thread, n, ""), y, 0, 0};
 }
 
-/** Loads what one access needs of a whole tile in words of 4 bytes; `value` receives this thread's. */
+/** Loads what one access needs of a whole tile in words of 4 bytes; `value` receives this thread's.
+ */
 static void read_words(lower *g, const tile *t, uint32_t i, LLVMValueRef *value)
 {
     int64_t rows;
@@ -210,7 +221,8 @@ static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
 {
     int across = is_staging ? t->y : t->x, along = is_staging ? t->x : t->y;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, EACH), 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, EACH), 1, false, false, 0, NULL,
+                  NULL);
     branch then = {0};
     row r = {.index = l.index};
     set_indices(g, t, is_staging, &r);
@@ -268,7 +280,8 @@ static void run_rolled(lower *g, tile *t, bool is_guarded)
 static bool is_divided(const lower *g, int d)
 {
     int64_t low, high;
-    return qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) && (high - low) % SIDE == 0;
+    return qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) &&
+           (high - low) % SIDE == 0;
 }
 
 static LLVMValueRef is_whole(lower *g, LLVMValueRef low, int d)
@@ -277,10 +290,16 @@ static LLVMValueRef is_whole(lower *g, LLVMValueRef low, int d)
     return LLVMBuildICmp(g->b, LLVMIntSLE, high, g->end[d], "");
 }
 
-void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*body)(lower *g, void *arg), void *arg)
+void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
+                    void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
-    tile t = {.x = g->p->axis[0], .y = g->p->stage_dim, .low_x = low_x, .low_y = low_y, .body = body, .arg = arg};
+    tile t = {.x = g->p->axis[0],
+              .y = g->p->stage_dim,
+              .low_x = low_x,
+              .low_y = low_y,
+              .body = body,
+              .arg = arg};
     t.across = LLVMBuildAnd(g->b, thread, qn__const_i64(g, SIDE - 1), "");
     t.along = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, SIDE), "");
     bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
@@ -296,7 +315,8 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, void (*bod
         run_rolled(g, &t, true);
         return;
     }
-    LLVMValueRef condition = LLVMBuildAnd(g->b, is_whole(g, low_x, t.x), is_whole(g, low_y, t.y), "");
+    LLVMValueRef condition =
+        LLVMBuildAnd(g->b, is_whole(g, low_x, t.x), is_whole(g, low_y, t.y), "");
     branch x = qn__begin_choice(g, condition, "whole", "part");
     run_unrolled(g, &t);
     qn__begin_other(g, &x);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team.c: reduces by the lanes of warps, in the striped order (docs/ops.md). A warp takes a block of 4096 points: lane l
- * holds the partials l and l + 32 and adds its points in order; then l is combined with l + 32 in the lane, and with
- * l + 16, ... by shuffles. Results of blocks are partials of the block above in the same way. Integers, whose order does not
- * matter, go the same way. Beside them, loops whose trips store an element of their own each: lane l runs trips l, l + 32, ...
+ * team.c: reduces by the lanes of warps, in the striped order (docs/ops.md). A warp takes a block
+ * of 4096 points: lane l holds the partials l and l + 32 and adds its points in order; then l is
+ * combined with l + 32 in the lane, and with l + 16, ... by shuffles. Results of blocks are
+ * partials of the block above in the same way. Integers, whose order does not matter, go the same
+ * way. Beside them, loops whose trips store an element of their own each: lane l runs trips l, l +
+ * 32, ...
  */
 #include "jit/target/nvptx/team.h"
 
@@ -17,7 +19,8 @@ enum { STEPS = 4, STEPS_OF_FEW = 8 };
 
 static LLVMValueRef shuffle_word(lower *g, const char *name, LLVMValueRef v, int n)
 {
-    LLVMValueRef args[4] = {LLVMConstInt(g->i32, 0xffffffffu, false), v, LLVMConstInt(g->i32, (unsigned long long)n, false),
+    LLVMValueRef args[4] = {LLVMConstInt(g->i32, 0xffffffffu, false), v,
+                            LLVMConstInt(g->i32, (unsigned long long)n, false),
                             LLVMConstInt(g->i32, WARP_LANES - 1, false)};
     return qn__call(g, name, NULL, 0, args, 4);
 }
@@ -26,7 +29,9 @@ static LLVMValueRef shuffle_word(lower *g, const char *name, LLVMValueRef v, int
 static LLVMValueRef shuffle(lower *g, const char *name, LLVMValueRef v, int n)
 {
     LLVMTypeRef t = LLVMTypeOf(v);
-    unsigned bits = LLVMGetTypeKind(t) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(t) : t == g->f64 ? 64 : 32;
+    unsigned bits = LLVMGetTypeKind(t) == LLVMIntegerTypeKind ? LLVMGetIntTypeWidth(t)
+                    : t == g->f64                             ? 64
+                                                              : 32;
     LLVMTypeRef whole = LLVMIntTypeInContext(g->context, bits);
     LLVMValueRef word = LLVMBuildBitCast(g->b, v, whole, "");
     if (bits == 64) {
@@ -112,22 +117,23 @@ static bool is_one_dimension(const source *s)
     return !s->array && s->r->n_dims == 1;
 }
 
-/** Makes q the point from which those of `add` count: a single dimension then has its index in a register, and the distance
- *  is the displacement of the loads. */
+/** Makes q the point from which those of `add` count: a single dimension then has its index in a
+ * register, and the distance is the displacement of the loads. */
 static void set_base(lower *g, const source *s, LLVMValueRef q)
 {
     if (is_one_dimension(s))
         set_point(g, s, q);
 }
 
-/** acc with point q + n added, where q is the base. Each point is a level of its own: what is emitted for one is not that
- *  of the next. */
+/** acc with point q + n added, where q is the base. Each point is a level of its own: what is
+ * emitted for one is not that of the next. */
 static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
 {
     loop once;
     qn__once_open(g, &once, NULL);
     if (s->array) {
-        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""), ahead = qn__const_i64(g, n);
+        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""),
+                     ahead = qn__const_i64(g, n);
         at = LLVMBuildGEP2(g->b, g->i64, at, &ahead, 1, "");
         LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, s->r->type), at, "");
         LLVMSetAlignment(v, 8);
@@ -155,8 +161,8 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
 }
 
 /** acc, with point q + n added if `condition` holds. */
-static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q, int64_t n,
-                           LLVMValueRef acc)
+static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q,
+                           int64_t n, LLVMValueRef acc)
 {
     branch then = qn__begin_branch(g, condition);
     LLVMValueRef sum = add(g, s, q, n, acc);
@@ -175,9 +181,10 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
     return v;
 }
 
-/** Whole steps: points first + [from, to), `steps` times 64 at once; acc[0] and acc[1] are this lane's partials. */
-static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from, LLVMValueRef to, int steps,
-                        LLVMValueRef *acc)
+/** Whole steps: points first + [from, to), `steps` times 64 at once; acc[0] and acc[1] are this
+ * lane's partials. */
+static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from,
+                        LLVMValueRef to, int steps, LLVMValueRef *acc)
 {
     int64_t low, high;
     loop l;
@@ -198,7 +205,8 @@ static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValue
 static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LLVMValueRef high)
 {
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, ""), first = LLVMBuildAdd(g->b, low, g->lane, "");
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, ""),
+                 first = LLVMBuildAdd(g->b, low, g->lane, "");
     int steps = g->kept && !s->array && qn__is_plain_reduce(g, &g->k->inst[s->r->inst])
                     ? STEPS_OF_FEW
                     : STEPS;
@@ -213,13 +221,15 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
     for (int half = 0; half < 2; half++) {
         LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
         if (!is_known || known > half * WARP_LANES)
-            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * WARP_LANES, acc[half]);
+            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q,
+                               half * WARP_LANES, acc[half]);
     }
     return across(g, s->r, acc);
 }
 
 /** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
-static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low, LLVMValueRef high)
+static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low,
+                                 LLVMValueRef high)
 {
     if (depth == 0)
         return reduce_block(g, s, low, high);
@@ -232,7 +242,8 @@ static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValue
     LLVMValueRef v = qn__team_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
-        LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
+        LLVMValueRef mine =
+            LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
         next[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, phi[half], v), phi[half], "");
     }
     qn__loop_close(g, &l, next, out);
@@ -244,7 +255,8 @@ static LLVMValueRef count(lower *g, const reduction *r)
 {
     LLVMValueRef n = qn__const_i64(g, 1);
     for (int m = 0; m < r->n_dims; m++)
-        n = LLVMBuildMul(g->b, n, LLVMBuildSub(g->b, g->end[r->dim[m]], g->begin[r->dim[m]], ""), "");
+        n = LLVMBuildMul(g->b, n, LLVMBuildSub(g->b, g->end[r->dim[m]], g->begin[r->dim[m]], ""),
+                         "");
     return n;
 }
 
@@ -256,7 +268,8 @@ LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 
 /* ---------------------------------------------------------------- loops */
 
-/** Whether trips of loop i store other elements each: one index is the loop's, and the others do not change in it. */
+/** Whether trips of loop i store other elements each: one index is the loop's, and the others do
+ * not change in it. */
 static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
 {
     const qn_param_fact *param = &g->f->param[g->k->inst[store].imm];
@@ -274,8 +287,8 @@ static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
     return stride->kind == QN_FACT_EXACT && stride->value != 0;
 }
 
-/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element of its own and loads only what
- *  the launch does not write. */
+/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element
+ * of its own and loads only what the launch does not write. */
 static bool may_share_trips(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -294,7 +307,8 @@ static bool may_share_trips(const lower *g, uint32_t i)
         bool is_store = g->k->inst[j].op == QN_I_STORE;
         n_stores += is_store;
         if (qn__is_checked(g->f, g->k, site) || (param->traits & QN_ATOMIC) || param->record ||
-            (is_store ? !stores_apart(g, i, j) : !g->f->param[g->k->inst[j].imm].is_constant_memory))
+            (is_store ? !stores_apart(g, i, j)
+                      : !g->f->param[g->k->inst[j].imm].is_constant_memory))
             return false;
     }
     return n_stores == 1;
@@ -320,7 +334,8 @@ bool qn__team_trips(lower *g, uint32_t i)
 {
     if (!may_share_trips(g, i))
         return false;
-    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), end = qn__scalar(g, qn__args(g->k, i)[1], 0);
+    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0),
+                 end = qn__scalar(g, qn__args(g->k, i)[1], 0);
     LLVMValueRef zero = qn__const_i64(g, 0), some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, "");
     LLVMValueRef n = LLVMBuildSelect(g->b, some, LLVMBuildSub(g->b, end, begin, ""), zero, "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * WARP_LANES), "");
@@ -339,7 +354,8 @@ bool qn__team_trips(lower *g, uint32_t i)
         LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, WARP_LANES - 1), "");
         up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -WARP_LANES), "");
         qn__loop_open(g, &l, whole, up, WARP_LANES, true, false, 0, NULL, NULL);
-        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""), here = LLVMBuildAdd(g->b, g->lane, l.index, "");
+        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""),
+                     here = LLVMBuildAdd(g->b, g->lane, l.index, "");
         lower_own_trip(g, i, at, LLVMBuildICmp(g->b, LLVMIntULT, here, n, ""));
         qn__loop_close(g, &l, NULL, NULL);
     }
@@ -349,10 +365,12 @@ bool qn__team_trips(lower *g, uint32_t i)
 
 /* ---------------------------------------------------------------- all blocks */
 
-/* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of blocks of those. */
+/* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of
+ * blocks of those. */
 
 typedef struct grid {
-    LLVMValueRef scratch, total, blocks, places; /* of the points of the reduces, which are the same */
+    LLVMValueRef scratch, total, blocks,
+        places; /* of the points of the reduces, which are the same */
 } grid;
 
 static grid open_grid(lower *g)
@@ -391,7 +409,8 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
     span points = qn__block_at(g, qn__const_i64(g, 0), x->total, block, BLOCK);
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
         const qn_inst *inst = &g->k->inst[i];
-        bool is_needed = qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
+        bool is_needed =
+            qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
         if (inst->op == QN_I_LOAD && is_needed)
             qn__lower_load(g, i);
         if (inst->op != QN_I_REDUCE)
@@ -452,7 +471,8 @@ static void finish(lower *g, const grid *x, LLVMValueRef blocks)
 void qn__team_second(lower *g)
 {
     grid x = open_grid(g);
-    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK), warp = qn__nvptx_register(g, "tid.y", g->i64);
+    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK),
+                 warp = qn__nvptx_register(g, "tid.y", g->i64);
     int n = 0;
     g->is_team = true;
     FOR_TOP_REDUCES(g->k, i)
@@ -462,7 +482,8 @@ void qn__team_second(lower *g)
         qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
     }
     qn__nvptx_barrier(g);
-    branch first_warp = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
+    branch first_warp =
+        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
     finish(g, &x, blocks);
     qn__end_branch(g, &first_warp, NULL);
 }
@@ -470,7 +491,9 @@ void qn__team_second(lower *g)
 void qn__team_info(const qn_kernel *k, qn_gpu_info *info)
 {
     info->n_steps = 2;
-    info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1}, .points = (int64_t)BLOCK * FIRST_WARPS};
+    info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1},
+                                  .points = (int64_t)BLOCK * FIRST_WARPS};
     info->step[1] = (qn_gpu_step){.threads = {WARP_LANES, SECOND_WARPS, 1}, .units = 1};
-    info->scratch_per_unit = (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
+    info->scratch_per_unit =
+        (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
 }

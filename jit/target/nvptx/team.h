@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team.h: private to the lowering: reduces whose points are shared by the lanes of a warp, or by all blocks.
+ * team.h: private to the lowering: reduces whose points are shared by the lanes of a warp, or by
+ * all blocks.
  *
- * Team code (g->is_team) is run alike by all 32 lanes: they hold the same values and take the same branches. In it, lane 0
- * alone stores; what memory may answer differently is taken from lane 0. The points of a reduce are shared: there each
- * lane is on its own, until the partials are combined by shuffles.
+ * Team code (g->is_team) is run alike by all 32 lanes: they hold the same values and take the same
+ * branches. In it, lane 0 alone stores; what memory may answer differently is taken from lane 0.
+ * The points of a reduce are shared: there each lane is on its own, until the partials are combined
+ * by shuffles.
  */
 #ifndef QN_JIT_LLVM_TEAM_H
 #define QN_JIT_LLVM_TEAM_H
@@ -31,8 +33,8 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
 /** Keeps what later regions need of a reduce, whose region was emitted for this point. */
 void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
 
-/** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory, the second combines
- *  them and runs the body with the reduces' values known. */
+/** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory,
+ * the second combines them and runs the body with the reduces' values known. */
 void qn__team_first(lower *g);
 void qn__team_second(lower *g);
 /** What a launch must know of both. */

@@ -159,10 +159,11 @@ static void read_range(lua_State *L, int index, const qn_dim *dim, qn_slice *out
     else if (step > 0)
         *out = (qn_slice){.kind = QN_RANGE, .begin = first, .end = last + 1, .step = step};
     else /* steps count from the end */
-        *out = (qn_slice){.kind = QN_RANGE,
-                          .begin = last - (int64_t)((uint64_t)last - (uint64_t)first) / -step * -step,
-                          .end = last + 1,
-                          .step = -step};
+        *out =
+            (qn_slice){.kind = QN_RANGE,
+                       .begin = last - (int64_t)((uint64_t)last - (uint64_t)first) / -step * -step,
+                       .end = last + 1,
+                       .step = -step};
 }
 
 /** Reads one index of part(): an integer, a range, or nothing for all. */

@@ -66,9 +66,9 @@ typedef struct lq_array {
 
 /** The array at an index. Raises an error that names `what` for all else. */
 lq_array *lq_array_at(lua_State *L, int index, const char *what);
-/** Pushes an array without memory, whose view the caller sets. `base` is the index of what keeps the
- * memory, or of an array whose base that is, or 0. Arrays are pushed before they are made, so that
- * nothing is lost where Lua has no memory. */
+/** Pushes an array without memory, whose view the caller sets. `base` is the index of what keeps
+ * the memory, or of an array whose base that is, or 0. Arrays are pushed before they are made, so
+ * that nothing is lost where Lua has no memory. */
 qn_view *lq_push_view(lua_State *L, int base);
 /** Pushes a new array. */
 lq_array *lq_make_array(lua_State *L, int rank, const int64_t *extents, const int64_t *lower,

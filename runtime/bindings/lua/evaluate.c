@@ -6,12 +6,12 @@
  *
  * Arguments are broadcast, dimensions that all of them walk alike become one, a kernel is looked up
  * by their dtypes and the number of dimensions that is left, and is launched with the result as its
- * first argument. `table` maps keys to {kernel, dtype}; for a new key make(key) gives one. A key has
- * a byte for the number of dimensions, one that is 1 if all are reduced, and one for each value: its
- * dtype for an array, its dtype and 64 for a number, and 128 too for a number that takes the type of
- * what it meets. `reduced` says what a reduction takes away: a bit for each dimension from the last
- * one, -1 for all of them, 0 for none. `out` is nil or an array. Returns the array; a number for a
- * result of rank 0.
+ * first argument. `table` maps keys to {kernel, dtype}; for a new key make(key) gives one. A key
+ * has a byte for the number of dimensions, one that is 1 if all are reduced, and one for each
+ * value: its dtype for an array, its dtype and 64 for a number, and 128 too for a number that takes
+ * the type of what it meets. `reduced` says what a reduction takes away: a bit for each dimension
+ * from the last one, -1 for all of them, 0 for none. `out` is nil or an array. Returns the array; a
+ * number for a result of rank 0.
  *
  *   dispatch(table, make, values...) launches the kernel for arguments as they are; its key has a
  * second byte for each, the rank.

@@ -242,7 +242,8 @@ static int stage(lua_State *L)
 #undef QN_X
     if (!bit)
         lq_error(L, QN_ERR_ARGUMENT,
-                 "stage: \"%s\" is not kernel, key, plan, schedule, estimate, llvm, asm or ptx", word);
+                 "stage: \"%s\" is not kernel, key, plan, schedule, estimate, llvm, asm or ptx",
+                 word);
     take_arguments(L, k, 3, args);
     size_t n = code_text(L, k, args, bit, NULL, 0);
     char *buffer = lq_newuserdata(L, n + 1); /* no code is held while this may fail */

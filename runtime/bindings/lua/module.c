@@ -309,12 +309,20 @@ static int new_array(lua_State *L)
     return 1;
 }
 
-static const luaL_Reg functions[] = {
-    {"fail", fail},           {"numbers", numbers}, {"dtypes", lq_dtypes},          {"counters", counters},
-    {"ours", ours},           {"parse", lq_parse},            {"new_array", new_array},
-    {"array", lq_from_table}, {"new_builder", lq_builder_new}, {"evaluate", lq_evaluate},
-    {"dispatch", lq_dispatch}, {"wrap", lq_wrap},              {"math_functions", math_functions},
-    {NULL, NULL}};
+static const luaL_Reg functions[] = {{"fail", fail},
+                                     {"numbers", numbers},
+                                     {"dtypes", lq_dtypes},
+                                     {"counters", counters},
+                                     {"ours", ours},
+                                     {"parse", lq_parse},
+                                     {"new_array", new_array},
+                                     {"array", lq_from_table},
+                                     {"new_builder", lq_builder_new},
+                                     {"evaluate", lq_evaluate},
+                                     {"dispatch", lq_dispatch},
+                                     {"wrap", lq_wrap},
+                                     {"math_functions", math_functions},
+                                     {NULL, NULL}};
 
 /** open(state): fills the table of the module. */
 static int open_module(lua_State *L)

@@ -219,8 +219,8 @@ static bool take_capsule(PyObject *capsule, const char *label, py_held *h)
     return status == QN_OK;
 }
 
-/** Calls __dlpack__ for use in a stream, NULL: none. NULL with an exception. Producers before DLPack
- *  1.0 take no version. */
+/** Calls __dlpack__ for use in a stream, NULL: none. NULL with an exception. Producers before
+ * DLPack 1.0 take no version. */
 static PyObject *capsule_of(PyObject *method, qn_stream *stream)
 {
     PyObject *none = PyTuple_New(0), *capsule = NULL;
@@ -303,7 +303,8 @@ static bool hold_array(PyObject *o, py_held *h, qn_stream **stream)
     return true;
 }
 
-/** After a failure: whether an object has the array interface of GPUs, too. The exception is dropped then. */
+/** After a failure: whether an object has the array interface of GPUs, too. The exception is
+ * dropped then. */
 static bool has_interface_instead(PyObject *o)
 {
     PyObject *type, *value, *traceback;
@@ -319,8 +320,9 @@ static bool has_interface_instead(PyObject *o)
     return true;
 }
 
-/** By the first attribute of three that an object has; false without an exception if it has none. Where
- *  DLPack fails, the array interface of GPUs is tried: CuPy 14 divides negative strides as unsigned numbers. */
+/** By the first attribute of three that an object has; false without an exception if it has none.
+ * Where DLPack fails, the array interface of GPUs is tried: CuPy 14 divides negative strides as
+ * unsigned numbers. */
 static bool hold_attribute(PyObject *o, const char *label, py_held *h, qn_stream **stream)
 {
     static const char *const attributes[] = {"__dlpack__", "__cuda_array_interface__",
@@ -350,7 +352,8 @@ bool py_hold(PyObject *o, const char *label, py_held *h, qn_stream **stream)
     if (PyObject_CheckBuffer(o)) {
         if (PyObject_GetBuffer(o, &h->buffer, PyBUF_STRIDES | PyBUF_FORMAT) == 0)
             return hold_buffer(label, h);
-        PyErr_Fetch(&refusal[0], &refusal[1], &refusal[2]); /* arrays of CuPy refuse a buffer on the host */
+        PyErr_Fetch(&refusal[0], &refusal[1],
+                    &refusal[2]); /* arrays of CuPy refuse a buffer on the host */
     }
     bool is_held = hold_attribute(o, label, h, stream);
     if (is_held || PyErr_Occurred()) {

@@ -285,8 +285,9 @@ static PyObject *kernel_stage(py_kernel *k, PyObject *args, PyObject *names)
     QN_DUMP_LIST(QN_X)
 #undef QN_X
     if (!q.stage) {
-        PyErr_SetString(PyExc_ValueError,
-                        "stage(name, *args): name is kernel, key, plan, schedule, estimate, llvm, asm or ptx");
+        PyErr_SetString(
+            PyExc_ValueError,
+            "stage(name, *args): name is kernel, key, plan, schedule, estimate, llvm, asm or ptx");
         return NULL;
     }
     PyObject *rest = PyTuple_GetSlice(args, 1, PyTuple_Size(args));
@@ -455,7 +456,8 @@ static PyMethodDef kernel_methods[] = {
     {"explain", KEYWORDS(kernel_explain),
      "explain(*args) -> str: which code a call would run, and why"},
     {"stage", KEYWORDS(kernel_stage),
-     "stage(name, *args) -> str: kernel, key, plan, schedule, estimate, llvm, asm or ptx for these arguments"},
+     "stage(name, *args) -> str: kernel, key, plan, schedule, estimate, llvm, asm or ptx for these "
+     "arguments"},
     {"last_plan", (PyCFunction)kernel_last_plan, METH_NOARGS,
      "last_plan() -> str: the plan of the last launch"},
     {"_repr_html_", (PyCFunction)show, METH_NOARGS, "text, plan and time, for notebooks"},

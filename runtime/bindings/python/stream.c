@@ -52,7 +52,8 @@ qn_status py_stream_after(qn_stream *stream, uintptr_t theirs, qn_error *err)
     qn_mark *mark = NULL;
     if (!c)
         return QN_ERR_NOT_AVAILABLE;
-    qn_status status = qn_stream_wrap(c, theirs == PY_LEGACY_STREAM ? NULL : (void *)theirs, &other, err);
+    qn_status status =
+        qn_stream_wrap(c, theirs == PY_LEGACY_STREAM ? NULL : (void *)theirs, &other, err);
     if (!status)
         status = qn_stream_mark(other, 0, &mark, err);
     if (!status)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * use.c: a program of a user's: y = a x + y, compiled against the installed headers. Prints the version, one result,
- * and how often code was generated; the exit status says whether the result is right.
+ * use.c: a program of a user's: y = a x + y, compiled against the installed headers. Prints the
+ * version, one result, and how often code was generated; the exit status says whether the result is
+ * right.
  */
 #include "quern_version.h"
 

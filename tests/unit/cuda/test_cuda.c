@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cuda.c: devices, streams, marks, memory of CUDA spaces and launches on them, on the stub driver: what is right,
- * what is refused, and that nothing is used after it was freed, also where work waits.
+ * test_cuda.c: devices, streams, marks, memory of CUDA spaces and launches on them, on the stub
+ * driver: what is right, what is refused, and that nothing is used after it was freed, also where
+ * work waits.
  */
 #define _GNU_SOURCE
 #include "tests/unit/gpu.h"
@@ -21,7 +22,8 @@ static void test_no_driver(void)
     qn_stream *s = NULL;
     qn_error err = {0};
     int n = 7;
-    tap_ok(qn_cuda_device_count(c, &n, &err) == QN_ERR_NOT_AVAILABLE && n == 7, "no driver: not available");
+    tap_ok(qn_cuda_device_count(c, &n, &err) == QN_ERR_NOT_AVAILABLE && n == 7,
+           "no driver: not available");
     tap_contains(err.message, "/nowhere/libcuda.so.1", "... and why");
     tap_ok(strncmp(err.message, "qn_cuda_device_count: ", 22) == 0, "... and who");
     tap_ok(qn_stream_new(c, 0, &s, &err) == QN_ERR_NOT_AVAILABLE && !s, "no driver, no stream");
@@ -31,9 +33,10 @@ static void test_no_driver(void)
     int64_t extent = 4;
     qn_view_type_init(QN_F32, 1, NULL, QN_FAMILY_ANY, &type, NULL);
     type.space = QN_SPACE_CUDA;
-    tap_ok(qn_view_create(c, &type, 1, &extent, &device, &v, &err) == QN_ERR_NOT_AVAILABLE, "no driver, no view: %s",
-           err.message);
-    tap_ok(qn_view_create(NULL, &type, 1, &extent, &device, &v, &err) == QN_ERR_ARGUMENT, "no context: %s", err.message);
+    tap_ok(qn_view_create(c, &type, 1, &extent, &device, &v, &err) == QN_ERR_NOT_AVAILABLE,
+           "no driver, no view: %s", err.message);
+    tap_ok(qn_view_create(NULL, &type, 1, &extent, &device, &v, &err) == QN_ERR_ARGUMENT,
+           "no context: %s", err.message);
     qn_context_release(c);
 }
 
@@ -46,9 +49,12 @@ static void test_devices(void)
     tap_ok(qn_cuda_device_count(c, &n, &err) == QN_OK && n == 2, "two devices");
     tap_ok(qn_cuda_device_info(c, 1, &d, sizeof d, &err) == QN_OK, "described");
     tap_is_str(d.name, "stub 1", "name");
-    tap_ok(d.capability == 90 && d.isa == QN_ISA_SM90 && d.driver == 12080 && d.uuid[0] == 2, "numbers");
-    tap_ok(qn_cuda_device_info(c, 2, &d, sizeof d, &err) == QN_ERR_ARGUMENT, "no third: %s", err.message);
-    tap_ok(qn_cuda_device_count(NULL, &n, &err) == QN_ERR_ARGUMENT && qn_cuda_device_info(c, 0, NULL, sizeof d, &err) == QN_ERR_ARGUMENT,
+    tap_ok(d.capability == 90 && d.isa == QN_ISA_SM90 && d.driver == 12080 && d.uuid[0] == 2,
+           "numbers");
+    tap_ok(qn_cuda_device_info(c, 2, &d, sizeof d, &err) == QN_ERR_ARGUMENT, "no third: %s",
+           err.message);
+    tap_ok(qn_cuda_device_count(NULL, &n, &err) == QN_ERR_ARGUMENT &&
+               qn_cuda_device_info(c, 0, NULL, sizeof d, &err) == QN_ERR_ARGUMENT,
            "NULL is refused");
     tap_ok(qn_cuda_trim(c, 0, &err) == QN_OK, "trim");
     qn_context_release(c);
@@ -73,21 +79,31 @@ static void test_streams(void)
     qn_error err = {0};
     bool done = false;
     double ms = 0;
-    tap_ok(qn_stream_new(c, 0, &a, &err) == QN_OK && qn_stream_new(c, 1, &b, &err) == QN_OK, "streams on two devices");
-    tap_ok(qn_stream_device(a) == 0 && qn_stream_device(b) == 1 && qn_stream_handle(a), "their devices");
-    tap_ok(qn_stream_default(c, &own, &err) == QN_OK && qn_stream_device(own) == 0, "the default stream");
-    tap_ok(qn_stream_wrap(c, qn_stream_handle(a), &wrapped, &err) == QN_OK && qn_stream_device(wrapped) == 0,
+    tap_ok(qn_stream_new(c, 0, &a, &err) == QN_OK && qn_stream_new(c, 1, &b, &err) == QN_OK,
+           "streams on two devices");
+    tap_ok(qn_stream_device(a) == 0 && qn_stream_device(b) == 1 && qn_stream_handle(a),
+           "their devices");
+    tap_ok(qn_stream_default(c, &own, &err) == QN_OK && qn_stream_device(own) == 0,
+           "the default stream");
+    tap_ok(qn_stream_wrap(c, qn_stream_handle(a), &wrapped, &err) == QN_OK &&
+               qn_stream_device(wrapped) == 0,
            "a stream of the host's");
-    tap_ok(qn_stream_mark(a, 1, &m, &err) == QN_OK && qn_stream_after(b, m, &err) == QN_OK, "a mark across devices");
-    tap_ok(qn_mark_wait(m, &err) == QN_OK && qn_mark_is_done(m, &done, &err) == QN_OK && done, "is reached");
-    tap_ok(qn_stream_mark(a, 1, &end, &err) == QN_OK && qn_mark_milliseconds(m, end, &ms, &err) == QN_OK && ms == 1.5,
+    tap_ok(qn_stream_mark(a, 1, &m, &err) == QN_OK && qn_stream_after(b, m, &err) == QN_OK,
+           "a mark across devices");
+    tap_ok(qn_mark_wait(m, &err) == QN_OK && qn_mark_is_done(m, &done, &err) == QN_OK && done,
+           "is reached");
+    tap_ok(qn_stream_mark(a, 1, &end, &err) == QN_OK &&
+               qn_mark_milliseconds(m, end, &ms, &err) == QN_OK && ms == 1.5,
            "milliseconds");
-    tap_ok(qn_stream_mark(a, 0, &plain, &err) == QN_OK && qn_mark_milliseconds(m, plain, &ms, &err) == QN_ERR_ARGUMENT,
+    tap_ok(qn_stream_mark(a, 0, &plain, &err) == QN_OK &&
+               qn_mark_milliseconds(m, plain, &ms, &err) == QN_ERR_ARGUMENT,
            "not of a mark that is not timed: %s", err.message);
-    tap_ok(qn_stream_fence(a, &err) == QN_OK && qn_stream_is_done(a, &done, &err) == QN_OK && done, "fence");
+    tap_ok(qn_stream_fence(a, &err) == QN_OK && qn_stream_is_done(a, &done, &err) == QN_OK && done,
+           "fence");
     tap_ok(current_context() == NULL, "no context was left current");
     qn_stream *foreign = NULL;
-    tap_ok(qn_stream_new(other, 0, &foreign, &err) == QN_OK && qn_stream_after(foreign, m, &err) == QN_ERR_ARGUMENT,
+    tap_ok(qn_stream_new(other, 0, &foreign, &err) == QN_OK &&
+               qn_stream_after(foreign, m, &err) == QN_ERR_ARGUMENT,
            "not between contexts: %s", err.message);
     tap_ok(qn_stream_new(c, 9, &foreign, &err) == QN_ERR_ARGUMENT, "no device 9: %s", err.message);
     qn_mark_release(m);
@@ -120,35 +136,41 @@ static void test_memory(void)
             is_zero = ((float *)v.data)[j] == 0; /* the stub's device memory is the host's */
         tap_ok(is_zero && v.space == spaces[i], "%s: zeroed", qn_space_name(spaces[i]));
         const qn_slice cut = {.kind = QN_RANGE, .begin = 2, .end = 5};
-        tap_ok(qn_subview(&v, 1, &cut, &part, &err) == QN_OK && part.space == spaces[i], "a part is in the same space");
+        tap_ok(qn_subview(&v, 1, &cut, &part, &err) == QN_OK && part.space == spaces[i],
+               "a part is in the same space");
         void *at = NULL;
         int64_t first = 0;
         qn_status status = qn_view_at(&v, 1, &first, &at, &err);
-        tap_ok(status == (spaces[i] == QN_SPACE_CUDA ? QN_ERR_SPACE : QN_OK), "%s: address of an element: %s",
-               qn_space_name(spaces[i]), status ? err.message : "ok");
+        tap_ok(status == (spaces[i] == QN_SPACE_CUDA ? QN_ERR_SPACE : QN_OK),
+               "%s: address of an element: %s", qn_space_name(spaces[i]),
+               status ? err.message : "ok");
         qn_view wrapped = {0};
         int64_t extent = N, beyond = N + 100000;
         qn_layout l, long_one;
         qn_layout_right(1, &extent, &l, NULL);
         qn_layout_right(1, &beyond, &long_one, NULL);
-        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &l, 0, &wrapped, &err) == QN_OK && wrapped.space == spaces[i] &&
-                   wrapped.device == v.device,
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &l, 0, &wrapped, &err) == QN_OK &&
+                   wrapped.space == spaces[i] && wrapped.device == v.device,
                "%s: wrapped", qn_space_name(spaces[i]));
-        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &long_one, 0, &wrapped, &err) == QN_ERR_BOUNDS,
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &long_one, 0, &wrapped, &err) ==
+                   QN_ERR_BOUNDS,
                "beyond the end: %s", err.message);
         tap_ok(strstr(err.message, "leave their allocation") != NULL, "... it says of what");
         qn_layout one_more;
         int64_t more = N + 1;
         qn_layout_right(1, &more, &one_more, NULL);
-        tap_ok(qn_cuda_wrap(c, spaces[i], "w", (char *)v.data + 4, QN_F32, &l, 0, &wrapped, &err) == QN_ERR_BOUNDS &&
-                   qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &one_more, 0, &wrapped, &err) == QN_ERR_BOUNDS,
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", (char *)v.data + 4, QN_F32, &l, 0, &wrapped, &err) ==
+                       QN_ERR_BOUNDS &&
+                   qn_cuda_wrap(c, spaces[i], "w", v.data, QN_F32, &one_more, 0, &wrapped, &err) ==
+                       QN_ERR_BOUNDS,
                "by one element: %s", err.message);
         float host[N];
-        tap_ok(qn_cuda_wrap(c, spaces[i], "w", host, QN_F32, &l, 0, &wrapped, &err) == QN_ERR_SPACE, "host memory: %s",
-               err.message);
+        tap_ok(qn_cuda_wrap(c, spaces[i], "w", host, QN_F32, &l, 0, &wrapped, &err) == QN_ERR_SPACE,
+               "host memory: %s", err.message);
         int other = spaces[(i + 1) % 3];
         status = qn_cuda_wrap(c, other, "w", v.data, QN_F32, &l, 0, &wrapped, &err);
-        tap_ok(status == QN_ERR_SPACE, "%s as %s: %s", qn_space_name(spaces[i]), qn_space_name(other), err.message);
+        tap_ok(status == QN_ERR_SPACE, "%s as %s: %s", qn_space_name(spaces[i]),
+               qn_space_name(other), err.message);
         qn_view_release(&part);
         qn_view_release(&v);
     }
@@ -156,8 +178,10 @@ static void test_memory(void)
     qn_view there = {0}, wrapped = {0};
     qn_stream_new(c, 1, &far, NULL);
     there = vector_in(c, QN_SPACE_CUDA, far, "there", QN_F32, N);
-    tap_ok(there.device == 1 && qn_cuda_wrap(c, QN_SPACE_CUDA, "w", there.data, QN_F32, &there.layout, 0, &wrapped, &err) ==
-                                    QN_OK && wrapped.device == 1,
+    tap_ok(there.device == 1 &&
+               qn_cuda_wrap(c, QN_SPACE_CUDA, "w", there.data, QN_F32, &there.layout, 0, &wrapped,
+                            &err) == QN_OK &&
+               wrapped.device == 1,
            "memory of the second device says so: %d, wrapped %d", there.device, wrapped.device);
     qn_view_release(&there);
     qn_stream_release(far);
@@ -176,8 +200,10 @@ static void test_memory(void)
     const qn_alloc_options o = {.bytes = sizeof o, .label = "big", .space = QN_SPACE_CUDA};
     qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, NULL);
     type.space = QN_SPACE_CUDA;
-    tap_ok(qn_view_create(c, &type, 1, &huge, &o, &v, &err) == QN_ERR_MEMORY, "out of memory: %s", err.message);
-    tap_contains(err.message, "view \"big\": no memory for 1099511627776 bytes in space cuda", "label and bytes");
+    tap_ok(qn_view_create(c, &type, 1, &huge, &o, &v, &err) == QN_ERR_MEMORY, "out of memory: %s",
+           err.message);
+    tap_contains(err.message, "view \"big\": no memory for 1099511627776 bytes in space cuda",
+                 "label and bytes");
     qn_context_release(c);
     tap_ok(is_clean(stub), "nothing is left of memory");
 }
@@ -207,20 +233,24 @@ static void test_launch(void)
     qn_error err = {0};
     qn_stream *s = NULL;
     qn_stream_new(c, 0, &s, &err);
-    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N), y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N),
+            y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(2)};
     const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s};
     put(&x, 1, 1);
     put(&y, 0, 0);
     tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_OK, "a launch: %s", err.message);
     tap_ok(qn_stream_fence(s, &err) == QN_OK && is_series(&y, 2, 2), "its result");
-    tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK && is_series(&y, 4, 4), "again");
+    tap_ok(qn_launch(c, k, 3, args, &o, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK &&
+               is_series(&y, 4, 4),
+           "again");
     tap_is_int(counters_of(c).hits, 1, "the second one was known");
     tap_is_int(stub->calls("cuLinkCreate_v2"), 1, "assembled once");
     tap_is_int(stub->calls("cuMemcpyAsync"), 0, "no fault record for what is proved");
     qn_call *call = NULL;
     tap_ok(qn_prepare(c, k, 3, args, &o, &call, &err) == QN_OK, "prepared: %s", err.message);
-    tap_ok(qn_run(call, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK && is_series(&y, 6, 6), "and run");
+    tap_ok(qn_run(call, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK && is_series(&y, 6, 6),
+           "and run");
     union {
         float f;
         uint32_t u;
@@ -230,7 +260,9 @@ static void test_launch(void)
            "with another scalar");
     qn_call_release(call);
     qn_code *f = NULL;
-    tap_ok(qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_PTX, NULL, 0) > 100, "its PTX");
+    tap_ok(qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+               qn_code_text(f, QN_DUMP_PTX, NULL, 0) > 100,
+           "its PTX");
     qn_code_release(f);
     qn_view_release(&x);
     qn_view_release(&y);
@@ -241,8 +273,8 @@ static void test_launch(void)
 }
 
 /** A refusal and a part of its message. */
-static void refuse(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o, qn_status status,
-                   const char *part)
+static void refuse(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                   const qn_options *o, qn_status status, const char *part)
 {
     qn_error err = {0};
     qn_status found = qn_launch(c, k, n, args, o, &err);
@@ -258,16 +290,21 @@ static void test_refused(void)
     qn_stream *s = NULL, *far = NULL;
     qn_stream_new(c, 0, &s, &err);
     qn_stream_new(c, 1, &far, &err);
-    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N), y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N),
+            y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
     qn_view host = vector_of(c, "h", QN_F32, N);
-    const qn_arg good[] = {qn_arg_view(&x), qn_arg_view(&y)}, hosted[] = {qn_arg_view(&host), qn_arg_view(&y)},
+    const qn_arg good[] = {qn_arg_view(&x), qn_arg_view(&y)},
+                 hosted[] = {qn_arg_view(&host), qn_arg_view(&y)},
                  same[] = {qn_arg_view(&y), qn_arg_view(&y)};
     qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s};
-    refuse(c, k, 2, hosted, &o, QN_ERR_SPACE, "view \"h\": space host is not accessible to executor cuda");
-    refuse(c, k, 2, good, NULL, QN_ERR_SPACE, "view \"x\": space cuda is not accessible to executor serial or threads");
+    refuse(c, k, 2, hosted, &o, QN_ERR_SPACE,
+           "view \"h\": space host is not accessible to executor cuda");
+    refuse(c, k, 2, good, NULL, QN_ERR_SPACE,
+           "view \"x\": space cuda is not accessible to executor serial or threads");
     refuse(c, shift, 2, same, &o, QN_ERR_OVERLAP, "a GPU has no iteration order");
     o.stream = far;
-    refuse(c, k, 2, good, &o, QN_ERR_SPACE, "view \"x\": its memory is on device 0, which device 1 of the stream does not reach");
+    refuse(c, k, 2, good, &o, QN_ERR_SPACE,
+           "view \"x\": its memory is on device 0, which device 1 of the stream does not reach");
     o.stream = s;
     o.executor = QN_SERIAL;
     refuse(c, k, 2, good, &o, QN_ERR_ARGUMENT, "option stream is for executor cuda");
@@ -286,7 +323,8 @@ static void test_refused(void)
     qn_context *other = stub_context();
     refuse(other, k, 2, good, &o, QN_ERR_ARGUMENT, "the stream is of another context");
     qn_context_release(other);
-    tap_ok(qn_launch(c, k, 2, same, &o, &err) == QN_OK && qn_launch(c, k, 2, good, &o, &err) == QN_OK &&
+    tap_ok(qn_launch(c, k, 2, same, &o, &err) == QN_OK &&
+               qn_launch(c, k, 2, good, &o, &err) == QN_OK &&
                qn_launch(c, k, 2, same, &o, &err) == QN_OK,
            "the same view twice is fine where no iteration sees another: %s", err.message);
     qn_view_release(&x);

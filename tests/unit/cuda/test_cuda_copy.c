@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cuda_copy.c: copies, conversions, fills, mirrors and resizes of views in CUDA spaces, on the stub driver: all
- * pairs of spaces and a set of layouts against an element-by-element copy, at once and in streams.
+ * test_cuda_copy.c: copies, conversions, fills, mirrors and resizes of views in CUDA spaces, on the
+ * stub driver: all pairs of spaces and a set of layouts against an element-by-element copy, at once
+ * and in streams.
  */
 #include "tests/fill.h"
 #include "tests/unit/gpu.h"
@@ -44,7 +45,8 @@ static qn_layout layout_of(int kind)
     return l;
 }
 
-static qn_view view_of(qn_context *c, int space, qn_stream *s, const char *label, int dtype, int kind)
+static qn_view view_of(qn_context *c, int space, qn_stream *s, const char *label, int dtype,
+                       int kind)
 {
     qn_view v = {0};
     qn_view_type type;
@@ -87,7 +89,8 @@ static bool are_equal(const qn_view *a, const qn_view *b)
     return true;
 }
 
-static const int spaces[] = {QN_SPACE_HOST, QN_SPACE_CUDA, QN_SPACE_CUDA_MANAGED, QN_SPACE_CUDA_PINNED};
+static const int spaces[] = {QN_SPACE_HOST, QN_SPACE_CUDA, QN_SPACE_CUDA_MANAGED,
+                             QN_SPACE_CUDA_PINNED};
 
 /** One pair of spaces: all pairs of layouts, for a dtype; `s` NULL: copies that wait. */
 static void copy_all(qn_context *c, int to, int from, int dtype, qn_stream *s)
@@ -96,9 +99,11 @@ static void copy_all(qn_context *c, int to, int from, int dtype, qn_stream *s)
     qn_error err = {0};
     for (int a = 0; a < N_LAYOUTS; a++)
         for (int b = 0; b < N_LAYOUTS; b++) {
-            qn_view dst = view_of(c, to, NULL, "dst", dtype, a), src = view_of(c, from, NULL, "src", dtype, b);
+            qn_view dst = view_of(c, to, NULL, "dst", dtype, a),
+                    src = view_of(c, from, NULL, "src", dtype, b);
             put_numbers(&src);
-            qn_status status = s ? qn_stream_copy(s, &dst, &src, &err) : qn_deep_copy(c, &dst, &src, &err);
+            qn_status status =
+                s ? qn_stream_copy(s, &dst, &src, &err) : qn_deep_copy(c, &dst, &src, &err);
             if (s && status == QN_OK)
                 status = qn_stream_fence(s, &err);
             if (status != QN_OK || !are_equal(&dst, &src)) {
@@ -108,8 +113,8 @@ static void copy_all(qn_context *c, int to, int from, int dtype, qn_stream *s)
             qn_view_release(&dst);
             qn_view_release(&src);
         }
-    tap_ok(n_failed == 0, "%s to %s, %s, %s", qn_space_name(from), qn_space_name(to), qn_dtype_name(dtype),
-           s ? "in a stream" : "waiting");
+    tap_ok(n_failed == 0, "%s to %s, %s, %s", qn_space_name(from), qn_space_name(to),
+           qn_dtype_name(dtype), s ? "in a stream" : "waiting");
 }
 
 static void test_pairs(void)
@@ -139,10 +144,13 @@ static void test_peers(void)
     qn_stream_new(c, 1, &far, NULL);
     stub->defer(1);
     for (int a = 0; a < N_LAYOUTS; a++) {
-        qn_view dst = view_of(c, QN_SPACE_CUDA, far, "dst", QN_F32, a), src = view_of(c, QN_SPACE_CUDA, NULL, "src", QN_F32, N_LAYOUTS - 1 - a);
+        qn_view dst = view_of(c, QN_SPACE_CUDA, far, "dst", QN_F32, a),
+                src = view_of(c, QN_SPACE_CUDA, NULL, "src", QN_F32, N_LAYOUTS - 1 - a);
         put_numbers(&src);
-        tap_ok(qn_deep_copy(c, &dst, &src, &err) == QN_OK && are_equal(&dst, &src), "layout %d between devices: %s", a, err.message);
-        tap_ok(qn_stream_copy(far, &src, &dst, &err) == QN_OK && qn_stream_fence(far, &err) == QN_OK && are_equal(&dst, &src),
+        tap_ok(qn_deep_copy(c, &dst, &src, &err) == QN_OK && are_equal(&dst, &src),
+               "layout %d between devices: %s", a, err.message);
+        tap_ok(qn_stream_copy(far, &src, &dst, &err) == QN_OK &&
+                   qn_stream_fence(far, &err) == QN_OK && are_equal(&dst, &src),
                "and back in a stream: %s", err.message);
         qn_view_release(&dst);
         qn_view_release(&src);
@@ -163,11 +171,14 @@ static void test_connected(void)
         qn_stream_new(c, 1, &far, NULL);
         stub->reset();
         stub->peers(can);
-        qn_view dst = view_of(c, QN_SPACE_CUDA, far, "dst", QN_F32, RIGHT), src = view_of(c, QN_SPACE_CUDA, NULL, "src", QN_F32, RIGHT);
+        qn_view dst = view_of(c, QN_SPACE_CUDA, far, "dst", QN_F32, RIGHT),
+                src = view_of(c, QN_SPACE_CUDA, NULL, "src", QN_F32, RIGHT);
         put_numbers(&src);
         for (int n = 0; n < 2; n++)
-            tap_ok(qn_deep_copy(c, &dst, &src, &err) == QN_OK && are_equal(&dst, &src), "a copy between devices: %s", err.message);
-        tap_is_int(stub->calls("cuMemPoolSetAccess"), 2 * can, "each reaches the other from the first copy on, if it can");
+            tap_ok(qn_deep_copy(c, &dst, &src, &err) == QN_OK && are_equal(&dst, &src),
+                   "a copy between devices: %s", err.message);
+        tap_is_int(stub->calls("cuMemPoolSetAccess"), 2 * can,
+                   "each reaches the other from the first copy on, if it can");
         qn_view_release(&dst);
         qn_view_release(&src);
         stub->peers(0);
@@ -185,7 +196,8 @@ static void test_convert(void)
     qn_stream_new(c, 0, &s, NULL);
     for (int to = 0; to < 4; to++)
         for (int from = 0; from < 4; from++) {
-            qn_view dst = view_of(c, spaces[to], NULL, "dst", QN_F64, LEFT), src = view_of(c, spaces[from], NULL, "src", QN_I16, PADDED);
+            qn_view dst = view_of(c, spaces[to], NULL, "dst", QN_F64, LEFT),
+                    src = view_of(c, spaces[from], NULL, "src", QN_I16, PADDED);
             put_numbers(&src);
             bool is_right = qn_convert_copy(c, QN_SERIAL, &dst, &src, &err) == QN_OK;
             for (int i = 0; is_right && i < N; i++) {
@@ -195,10 +207,12 @@ static void test_convert(void)
                 memcpy(&y, element(&dst, i / COLUMNS, i % COLUMNS), sizeof y);
                 is_right = y == x;
             }
-            tap_ok(is_right, "conversion from %s to %s %s", qn_space_name(spaces[from]), qn_space_name(spaces[to]), err.message);
+            tap_ok(is_right, "conversion from %s to %s %s", qn_space_name(spaces[from]),
+                   qn_space_name(spaces[to]), err.message);
             if (to != 0 || from != 0)
-                tap_ok(qn_stream_convert(s, &dst, &src, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK, "in a stream %s",
-                       err.message);
+                tap_ok(qn_stream_convert(s, &dst, &src, &err) == QN_OK &&
+                           qn_stream_fence(s, &err) == QN_OK,
+                       "in a stream %s", err.message);
             qn_view_release(&dst);
             qn_view_release(&src);
         }
@@ -212,7 +226,11 @@ static void test_fill(void)
     static const struct {
         int dtype;
         uint64_t bits;
-    } values[] = {{QN_U8, 7}, {QN_I16, 0x1234}, {QN_F32, 0x3f800000}, {QN_F64, 0x3ff8000000000001}, {QN_U64, 0x0505050505050505}};
+    } values[] = {{QN_U8, 7},
+                  {QN_I16, 0x1234},
+                  {QN_F32, 0x3f800000},
+                  {QN_F64, 0x3ff8000000000001},
+                  {QN_U64, 0x0505050505050505}};
     qn_context *c = stub_context();
     qn_error err = {0};
     qn_stream *s = NULL;
@@ -222,21 +240,25 @@ static void test_fill(void)
             qn_view x = view_of(c, QN_SPACE_CUDA, s, "x", values[v].dtype, l);
             bool is_right = fill_bits(c, &x, values[v].bits, &err) == QN_OK;
             for (int i = 0; is_right && i < N; i++)
-                is_right = memcmp(element(&x, i / COLUMNS, i % COLUMNS), &values[v].bits, (size_t)qn_dtype_bytes(x.dtype)) == 0;
-            is_right = is_right && stream_fill_bits(s, &x, 0, &err) == QN_OK && qn_stream_fence(s, &err) == QN_OK;
+                is_right = memcmp(element(&x, i / COLUMNS, i % COLUMNS), &values[v].bits,
+                                  (size_t)qn_dtype_bytes(x.dtype)) == 0;
+            is_right = is_right && stream_fill_bits(s, &x, 0, &err) == QN_OK &&
+                       qn_stream_fence(s, &err) == QN_OK;
             for (int i = 0; is_right && i < N; i++)
                 is_right = *element(&x, i / COLUMNS, i % COLUMNS) == 0;
             tap_ok(is_right, "fill of %s, layout %d %s", qn_dtype_name(x.dtype), l, err.message);
             qn_view_release(&x);
         }
     qn_view host = view_of(c, QN_SPACE_HOST, NULL, "h", QN_F32, RIGHT), one = {0};
-    tap_ok(stream_fill_bits(s, &host, 0, &err) == QN_ERR_SPACE, "host memory in a stream: %s", err.message);
+    tap_ok(stream_fill_bits(s, &host, 0, &err) == QN_ERR_SPACE, "host memory in a stream: %s",
+           err.message);
     tap_ok(qn_stream_copy(s, &host, &host, &err) == QN_OK, "onto itself: nothing");
     qn_view x = view_of(c, QN_SPACE_CUDA, s, "x", QN_F32, RIGHT);
     const qn_slice at[] = {{.kind = QN_AT, .begin = 3}, {.kind = QN_AT, .begin = 4}};
     uint64_t bits = 0;
     fill_bits(c, &x, 0x40490fdb, &err);
-    tap_ok(qn_subview(&x, 2, at, &one, &err) == QN_OK && qn_read_scalar(&one, &bits, &err) == QN_OK && bits == 0x40490fdb,
+    tap_ok(qn_subview(&x, 2, at, &one, &err) == QN_OK &&
+               qn_read_scalar(&one, &bits, &err) == QN_OK && bits == 0x40490fdb,
            "an element is read: %s", err.message);
     qn_view_release(&one);
     qn_view_release(&x);
@@ -250,27 +272,33 @@ static void test_mirrors(void)
 {
     qn_context *c = stub_context();
     qn_error err = {0};
-    qn_view host = view_of(c, QN_SPACE_HOST, NULL, "h", QN_F32, LEFT), device = {0}, back = {0}, same = {0};
+    qn_view host = view_of(c, QN_SPACE_HOST, NULL, "h", QN_F32, LEFT), device = {0}, back = {0},
+            same = {0};
     put_numbers(&host);
-    tap_ok(qn_create_mirror_copy(c, QN_SPACE_CUDA, &host, &device, &err) == QN_OK && device.space == QN_SPACE_CUDA &&
-               are_equal(&device, &host),
+    tap_ok(qn_create_mirror_copy(c, QN_SPACE_CUDA, &host, &device, &err) == QN_OK &&
+               device.space == QN_SPACE_CUDA && are_equal(&device, &host),
            "a mirror on the device: %s", err.message);
     tap_is_str(device.label, "h_mirror", "its label");
     tap_ok(qn_layout_is_left(&device.layout), "its layout");
-    tap_ok(qn_create_mirror_copy(c, QN_SPACE_HOST, &device, &back, &err) == QN_OK && back.space == QN_SPACE_HOST &&
-               are_equal(&back, &host),
+    tap_ok(qn_create_mirror_copy(c, QN_SPACE_HOST, &device, &back, &err) == QN_OK &&
+               back.space == QN_SPACE_HOST && are_equal(&back, &host),
            "and back: %s", err.message);
-    tap_ok(qn_create_mirror_view(c, QN_SPACE_CUDA, &device, &same, &err) == QN_OK && same.data == device.data,
+    tap_ok(qn_create_mirror_view(c, QN_SPACE_CUDA, &device, &same, &err) == QN_OK &&
+               same.data == device.data,
            "a mirror view of what is there is itself");
     qn_view_release(&same);
     int64_t more[] = {ROWS + 3, COLUMNS - 2};
-    tap_ok(qn_view_resize(c, &device, 2, more, NULL, &err) == QN_OK && device.space == QN_SPACE_CUDA, "resized: %s", err.message);
+    tap_ok(qn_view_resize(c, &device, 2, more, NULL, &err) == QN_OK &&
+               device.space == QN_SPACE_CUDA,
+           "resized: %s", err.message);
     bool is_kept = true;
     for (int i = 0; i < ROWS; i++)
         for (int j = 0; j < COLUMNS - 2; j++)
             is_kept = is_kept && memcmp(element(&device, i, j), element(&host, i, j), 4) == 0;
     tap_ok(is_kept && *element(&device, ROWS, 0) == 0, "the common part is kept, the rest is zero");
-    tap_ok(qn_view_realloc(c, &device, 2, more, NULL, &err) == QN_OK && *element(&device, 3, 3) == 0, "realloc: %s", err.message);
+    tap_ok(qn_view_realloc(c, &device, 2, more, NULL, &err) == QN_OK &&
+               *element(&device, 3, 3) == 0,
+           "realloc: %s", err.message);
     qn_view_release(&host);
     qn_view_release(&device);
     qn_view_release(&back);
@@ -297,9 +325,12 @@ static void test_large(void)
     type.space = QN_SPACE_CUDA;
     const qn_alloc_options o = {.bytes = sizeof o, .space = QN_SPACE_CUDA};
     qn_view_create_layout(c, &type, &l, &o, &device, &err);
-    stub->run_with(NULL); /* kernels of this size take too long here: only the host's half is looked at */
-    tap_ok(qn_deep_copy(c, &device, &host, &err) == QN_OK, "a large strided copy goes in pieces: %s", err.message);
-    tap_ok(stub->calls("cuMemHostAlloc") >= 2 && stub->calls("cuLaunchKernel") >= 2, "... more than one");
+    stub->run_with(
+        NULL); /* kernels of this size take too long here: only the host's half is looked at */
+    tap_ok(qn_deep_copy(c, &device, &host, &err) == QN_OK,
+           "a large strided copy goes in pieces: %s", err.message);
+    tap_ok(stub->calls("cuMemHostAlloc") >= 2 && stub->calls("cuLaunchKernel") >= 2,
+           "... more than one");
     stub_open(STUB_PATH);
     qn_view_release(&host);
     qn_view_release(&device);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cuda_errors.c: every call of the driver fails with errors of every kind, at its first and its last use in a
- * program that uses all of them. Nothing crashes, the message names the call and the error, and nothing is left. Then
- * what follows a lost context, a fork, and PTX that is refused.
+ * test_cuda_errors.c: every call of the driver fails with errors of every kind, at its first and
+ * its last use in a program that uses all of them. Nothing crashes, the message names the call and
+ * the error, and nothing is left. Then what follows a lost context, a fork, and PTX that is
+ * refused.
  */
 #include "tests/fill.h"
 #include "runtime/cuda/driver.h"
@@ -34,7 +35,8 @@ typedef struct things {
     qn_graph *graph;
 } things;
 
-static qn_status make_view(things *t, qn_view *out, int space, qn_stream *s, int dtype, int64_t n, qn_error *err)
+static qn_status make_view(things *t, qn_view *out, int space, qn_stream *s, int dtype, int64_t n,
+                           qn_error *err)
 {
     qn_view_type type;
     const qn_alloc_options o = {.bytes = sizeof o, .label = "v", .space = space, .stream = s};
@@ -52,11 +54,11 @@ static qn_view every(const qn_view *v, int64_t rank, int64_t a, int64_t b, int64
     return part;
 }
 
-#define STEP(call)                                                                                                     \
-    do {                                                                                                               \
-        qn_status step = (call);                                                                                       \
-        if (step)                                                                                                      \
-            return step;                                                                                               \
+#define STEP(call)                                                                                 \
+    do {                                                                                           \
+        qn_status step = (call);                                                                   \
+        if (step)                                                                                  \
+            return step;                                                                           \
     } while (0)
 
 static qn_status work(things *t, qn_error *err)
@@ -77,7 +79,11 @@ static qn_status work(things *t, qn_error *err)
     STEP(make_view(t, &t->host, QN_SPACE_HOST, NULL, QN_F64, N, err));
     STEP(qn_stream_mark(t->s, 1, &t->begin, err));
     STEP(stream_fill_bits(t->s, &t->x, 0, err));
-    const qn_view small = {.data = t->x.data, .owner = t->x.owner, .dtype = QN_U8, .space = QN_SPACE_CUDA, .layout = t->x.layout};
+    const qn_view small = {.data = t->x.data,
+                           .owner = t->x.owner,
+                           .dtype = QN_U8,
+                           .space = QN_SPACE_CUDA,
+                           .layout = t->x.layout};
     qn_view half = small;
     half.dtype = QN_U16;
     STEP(stream_fill_bits(t->s, &small, 1, err));
@@ -114,14 +120,16 @@ static qn_status work(things *t, qn_error *err)
     STEP(qn_stream_is_done(t->s, &done, err));
     STEP(qn_stream_fence(t->s, err));
     STEP(qn_stream_fence(t->wrapped, err));
-    STEP(qn_cuda_wrap(t->c, QN_SPACE_CUDA, "w", t->x.data, QN_F64, &t->x.layout, 0, &t->column, err));
+    STEP(qn_cuda_wrap(t->c, QN_SPACE_CUDA, "w", t->x.data, QN_F64, &t->x.layout, 0, &t->column,
+                      err));
     STEP(qn_cuda_trim(t->c, 0, err));
     return QN_OK;
 }
 
 static void release(things *t)
 {
-    qn_view *const views[] = {&t->x, &t->y, &t->index, &t->pinned, &t->managed, &t->host, &t->far_x, &t->column};
+    qn_view *const views[] = {&t->x,       &t->y,    &t->index, &t->pinned,
+                              &t->managed, &t->host, &t->far_x, &t->column};
     for (size_t i = 0; i < sizeof views / sizeof views[0]; i++)
         qn_view_release(views[i]);
     qn_graph_release(t->graph);
@@ -143,17 +151,20 @@ static qn_status run_all(qn_error *err)
     return status;
 }
 
-/** Calls whose failure is not told, since there is nothing to be done; what they were to free stays. */
+/** Calls whose failure is not told, since there is nothing to be done; what they were to free
+ * stays. */
 static bool is_quiet(const char *name)
 {
-    static const char *const quiet[] = {"Destroy", "Free", "Unload", "Release", "Pop", "EventQuery"};
+    static const char *const quiet[] = {"Destroy", "Free", "Unload",
+                                        "Release", "Pop",  "EventQuery"};
     for (size_t i = 0; i < sizeof quiet / sizeof quiet[0]; i++)
         if (strstr(name, quiet[i]))
             return true;
     return false;
 }
 
-static bool has_failed_well(const char *name, int result, bool last, qn_status status, const qn_error *err)
+static bool has_failed_well(const char *name, int result, bool last, qn_status status,
+                            const qn_error *err)
 {
     bool is_fatal = qn__cuda_is_fatal(result);
     if (status == QN_OK) /* the last uses are in releases; memory is tried for again */
@@ -177,8 +188,10 @@ static void test_matrix(void)
         if (strncmp(calls[i], "cuGetError", 10) == 0)
             continue;
         int n_failed = 0;
-        bool is_needed = strcmp(calls[i], "cuFuncSetAttribute") != 0 && /* for more shared memory than these kernels have */
-                         strcmp(calls[i], "cuCtxEnablePeerAccess") != 0; /* for devices without pools */
+        bool is_needed =
+            strcmp(calls[i], "cuFuncSetAttribute") !=
+                0 && /* for more shared memory than these kernels have */
+            strcmp(calls[i], "cuCtxEnablePeerAccess") != 0; /* for devices without pools */
         if (is_needed)
             tap_ok(uses[i] > 0, "%s is used", calls[i]);
         for (size_t r = 0; r < sizeof results / sizeof results[0]; r++)
@@ -188,14 +201,17 @@ static void test_matrix(void)
                 stub->fail(calls[i], results[r], last ? (int)uses[i] : 1);
                 qn_status status = run_all(&err);
                 bool is_right = has_failed_well(calls[i], results[r], last != 0, status, &err);
-                if (is_right && status != QN_OK && !qn__cuda_is_fatal(results[r]) && !is_quiet(calls[i]))
+                if (is_right && status != QN_OK && !qn__cuda_is_fatal(results[r]) &&
+                    !is_quiet(calls[i]))
                     is_right = is_clean(stub);
                 if (!is_right || stub->misuse()) {
-                    tap_note("%s use of %s, result %d: %s: %s; %s", last ? "last" : "first", calls[i], results[r],
-                             qn_status_name((int)status), err.message, stub->misuse() ? stub->misuse() : "");
+                    tap_note("%s use of %s, result %d: %s: %s; %s", last ? "last" : "first",
+                             calls[i], results[r], qn_status_name((int)status), err.message,
+                             stub->misuse() ? stub->misuse() : "");
                     n_failed++;
                 }
-                for (int kind = 0; kind < STUB_KINDS; kind++) /* what a failed free or a lost context left */
+                for (int kind = 0; kind < STUB_KINDS;
+                     kind++) /* what a failed free or a lost context left */
                     stub->forget(kind);
             }
         tap_ok(n_failed == 0, "%s fails well", calls[i]);
@@ -213,13 +229,18 @@ static void test_lost(void)
     tap_ok(work(&t, &err) == QN_OK, "before");
     stub->fail("cuStreamSynchronize", 700, 1);
     tap_ok(qn_stream_fence(t.s, &err) == QN_ERR_CONTEXT_LOST, "a context is lost: %s", err.message);
-    tap_contains(err.message, "device 0: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access", "told once");
+    tap_contains(
+        err.message,
+        "device 0: cuStreamSynchronize: CUDA_ERROR_ILLEGAL_ADDRESS (700): an illegal memory access",
+        "told once");
     stub->fail(NULL, 0, 0);
     int64_t before = stub->calls(NULL);
     tap_ok(qn_stream_fence(t.s, &err) == QN_ERR_CONTEXT_LOST, "then refused: %s", err.message);
-    tap_contains(err.message, "the CUDA context was lost by CUDA_ERROR_ILLEGAL_ADDRESS (700)", "with the reason");
+    tap_contains(err.message, "the CUDA context was lost by CUDA_ERROR_ILLEGAL_ADDRESS (700)",
+                 "with the reason");
     tap_ok(qn_run(t.call, &err) == QN_ERR_CONTEXT_LOST, "prepared calls too: %s", err.message);
-    tap_ok(qn_deep_copy(t.c, &t.host, &t.x, &err) == QN_ERR_CONTEXT_LOST, "copies too: %s", err.message);
+    tap_ok(qn_deep_copy(t.c, &t.host, &t.x, &err) == QN_ERR_CONTEXT_LOST, "copies too: %s",
+           err.message);
     tap_is_int(stub->calls(NULL), before, "without asking the driver");
     stub->reset();
     release(&t);
@@ -240,14 +261,16 @@ static void test_fork(void)
     pid_t pid = fork();
     if (pid == 0) {
         int64_t before = stub->calls(NULL);
-        bool is_right = qn_stream_fence(t.s, &err) == QN_ERR_FORKED && qn_run(t.call, &err) == QN_ERR_FORKED &&
+        bool is_right = qn_stream_fence(t.s, &err) == QN_ERR_FORKED &&
+                        qn_run(t.call, &err) == QN_ERR_FORKED &&
                         qn_deep_copy(t.c, &t.host, &t.x, &err) == QN_ERR_FORKED;
         release(&t);
         _exit(is_right && stub->calls(NULL) == before ? 0 : 1);
     }
     int status = -1;
     waitpid(pid, &status, 0);
-    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0, "in a child calls are refused, releases do not call the driver");
+    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
+           "in a child calls are refused, releases do not call the driver");
     tap_ok(qn_stream_fence(t.s, &err) == QN_OK, "the parent goes on: %s", err.message);
     release(&t);
     tap_ok(is_clean(stub), "nothing is left");
@@ -262,7 +285,8 @@ int main(void)
         return tap_done();
     }
     gather = kernel_of(GATHER_TEXT);
-    copy = kernel_of("kernel \"copy\" {\n view x: f64[1]; view y: f64[1];\n %1: i64 = extent y, 0; %0: i64 = const 0;\n"
+    copy = kernel_of("kernel \"copy\" {\n view x: f64[1]; view y: f64[1];\n %1: i64 = extent y, 0; "
+                     "%0: i64 = const 0;\n"
                      " %3: i64 = parallel %0, %1; %5: f64 = load x[%3]; store y[%3], %5;\n}\n");
     stub->peers(1);
     stub->run_with(NULL); /* what kernels do does not matter here */

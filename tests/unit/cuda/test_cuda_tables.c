@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cuda_tables.c: index lists and MultiViews as arguments of kernels on a GPU, and in copies: lists that change or go
- * right after a launch, lists in device memory, members with homes of their own. On the stub driver, with work that waits,
- * and on a GPU where there is one. What kernels make of them is tested by the cases list_*.case and multi_*.case.
+ * test_cuda_tables.c: index lists and MultiViews as arguments of kernels on a GPU, and in copies:
+ * lists that change or go right after a launch, lists in device memory, members with homes of their
+ * own. On the stub driver, with work that waits, and on a GPU where there is one. What kernels make
+ * of them is tested by the cases list_*.case and multi_*.case.
  */
 #include "ir/ir.h"
 #include "tests/unit/gpu.h"
@@ -10,13 +11,15 @@
 enum { N = 300 };
 
 /** y[i] = x[i] */
-#define COPY64_TEXT                                                                                                    \
-    "kernel \"copy\" {\n view x: f64[1]; view y: f64[1];\n %1: i64 = extent y, 0; %0: i64 = const 0;\n"               \
+#define COPY64_TEXT                                                                                \
+    "kernel \"copy\" {\n view x: f64[1]; view y: f64[1];\n %1: i64 = extent y, 0; %0: i64 = "      \
+    "const 0;\n"                                                                                   \
     " %3: i64 = parallel %0, %1; %5: f64 = load x[%3]; store y[%3], %5;\n}\n"
 /** y[i,j] = x[i,j] */
-#define COPY2_TEXT                                                                                                     \
-    "kernel \"copy2\" {\n view x: f64[2]; view y: f64[2];\n %0: i64 = const 0; %1: i64 = extent y, 0;\n"              \
-    " %2: i64 = extent y, 1; %3: i64 = parallel %0, %1; %4: i64 = parallel %0, %2;\n"                                  \
+#define COPY2_TEXT                                                                                 \
+    "kernel \"copy2\" {\n view x: f64[2]; view y: f64[2];\n %0: i64 = const 0; %1: i64 = extent "  \
+    "y, 0;\n"                                                                                      \
+    " %2: i64 = extent y, 1; %3: i64 = parallel %0, %1; %4: i64 = parallel %0, %2;\n"              \
     " %5: f64 = load x[%3, %4]; store y[%3, %4], %5;\n}\n"
 
 typedef struct things {
@@ -35,7 +38,9 @@ static void make_things(things *t, qn_context *c)
 {
     qn_error err = {0};
     *t = (things){.c = c, .copy = kernel_of(COPY64_TEXT), .copy2 = kernel_of(COPY2_TEXT)};
-    tap_ok(qn_stream_new(c, 0, &t->s, &err) == QN_OK && qn_stream_new(c, 0, &t->other, &err) == QN_OK, "streams %s", err.message);
+    tap_ok(qn_stream_new(c, 0, &t->s, &err) == QN_OK &&
+               qn_stream_new(c, 0, &t->other, &err) == QN_OK,
+           "streams %s", err.message);
     t->x = vector_in(c, QN_SPACE_CUDA, t->s, "x", QN_F64, N);
     t->y = vector_in(c, QN_SPACE_CUDA, t->s, "y", QN_F64, N);
     t->host = vector_in(c, QN_SPACE_HOST, NULL, "host", QN_F64, N);
@@ -80,7 +85,8 @@ static int count_wrong(things *t, int64_t factor, int64_t first)
 {
     qn_error err = {0};
     int n = 0;
-    if (qn_stream_copy(t->s, &t->host, &t->y, &err) != QN_OK || qn_stream_fence(t->s, &err) != QN_OK) {
+    if (qn_stream_copy(t->s, &t->host, &t->y, &err) != QN_OK ||
+        qn_stream_fence(t->s, &err) != QN_OK) {
         tap_note("%s", err.message);
         return N;
     }
@@ -100,14 +106,18 @@ static void test_host_list(things *t)
     const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&t->y)};
     const qn_options o = on(t->s);
     fill_list(&t->list, 7, 3);
-    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK, "a list of the host's %s", err.message);
+    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK, "a list of the host's %s",
+           err.message);
     fill_list(&t->list, 0, 0);
     tap_is_int(count_wrong(t, 7, 3), 0, "... as it was at the launch");
     fill_list(&t->list, 11, 5);
-    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK, "the launch is known %s", err.message);
+    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK, "the launch is known %s",
+           err.message);
     tap_is_int(count_wrong(t, 11, 5), 0, "... the list changed");
-    tap_ok(qn_prepare(t->c, t->copy, 2, args, &o, &call, &err) == QN_OK, "prepared %s", err.message);
-    tap_ok(qn_graph_new(t->c, 1, &call, &graph, &err) == QN_ERR_UNSUPPORTED && strstr(err.message, "list \"list\" is in host memory"),
+    tap_ok(qn_prepare(t->c, t->copy, 2, args, &o, &call, &err) == QN_OK, "prepared %s",
+           err.message);
+    tap_ok(qn_graph_new(t->c, 1, &call, &graph, &err) == QN_ERR_UNSUPPORTED &&
+               strstr(err.message, "list \"list\" is in host memory"),
            "no graph of it: %s", err.message);
     qn_view_release(&v);
     for (int64_t i = 0; i < 3; i++) {
@@ -133,7 +143,8 @@ static void test_strided_list(things *t)
     const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&y)};
     const qn_options o = on(t->other);
     fill_list(&t->list, 1, 0);
-    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK && qn_stream_fence(t->other, &err) == QN_OK,
+    tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK &&
+               qn_stream_fence(t->other, &err) == QN_OK,
            "a list backwards, on another stream %s", err.message);
     qn_stream_copy(t->s, &t->host, &t->y, &err);
     qn_stream_fence(t->s, &err);
@@ -149,7 +160,8 @@ static void test_bad_list(things *t)
     qn_error on_gpu = {0}, on_host = {0}, err = {0};
     qn_view x = vector_in(t->c, QN_SPACE_HOST, NULL, "x", QN_F64, N);
     qn_view v = through(&t->x, &t->list), w = through(&x, &t->list);
-    const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&t->y)}, same[] = {qn_arg_view(&w), qn_arg_view(&t->host)};
+    const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&t->y)},
+                 same[] = {qn_arg_view(&w), qn_arg_view(&t->host)};
     const qn_options o = on(t->s);
     fill_list(&t->list, 1, 0);
     ((int64_t *)t->list.data)[200] = INT64_MIN;
@@ -158,15 +170,19 @@ static void test_bad_list(things *t)
     fill_list(&t->list, 1, 0);
     tap_is_int(qn_stream_fence(t->s, &on_gpu), QN_ERR_BOUNDS, "... the fence tells");
     ((int64_t *)t->list.data)[100] = N;
-    tap_is_int(qn_launch(t->c, t->copy, 2, same, NULL, &on_host), QN_ERR_BOUNDS, "... as on the host");
+    tap_is_int(qn_launch(t->c, t->copy, 2, same, NULL, &on_host), QN_ERR_BOUNDS,
+               "... as on the host");
     tap_is_str(on_gpu.message, on_host.message, "... with the same message");
-    tap_ok(qn_deep_copy(t->c, &t->host, &v, &err) == QN_ERR_BOUNDS && strstr(err.message, "holds 300 at position 100"),
+    tap_ok(qn_deep_copy(t->c, &t->host, &v, &err) == QN_ERR_BOUNDS &&
+               strstr(err.message, "holds 300 at position 100"),
            "a deep copy tells itself: %s", err.message);
     tap_ok(qn_stream_fence(t->s, &err) == QN_OK, "... and nobody else %s", err.message);
     fill_list(&t->list, 7, 0);
-    tap_ok(qn_deep_copy(t->c, &t->host, &v, &err) == QN_OK && ((double *)t->host.data)[2] == 14, "a good one %s", err.message);
+    tap_ok(qn_deep_copy(t->c, &t->host, &v, &err) == QN_OK && ((double *)t->host.data)[2] == 14,
+           "a good one %s", err.message);
     ((int64_t *)t->list.data)[5] = 7;
-    tap_ok(qn_deep_copy(t->c, &v, &t->host, &err) == QN_ERR_NOT_INJECTIVE, "a list written through: %s", err.message);
+    tap_ok(qn_deep_copy(t->c, &v, &t->host, &err) == QN_ERR_NOT_INJECTIVE,
+           "a list written through: %s", err.message);
     qn_view_release(&v);
     qn_view_release(&w);
     qn_view_release(&x);
@@ -176,25 +192,33 @@ static void test_bad_list(things *t)
 static void test_device_list(things *t, int space)
 {
     qn_error err = {0};
-    qn_view list = vector_in(t->c, space, space == QN_SPACE_CUDA ? t->s : NULL, "there", QN_I64, N), x = t->host;
+    qn_view list = vector_in(t->c, space, space == QN_SPACE_CUDA ? t->s : NULL, "there", QN_I64, N),
+            x = t->host;
     qn_graph *graph = NULL;
     qn_call *call = NULL;
     void *at;
     const int64_t zero = 0;
     fill_list(&t->list, 13, 1);
-    tap_ok(qn_deep_copy(t->c, &list, &t->list, &err) == QN_OK, "a list in space %s %s", qn_space_name(space), err.message);
+    tap_ok(qn_deep_copy(t->c, &list, &t->list, &err) == QN_OK, "a list in space %s %s",
+           qn_space_name(space), err.message);
     qn_view v = through(&t->x, &list), w = through(&x, &list);
-    const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&t->y)}, host[] = {qn_arg_view(&w), qn_arg_view(&t->host)};
+    const qn_arg args[] = {qn_arg_view(&v), qn_arg_view(&t->y)},
+                 host[] = {qn_arg_view(&w), qn_arg_view(&t->host)};
     const qn_options o = on(t->s);
     tap_ok(qn_launch(t->c, t->copy, 2, args, &o, &err) == QN_OK, "launched %s", err.message);
     tap_is_int(count_wrong(t, 13, 1), 0, "... its values");
-    tap_ok(qn_prepare(t->c, t->copy, 2, args, &o, &call, &err) == QN_OK, "prepared %s", err.message);
-    tap_ok(qn_graph_new(t->c, 1, &call, &graph, &err) != QN_OK || graph, "a graph, or not: %s", err.message);
+    tap_ok(qn_prepare(t->c, t->copy, 2, args, &o, &call, &err) == QN_OK, "prepared %s",
+           err.message);
+    tap_ok(qn_graph_new(t->c, 1, &call, &graph, &err) != QN_OK || graph, "a graph, or not: %s",
+           err.message);
     if (space == QN_SPACE_CUDA) {
-        tap_ok(qn_launch(t->c, t->copy, 2, host, NULL, &err) == QN_ERR_SPACE, "not on the host: %s", err.message);
-        tap_ok(qn_view_at(&w, 1, &zero, &at, &err) == QN_ERR_SPACE && strstr(err.message, "list \"there\" is in space cuda"),
+        tap_ok(qn_launch(t->c, t->copy, 2, host, NULL, &err) == QN_ERR_SPACE, "not on the host: %s",
+               err.message);
+        tap_ok(qn_view_at(&w, 1, &zero, &at, &err) == QN_ERR_SPACE &&
+                   strstr(err.message, "list \"there\" is in space cuda"),
                "nor there: %s", err.message);
-        tap_ok(qn_deep_copy(t->c, &v, &t->host, &err) == QN_OK, "written through, unchecked %s", err.message);
+        tap_ok(qn_deep_copy(t->c, &v, &t->host, &err) == QN_OK, "written through, unchecked %s",
+               err.message);
     }
     qn_view_release(&v);
     qn_view_release(&w);
@@ -216,8 +240,10 @@ static qn_view members(things *t, int n, int64_t extent)
     qn_view member[8] = {0}, m = {0};
     qn_error err = {0};
     for (int i = 0; i < n; i++)
-        member[i] = vector_in(t->c, QN_SPACE_CUDA, i % 2 ? t->other : t->s, "member", QN_F64, extent);
-    tap_ok(qn_view_multi("several", n, member, 0, &m, &err) == QN_OK, "a MultiView of %d members %s", n, err.message);
+        member[i] =
+            vector_in(t->c, QN_SPACE_CUDA, i % 2 ? t->other : t->s, "member", QN_F64, extent);
+    tap_ok(qn_view_multi("several", n, member, 0, &m, &err) == QN_OK,
+           "a MultiView of %d members %s", n, err.message);
     for (int i = 0; i < n; i++)
         qn_view_release(&member[i]);
     return m;
@@ -243,27 +269,35 @@ static void test_members(things *t)
     tap_ok(memcmp(from, to, sizeof from) == 0, "... the same");
     const qn_arg args[] = {qn_arg_view(&m), qn_arg_view(&r)};
     const qn_options o = on(t->s);
-    tap_ok(qn_prepare(t->c, t->copy2, 2, args, &o, &call, &err) == QN_OK, "prepared %s", err.message);
+    tap_ok(qn_prepare(t->c, t->copy2, 2, args, &o, &call, &err) == QN_OK, "prepared %s",
+           err.message);
     tap_ok(qn_graph_new(t->c, 1, &call, &graph, &err) == QN_OK, "a graph %s", err.message);
-    tap_ok(qn_launch(t->c, t->copy2, 2, args, &o, &err) == QN_OK && qn_stream_copy(t->s, &b, &r, &err) == QN_OK &&
+    tap_ok(qn_launch(t->c, t->copy2, 2, args, &o, &err) == QN_OK &&
+               qn_stream_copy(t->s, &b, &r, &err) == QN_OK &&
                qn_stream_fence(t->s, &err) == QN_OK && memcmp(from, to, sizeof from) == 0,
            "members to members %s", err.message);
     const qn_slice cut[2] = {{.kind = QN_RANGE, .begin = 1, .end = MEMBERS, .step = 2}};
     qn_view part = {0}, few = {0};
-    tap_ok(qn_subview(&m, 2, cut, &part, &err) == QN_OK && qn_subview(&b, 2, cut, &few, &err) == QN_OK, "every other member %s", err.message);
+    tap_ok(qn_subview(&m, 2, cut, &part, &err) == QN_OK &&
+               qn_subview(&b, 2, cut, &few, &err) == QN_OK,
+           "every other member %s", err.message);
     memset(to, 0, sizeof to);
-    tap_ok(qn_deep_copy(t->c, &few, &part, &err) == QN_OK && memcmp(to[1], from[1], sizeof from[1]) == 0 &&
+    tap_ok(qn_deep_copy(t->c, &few, &part, &err) == QN_OK &&
+               memcmp(to[1], from[1], sizeof from[1]) == 0 &&
                memcmp(to[3], from[3], sizeof from[3]) == 0 && to[0][1] == 0 && to[2][1] == 0,
            "... of it a copy %s", err.message);
     qn_launch(t->c, t->copy2, 2, args, &o, &err);
     const qn_options there = on(t->other);
-    tap_ok(qn_launch(t->c, t->copy2, 2, args, &there, &err) == QN_OK, "on the other stream %s", err.message);
+    tap_ok(qn_launch(t->c, t->copy2, 2, args, &there, &err) == QN_OK, "on the other stream %s",
+           err.message);
     qn_view_release(&part);
     qn_view_release(&few);
     qn_view_release(&m);
-    tap_ok(qn_run(call, &err) == QN_OK && qn_graph_run(graph, t->other, &err) == QN_OK, "and all was released %s", err.message);
+    tap_ok(qn_run(call, &err) == QN_OK && qn_graph_run(graph, t->other, &err) == QN_OK,
+           "and all was released %s", err.message);
     memset(to, 0, sizeof to);
-    tap_ok(qn_deep_copy(t->c, &b, &r, &err) == QN_OK && memcmp(from, to, sizeof from) == 0, "the result %s", err.message);
+    tap_ok(qn_deep_copy(t->c, &b, &r, &err) == QN_OK && memcmp(from, to, sizeof from) == 0,
+           "the result %s", err.message);
     qn_view_release(&r);
     qn_call_release(call);
     qn_graph_release(graph);
@@ -281,7 +315,8 @@ static void test_refused(things *t)
     qn_view_multi("far", 2, member, 0, &m, &err);
     qn_layout_right(2, extents, &y.layout, &err);
     const qn_arg args[] = {qn_arg_view(&m), qn_arg_view(&y)};
-    tap_ok(qn_launch(t->c, t->copy2, 2, args, &o, &err) == QN_ERR_SPACE && strstr(err.message, "space host is not accessible"),
+    tap_ok(qn_launch(t->c, t->copy2, 2, args, &o, &err) == QN_ERR_SPACE &&
+               strstr(err.message, "space host is not accessible"),
            "members of the host: %s", err.message);
     qn_view_release(&m);
     member[0].space = member[1].space = QN_SPACE_CUDA; /* a lie */
@@ -289,7 +324,8 @@ static void test_refused(things *t)
     member[0].data = t->x.data;
     qn_view_multi("mixed", 2, member, 0, &m, &err);
     const qn_arg mixed[] = {qn_arg_view(&m), qn_arg_view(&y)};
-    tap_ok(qn_launch(t->c, t->copy2, 2, mixed, &o, &err) == QN_ERR_SPACE, "a member that is no memory of the GPU's: %s", err.message);
+    tap_ok(qn_launch(t->c, t->copy2, 2, mixed, &o, &err) == QN_ERR_SPACE,
+           "a member that is no memory of the GPU's: %s", err.message);
     qn_view_release(&m);
     tap_ok(qn_stream_fence(t->s, &err) == QN_OK, "nothing happened %s", err.message);
 }
@@ -297,9 +333,11 @@ static void test_refused(things *t)
 /* ---------------------------------------------------------------- failures */
 
 /** Launches, prepared calls and a copy with members and a list. */
-static qn_status use_all(things *t, const qn_view *m, const qn_view *r, const qn_view *v, qn_error *err)
+static qn_status use_all(things *t, const qn_view *m, const qn_view *r, const qn_view *v,
+                         qn_error *err)
 {
-    const qn_arg args[] = {qn_arg_view(m), qn_arg_view(r)}, listed[] = {qn_arg_view(v), qn_arg_view(&t->y)};
+    const qn_arg args[] = {qn_arg_view(m), qn_arg_view(r)},
+                 listed[] = {qn_arg_view(v), qn_arg_view(&t->y)};
     qn_options o = on(t->s);
     qn_call *call = NULL, *second = NULL;
     qn_status status = qn_launch(t->c, t->copy2, 2, args, &o, err);
@@ -322,8 +360,9 @@ static qn_status use_all(things *t, const qn_view *m, const qn_view *r, const qn
 /** Calls of the driver, and own allocations, fail at each of their uses. */
 static void test_failures(const stub_control *stub)
 {
-    static const char *const calls[] = {"cuMemcpyAsync",     "cuMemAllocFromPoolAsync", "cuEventCreate", "cuEventRecord",
-                                        "cuStreamWaitEvent", "cuLaunchKernel",          "cuMemFreeAsync"};
+    static const char *const calls[] = {
+        "cuMemcpyAsync",     "cuMemAllocFromPoolAsync", "cuEventCreate", "cuEventRecord",
+        "cuStreamWaitEvent", "cuLaunchKernel",          "cuMemFreeAsync"};
     enum { N_CALLS = sizeof calls / sizeof calls[0], MOST = 40 };
     int n_failed = 0, n_dirty = 0;
     for (int call = 0; call <= N_CALLS; call++)
@@ -349,7 +388,8 @@ static void test_failures(const stub_control *stub)
             if (call < N_CALLS && strstr(calls[call], "Free"))
                 stub->forget(STUB_BLOCKS);
             if (!is_clean(stub) && n_dirty++ == 0)
-                tap_note("%s, use %d: %s", call < N_CALLS ? calls[call] : "allocation", nth, err.message);
+                tap_note("%s, use %d: %s", call < N_CALLS ? calls[call] : "allocation", nth,
+                         err.message);
             stub->reset();
         }
     tap_ok(n_failed > 50 && n_dirty == 0, "%d failures, %d left something", n_failed, n_dirty);

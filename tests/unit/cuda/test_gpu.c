@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu.c: the first things to know about a GPU: what it is, that fills, kernels, faults, streams, prepared calls and
- * copies of any layout do there what they do here. On the stub driver, with smaller sizes, where there is no GPU.
+ * test_gpu.c: the first things to know about a GPU: what it is, that fills, kernels, faults,
+ * streams, prepared calls and copies of any layout do there what they do here. On the stub driver,
+ * with smaller sizes, where there is no GPU.
  */
 #include "tests/fill.h"
 #include "tests/device.h"
@@ -59,13 +60,15 @@ static void test_info(void)
     is_fine(qn_cuda_device_count(d.context, &n, &err), &err, "devices are counted");
     for (int j = 0; j < n; j++) {
         qn_cuda_device one;
-        if (is_fine(qn_cuda_device_info(d.context, j, &one, sizeof one, &err), &err, "a device is described"))
-            tap_note("device %d: %s, compute capability %d, driver %d, isa %d, %d multiprocessors, %" PRId64
-                     " MiB, L2 %" PRId64 " KiB",
-                     j, one.name, one.capability, one.driver, one.isa, one.n_processors, one.memory_bytes >> 20,
-                     one.l2_bytes >> 10);
+        if (is_fine(qn_cuda_device_info(d.context, j, &one, sizeof one, &err), &err,
+                    "a device is described"))
+            tap_note("device %d: %s, compute capability %d, driver %d, isa %d, %d multiprocessors, "
+                     "%" PRId64 " MiB, L2 %" PRId64 " KiB",
+                     j, one.name, one.capability, one.driver, one.isa, one.n_processors,
+                     one.memory_bytes >> 20, one.l2_bytes >> 10);
     }
-    tap_ok(n > 0 && i->name[0] && i->capability >= 70 && i->driver >= 11040 && i->n_processors > 0 && i->memory_bytes > 0,
+    tap_ok(n > 0 && i->name[0] && i->capability >= 70 && i->driver >= 11040 &&
+               i->n_processors > 0 && i->memory_bytes > 0,
            "its numbers make sense");
 }
 
@@ -79,7 +82,8 @@ static void test_fill(void)
     } values[] = {{QN_U8, 7}, {QN_I16, 0x1234}, {QN_F32, 0x3f800000}, {QN_F64, 0x3ff8000000000001}};
     int64_t n = is_real ? 1000003 : 307;
     for (int i = 0; i < 4; i++) {
-        qn_view x = vector(values[i].dtype, n, QN_SPACE_CUDA, "x"), host = vector(values[i].dtype, n, QN_SPACE_HOST, "h");
+        qn_view x = vector(values[i].dtype, n, QN_SPACE_CUDA, "x"),
+                host = vector(values[i].dtype, n, QN_SPACE_HOST, "h");
         size_t bytes = (size_t)qn_dtype_bytes(values[i].dtype);
         qn_error err = {0};
         qn_status status = stream_fill_bits(d.stream, &x, values[i].bits, &err);
@@ -91,15 +95,17 @@ static void test_fill(void)
         for (int64_t j = 0; j < n; j++)
             n_wrong += memcmp((char *)host.data + (size_t)j * bytes, &values[i].bits, bytes) != 0;
         is_fine(status, &err, "fill");
-        tap_ok(n_wrong == 0, "fill of %s: %" PRId64 " wrong", qn_dtype_name(values[i].dtype), n_wrong);
+        tap_ok(n_wrong == 0, "fill of %s: %" PRId64 " wrong", qn_dtype_name(values[i].dtype),
+               n_wrong);
         qn_view_release(&x);
         qn_view_release(&host);
     }
 }
 
-#define TRIAD_TEXT                                                                                  \
-    "kernel \"triad\" contract {\n view a: f64[1]; view b: f64[1]; view c: f64[1]; scalar s: f64;\n" \
-    " %z: i64 = const 0; %n: i64 = extent a, 0; %i: i64 = parallel %z, %n; %s: f64 = param s;\n"     \
+#define TRIAD_TEXT                                                                                 \
+    "kernel \"triad\" contract {\n view a: f64[1]; view b: f64[1]; view c: f64[1]; scalar s: "     \
+    "f64;\n"                                                                                       \
+    " %z: i64 = const 0; %n: i64 = extent a, 0; %i: i64 = parallel %z, %n; %s: f64 = param s;\n"   \
     " %b: f64 = load b[%i]; %c: f64 = load c[%i]; %r: f64 = fma %s, %c, %b; store a[%i], %r;\n}\n"
 
 static void test_triad(void)
@@ -117,8 +123,10 @@ static void test_triad(void)
             h[j] = (double)(i * j);
         is_fine(qn_stream_copy(d.stream, &x[i], &host, &err), &err, "host to device");
     }
-    const qn_arg args[] = {qn_arg_view(&x[0]), qn_arg_view(&x[1]), qn_arg_view(&x[2]), qn_arg_f64(3)};
-    if (!is_fine(qn_launch(d.context, k, 4, args, on_stream(d.stream), &err), &err, "triad is launched"))
+    const qn_arg args[] = {qn_arg_view(&x[0]), qn_arg_view(&x[1]), qn_arg_view(&x[2]),
+                           qn_arg_f64(3)};
+    if (!is_fine(qn_launch(d.context, k, 4, args, on_stream(d.stream), &err), &err,
+                 "triad is launched"))
         goto done;
     qn_stream_mark(d.stream, 1, &begin, &err);
     for (int i = 0; i < 20; i++)
@@ -131,7 +139,8 @@ static void test_triad(void)
         n_wrong += h[j] != 7.0 * (double)j;
     tap_ok(n_wrong == 0, "triad: %" PRId64 " wrong", n_wrong);
     is_fine(qn_mark_milliseconds(begin, end, &ms, &err), &err, "timed");
-    tap_note("triad f64 of %" PRId64 ": %.4f ms each, %.0f GB/s", n, ms / 20, 20 * 24 * (double)n / ms * 1e-6);
+    tap_note("triad f64 of %" PRId64 ": %.4f ms each, %.0f GB/s", n, ms / 20,
+             20 * 24 * (double)n / ms * 1e-6);
 done:
     qn_mark_release(begin);
     qn_mark_release(end);
@@ -163,12 +172,14 @@ static void test_fault(void)
     qn_view_wrap("y", y, QN_F64, &l, 0, &v[2], NULL);
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2])};
     const device_memory memory[] = {{x, sizeof x}, {index, sizeof index}, {y, sizeof y}};
-    const qn_options plain = {.bytes = sizeof plain}, interpreter = {.bytes = sizeof plain, .engine = QN_ENGINE_INTERP};
+    const qn_options plain = {.bytes = sizeof plain},
+                     interpreter = {.bytes = sizeof plain, .engine = QN_ENGINE_INTERP};
     qn_kernel *k = kernel_of(GATHER_TEXT);
     qn_launch(d.context, k, 3, args, &interpreter, &expected);
     for (int i = 0; i < 5; i++) {
         err = (qn_error){0};
-        tap_ok(device_launch(&d, k, 3, args, 3, memory, &plain, &err) == QN_ERR_BOUNDS, "out of bounds is reported");
+        tap_ok(device_launch(&d, k, 3, args, 3, memory, &plain, &err) == QN_ERR_BOUNDS,
+               "out of bounds is reported");
         tap_is_str(err.message, expected.message, "the first one, as the interpreter does");
     }
     index[42] = index[77] = 5;
@@ -188,8 +199,8 @@ static void test_streams(void)
     qn_stream *s[2] = {NULL, NULL};
     qn_error err = {0};
     qn_kernel *k = kernel_of(SAXPY_TEXT);
-    qn_view one = vector(QN_F32, n, QN_SPACE_CUDA, "one"), y = vector(QN_F32, n, QN_SPACE_CUDA, "y"),
-            host = vector(QN_F32, n, QN_SPACE_HOST, "h");
+    qn_view one = vector(QN_F32, n, QN_SPACE_CUDA, "one"),
+            y = vector(QN_F32, n, QN_SPACE_CUDA, "y"), host = vector(QN_F32, n, QN_SPACE_HOST, "h");
     const qn_arg args[] = {qn_arg_view(&one), qn_arg_view(&y), qn_arg_f32(1)};
     fill_bits(d.context, &one, 0x3f800000, &err);
     for (int i = 0; i < 2; i++)
@@ -213,7 +224,8 @@ static void test_streams(void)
     for (int64_t j = 0; j < n; j++)
         n_wrong += ((float *)host.data)[j] != (float)steps;
     if (!tap_ok(n_wrong == 0, "in order"))
-        tap_note("%" PRId64 " elements are wrong, y[0] = %g of %d", n_wrong, (double)((float *)host.data)[0], steps);
+        tap_note("%" PRId64 " elements are wrong, y[0] = %g of %d", n_wrong,
+                 (double)((float *)host.data)[0], steps);
     if (d.stub)
         d.stub->defer(0);
     for (int i = 0; i < 2; i++)
@@ -253,7 +265,8 @@ static void test_prepared(void)
     qn_view_release(&y);
     is_fine(qn_stream_fence(d.stream, &err), &err, "done");
     const float *h = host.data;
-    tap_ok(h[0] == 300 && h[n - 1] == 300, "prepared calls add up: %g %g", (double)h[0], (double)h[n - 1]);
+    tap_ok(h[0] == 300 && h[n - 1] == 300, "prepared calls add up: %g %g", (double)h[0],
+           (double)h[n - 1]);
     qn_view_release(&host);
 }
 
@@ -264,7 +277,8 @@ enum { RIGHT, LEFT, PADDED, TILED, EVERY_OTHER, REVERSED, WIDE, MORTON, N_LAYOUT
 static qn_layout layout_of(int kind, int64_t rows, int64_t columns)
 {
     const int64_t extents[] = {rows, columns}, tile[] = {4, 6};
-    const int64_t strides[N_LAYOUTS][2] = {[PADDED] = {columns + 5, 1}, [EVERY_OTHER] = {2 * columns, 2}, [WIDE] = {1, rows + 40}};
+    const int64_t strides[N_LAYOUTS][2] = {
+        [PADDED] = {columns + 5, 1}, [EVERY_OTHER] = {2 * columns, 2}, [WIDE] = {1, rows + 40}};
     qn_layout l = {0};
     qn_error err = {0};
     switch (kind) {
@@ -303,9 +317,12 @@ static char *element(const qn_view *v, int64_t i, int64_t j)
 static void copy_around(int dtype, int a, int b, int64_t rows, int64_t columns)
 {
     qn_layout la = layout_of(a, rows, columns), lb = layout_of(b, rows, columns);
-    qn_view from = view_of(&la, dtype, QN_SPACE_HOST, "from"), there = view_of(&la, dtype, QN_SPACE_CUDA, "there"),
-            turned = view_of(&lb, dtype, QN_SPACE_CUDA, "turned"), crossed = view_of(&lb, dtype, QN_SPACE_CUDA, "crossed"),
-            back[3] = {view_of(&lb, dtype, QN_SPACE_HOST, "back"), view_of(&la, dtype, QN_SPACE_HOST, "back"),
+    qn_view from = view_of(&la, dtype, QN_SPACE_HOST, "from"),
+            there = view_of(&la, dtype, QN_SPACE_CUDA, "there"),
+            turned = view_of(&lb, dtype, QN_SPACE_CUDA, "turned"),
+            crossed = view_of(&lb, dtype, QN_SPACE_CUDA, "crossed"),
+            back[3] = {view_of(&lb, dtype, QN_SPACE_HOST, "back"),
+                       view_of(&la, dtype, QN_SPACE_HOST, "back"),
                        view_of(&lb, dtype, QN_SPACE_HOST, "back")};
     size_t bytes = (size_t)qn_dtype_bytes(dtype);
     qn_error err = {0};
@@ -316,7 +333,8 @@ static void copy_around(int dtype, int a, int b, int64_t rows, int64_t columns)
     }
     const struct {
         const qn_view *dst, *src;
-    } copies[] = {{&there, &from}, {&turned, &there}, {&crossed, &from}, {&back[0], &turned}, {&back[1], &crossed}, {&back[2], &there}};
+    } copies[] = {{&there, &from},     {&turned, &there},    {&crossed, &from},
+                  {&back[0], &turned}, {&back[1], &crossed}, {&back[2], &there}};
     for (int i = 0; i < 6 && n_failed == 0; i++) {
         qn_status status = i % 2 ? qn_deep_copy(d.context, copies[i].dst, copies[i].src, &err)
                                  : qn_stream_copy(d.stream, copies[i].dst, copies[i].src, &err);
@@ -327,11 +345,14 @@ static void copy_around(int dtype, int a, int b, int64_t rows, int64_t columns)
         tap_note("fence: %s", err.message);
     for (int64_t i = 0; i < rows * columns && n_failed < 3; i++)
         for (int j = 0; j < 3; j++)
-            if (memcmp(element(&back[j], i / columns, i % columns), element(&from, i / columns, i % columns), bytes) != 0 && n_failed++ < 3)
-                tap_note("way %d (0: turned there, 1: turned in and out, 2: turned on the way back), element (%" PRId64
-                         ",%" PRId64 ") differs",
+            if (memcmp(element(&back[j], i / columns, i % columns),
+                       element(&from, i / columns, i % columns), bytes) != 0 &&
+                n_failed++ < 3)
+                tap_note("way %d (0: turned there, 1: turned in and out, 2: turned on the way "
+                         "back), element (%" PRId64 ",%" PRId64 ") differs",
                          j, i / columns, i % columns);
-    tap_ok(n_failed == 0, "%s %" PRId64 " x %" PRId64 ", layout %d to %d, there and back", qn_dtype_name(dtype), rows, columns, a, b);
+    tap_ok(n_failed == 0, "%s %" PRId64 " x %" PRId64 ", layout %d to %d, there and back",
+           qn_dtype_name(dtype), rows, columns, a, b);
     qn_view *all[] = {&from, &there, &turned, &crossed, &back[0], &back[1], &back[2]};
     for (int i = 0; i < 7; i++)
         qn_view_release(all[i]);
@@ -348,7 +369,13 @@ static void test_copies(void)
             for (int b = 0; b < N_LAYOUTS; b++)
                 if ((is_real && t == 0) || (a + b) % 4 == 0) {
                     bool has_morton = a == MORTON || b == MORTON;
-                    copy_around(dtypes[t], a, b, has_morton ? 64 : is_real ? 236 : 24, has_morton ? 32 : is_real ? 318 : 36);
+                    copy_around(dtypes[t], a, b,
+                                has_morton ? 64
+                                : is_real  ? 236
+                                           : 24,
+                                has_morton ? 32
+                                : is_real  ? 318
+                                           : 36);
                 }
     if (is_real)
         copy_around(QN_F64, LEFT, EVERY_OTHER, 2100, 3300); /* several pieces of 8 MiB */
@@ -359,7 +386,8 @@ static void test_gaps(void)
 {
     int64_t n = is_real ? 100001 : 101, half = (n + 1) / 2;
     qn_error err = {0};
-    qn_view whole = vector(QN_F32, n, QN_SPACE_CUDA, "whole"), part = {0}, host = vector(QN_F32, n, QN_SPACE_HOST, "h"),
+    qn_view whole = vector(QN_F32, n, QN_SPACE_CUDA, "whole"), part = {0},
+            host = vector(QN_F32, n, QN_SPACE_HOST, "h"),
             ones = vector(QN_F32, half, QN_SPACE_HOST, "ones");
     const qn_slice every_other = {.kind = QN_RANGE, .begin = 0, .end = n, .step = 2};
     fill_f32(&ones, 1, 0);
@@ -382,10 +410,12 @@ static void test_memory(void)
     qn_view v = {0};
     qn_error err = {0};
     int64_t n = d.info.memory_bytes * 4;
-    const qn_alloc_options o = {.bytes = sizeof o, .label = "huge", .space = QN_SPACE_CUDA, .stream = d.stream};
+    const qn_alloc_options o = {
+        .bytes = sizeof o, .label = "huge", .space = QN_SPACE_CUDA, .stream = d.stream};
     qn_view_type_init(QN_U8, 1, NULL, QN_FAMILY_ANY, &type, NULL);
     type.space = QN_SPACE_CUDA;
-    tap_ok(qn_view_create(d.context, &type, 1, &n, &o, &v, &err) == QN_ERR_MEMORY, "out of memory: %s", err.message);
+    tap_ok(qn_view_create(d.context, &type, 1, &n, &o, &v, &err) == QN_ERR_MEMORY,
+           "out of memory: %s", err.message);
     n = is_real ? 256 << 20 : 1 << 20;
     qn_status status = QN_OK;
     for (int i = 0; i < 200 && status == QN_OK; i++) {
@@ -424,6 +454,7 @@ int main(void)
     test_memory();
     device_close(&d);
     if (d.stub)
-        tap_ok(!d.stub->misuse(), "the driver was used well %s", d.stub->misuse() ? d.stub->misuse() : "");
+        tap_ok(!d.stub->misuse(), "the driver was used well %s",
+               d.stub->misuse() ? d.stub->misuse() : "");
     return tap_done();
 }

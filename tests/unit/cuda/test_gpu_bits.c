@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction, and products and
- * columns of views in tiles and in Morton order, on a GPU: the bits of the interpreter. On the stub driver, with smaller
- * sizes, where there is no GPU.
+ * test_gpu_bits.c: kernels of all kinds of elements, and reductions in every order and direction,
+ * and products and columns of views in tiles and in Morton order, on a GPU: the bits of the
+ * interpreter. On the stub driver, with smaller sizes, where there is no GPU.
  */
 #include "tests/device.h"
 #include "tests/unit/launch.h"
@@ -39,7 +39,8 @@ static void put_numbers(int dtype, void *at, int64_t n, int64_t seed)
         double x = (double)((i * 7919 + seed * 31) % 2001 - 1000) / 7 + 0.05;
         uint64_t bits;
         memcpy(&bits, &x, sizeof bits);
-        bits = qn_convert_value(part, is_float(part) ? QN_F64 : QN_I64, is_float(part) ? bits : (uint64_t)(int64_t)(x * 3) | 1);
+        bits = qn_convert_value(part, is_float(part) ? QN_F64 : QN_I64,
+                                is_float(part) ? bits : (uint64_t)(int64_t)(x * 3) | 1);
         memcpy((char *)at + i * bytes, &bits, (size_t)bytes);
     }
 }
@@ -92,8 +93,9 @@ static bool is_expected(const job *j)
                 uint64_t a[2] = {0}, b[2] = {0};
                 memcpy(a, found + at, size);
                 memcpy(b, expected + at, size);
-                tap_note("view %d, element %zu: %#" PRIx64 " %#" PRIx64 ", expected %#" PRIx64 " %#" PRIx64, i, at / size,
-                         a[0], a[1], b[0], b[1]);
+                tap_note("view %d, element %zu: %#" PRIx64 " %#" PRIx64 ", expected %#" PRIx64
+                         " %#" PRIx64,
+                         i, at / size, a[0], a[1], b[0], b[1]);
                 return false;
             }
     }
@@ -114,7 +116,8 @@ static void compare(job *j, const char *text, const char *what)
         tap_ok(false, "%s: interpreter: %s", what, err.message);
     copy_all(j, j->expected, j->memory);
     for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &j->plan, .checks = j->checks};
+        o = (qn_options){
+            .bytes = sizeof o, .specialize = way, .plan = &j->plan, .checks = j->checks};
         copy_all(j, j->memory, j->initial);
         qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
         if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
@@ -141,21 +144,28 @@ static const char *text_of(const char *form, const char *dtype, const char *word
 
 /* ---------------------------------------------------------------- elements */
 
-static const char axpy[] = "kernel \"axpy\" $ {\n view x: @[1]; view y: @[1]; scalar s: @;\n"
-                           " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n; %s: @ = param s;\n"
-                           " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = mul %s, %x; %q: @ = add %p, %y; store y[%i], %q;\n}\n";
-static const char quotient[] = "kernel \"quotient\" {\n view x: @[1]; view y: @[1];\n"
-                               " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
-                               " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = div %x, %y; %q: @ = sub %p, %x; store y[%i], %q;\n}\n";
-static const char transpose[] = "kernel \"transpose\" {\n view x: @[2]; view y: @[2];\n"
-                                " %n: i64 = extent y, 0; %m: i64 = extent y, 1; %z: i64 = const 0;\n"
-                                " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m;\n"
-                                " %x: @ = load x[%j, %i]; store y[%i, %j], %x;\n}\n";
+static const char axpy[] =
+    "kernel \"axpy\" $ {\n view x: @[1]; view y: @[1]; scalar s: @;\n"
+    " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n; %s: @ = param s;\n"
+    " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = mul %s, %x; %q: @ = add %p, %y; store y[%i], "
+    "%q;\n}\n";
+static const char quotient[] =
+    "kernel \"quotient\" {\n view x: @[1]; view y: @[1];\n"
+    " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+    " %x: @ = load x[%i]; %y: @ = load y[%i]; %p: @ = div %x, %y; %q: @ = sub %p, %x; store y[%i], "
+    "%q;\n}\n";
+static const char transpose[] =
+    "kernel \"transpose\" {\n view x: @[2]; view y: @[2];\n"
+    " %n: i64 = extent y, 0; %m: i64 = extent y, 1; %z: i64 = const 0;\n"
+    " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m;\n"
+    " %x: @ = load x[%j, %i]; store y[%i, %j], %x;\n}\n";
 
 static void test_elements(void)
 {
-    static const int dtypes[] = {QN_F16, QN_BF16, QN_C64, QN_C128, QN_F32, QN_F64, QN_I8, QN_U16, QN_I32, QN_I64};
-    int64_t n = is_real ? 100003 : 203, wide[] = {is_real ? 515 : 33, is_real ? 1030 : 70}, high[] = {wide[1], wide[0]};
+    static const int dtypes[] = {QN_F16, QN_BF16, QN_C64, QN_C128, QN_F32,
+                                 QN_F64, QN_I8,   QN_U16, QN_I32,  QN_I64};
+    int64_t n = is_real ? 100003 : 203, wide[] = {is_real ? 515 : 33, is_real ? 1030 : 70},
+            high[] = {wide[1], wide[0]};
     for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
         const char *name = qn_dtype_name(dtypes[t]);
         char what[64];
@@ -182,17 +192,20 @@ static void test_elements(void)
 
 /* ---------------------------------------------------------------- reductions */
 
-static const char total[] = "kernel \"total\" {\n view x: @[1]; view y: @[0];\n"
-                            " %n: i64 = extent x, 0; %z: i64 = const 0; %k: i64 = reduction %z, %n;\n"
-                            " %r: @ = reduce $ over %k { %x: @ = load x[%k]; yield %x; };\n store y[], %r;\n}\n";
-static const char rows[] = "kernel \"rows\" {\n view x: @[2]; view y: @[1];\n"
-                           " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
-                           " %k: i64 = reduction %z, %m;\n"
-                           " %r: @ = reduce $ over %k { %x: @ = load x[%i, %k]; yield %x; };\n store y[%i], %r;\n}\n";
-static const char columns[] = "kernel \"columns\" {\n view x: @[2]; view y: @[1];\n"
-                              " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %m;\n"
-                              " %k: i64 = reduction %z, %n;\n"
-                              " %r: @ = reduce $ over %k { %x: @ = load x[%k, %i]; yield %x; };\n store y[%i], %r;\n}\n";
+static const char total[] =
+    "kernel \"total\" {\n view x: @[1]; view y: @[0];\n"
+    " %n: i64 = extent x, 0; %z: i64 = const 0; %k: i64 = reduction %z, %n;\n"
+    " %r: @ = reduce $ over %k { %x: @ = load x[%k]; yield %x; };\n store y[], %r;\n}\n";
+static const char rows[] =
+    "kernel \"rows\" {\n view x: @[2]; view y: @[1];\n"
+    " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+    " %k: i64 = reduction %z, %m;\n"
+    " %r: @ = reduce $ over %k { %x: @ = load x[%i, %k]; yield %x; };\n store y[%i], %r;\n}\n";
+static const char columns[] =
+    "kernel \"columns\" {\n view x: @[2]; view y: @[1];\n"
+    " %n: i64 = extent x, 0; %m: i64 = extent x, 1; %z: i64 = const 0; %i: i64 = parallel %z, %m;\n"
+    " %k: i64 = reduction %z, %n;\n"
+    " %r: @ = reduce $ over %k { %x: @ = load x[%k, %i]; yield %x; };\n store y[%i], %r;\n}\n";
 
 static void reduce_one(int dtype, const char *how, int64_t n, int64_t m)
 {
@@ -209,7 +222,8 @@ static void reduce_one(int dtype, const char *how, int64_t n, int64_t m)
         j = (job){0};
         add_view(&j, dtype, 2, both);
         add_view(&j, dtype, 1, &both[way]);
-        snprintf(what, sizeof what, "%s of %s of %" PRId64 " x %" PRId64 " %s", how, way ? "columns" : "rows", n, m, name);
+        snprintf(what, sizeof what, "%s of %s of %" PRId64 " x %" PRId64 " %s", how,
+                 way ? "columns" : "rows", n, m, name);
         compare(&j, text_of(way ? columns : rows, name, how), what);
         free_job(&j);
     }
@@ -217,7 +231,8 @@ static void reduce_one(int dtype, const char *how, int64_t n, int64_t m)
 
 static void test_reductions(void)
 {
-    static const char *const hows[] = {"sum striped", "sum indexed", "sum ordered", "min striped", "max indexed"};
+    static const char *const hows[] = {"sum striped", "sum indexed", "sum ordered", "min striped",
+                                       "max indexed"};
     static const int dtypes[] = {QN_F32, QN_F64, QN_F16, QN_I64};
     for (int t = 0; t < (is_real ? 4 : 1); t++)
         for (int h = 0; h < 5; h++) {
@@ -229,12 +244,13 @@ static void test_reductions(void)
 
 /* ---------------------------------------------------------------- digits */
 
-static const char product[] = "kernel \"product\" {\n view a: @[2]; view b: @[2]; view c: @[2];\n"
-                              " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %p: i64 = extent a, 1; %z: i64 = const 0;\n"
-                              " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %k: i64 = reduction %z, %p;\n"
-                              " %r: @ = reduce sum indexed over %k {\n"
-                              "  %a: @ = load a[%i, %k]; %b: @ = load b[%k, %j]; %x: @ = mul %a, %b; yield %x; };\n"
-                              " store c[%i, %j], %r;\n}\n";
+static const char product[] =
+    "kernel \"product\" {\n view a: @[2]; view b: @[2]; view c: @[2];\n"
+    " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %p: i64 = extent a, 1; %z: i64 = const 0;\n"
+    " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %k: i64 = reduction %z, %p;\n"
+    " %r: @ = reduce sum indexed over %k {\n"
+    "  %a: @ = load a[%i, %k]; %b: @ = load b[%k, %j]; %x: @ = mul %a, %b; yield %x; };\n"
+    " store c[%i, %j], %r;\n}\n";
 
 /** A layout of a square whose dimensions have several digits, or one that has not. */
 enum { PLAIN, TILES, MORTON, N_LAYOUTS };
@@ -252,12 +268,14 @@ static qn_layout layout_of(int kind, const int64_t *extents)
     return l;
 }
 
-/** Threads that compute several rows load the points of a sum together: the digits of an index are those of one point. */
+/** Threads that compute several rows load the points of a sum together: the digits of an index are
+ * those of one point. */
 static void test_digits(void)
 {
     static const int dtypes[] = {QN_F32, QN_F64, QN_I32, QN_F16, QN_BF16};
     static const char *const names[] = {"plain", "tiles", "Morton order"};
-    const int64_t n = is_real ? 600 : 20, m = is_real ? 512 : 16; /* a GPU chooses several rows itself */
+    const int64_t n = is_real ? 600 : 20,
+                  m = is_real ? 512 : 16; /* a GPU chooses several rows itself */
     const int64_t a[] = {n, 8}, b[] = {8, m}, c[] = {n, m};
     for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++)
         for (int way = 1; way < N_LAYOUTS * N_LAYOUTS; way++) {
@@ -268,7 +286,8 @@ static void test_digits(void)
             add_layout(&j, dtypes[t], &l[0]);
             add_layout(&j, dtypes[t], &l[1]);
             add_view(&j, dtypes[t], 2, c);
-            snprintf(what, sizeof what, "product of %s in %s and %s", qn_dtype_name(dtypes[t]), names[left], names[right]);
+            snprintf(what, sizeof what, "product of %s in %s and %s", qn_dtype_name(dtypes[t]),
+                     names[left], names[right]);
             compare(&j, text_of(product, qn_dtype_name(dtypes[t]), ""), what);
             free_job(&j);
             qn_layout_release(&l[0]);
@@ -276,13 +295,16 @@ static void test_digits(void)
         }
 }
 
-static const char first_column[] = "kernel \"first column\" {\n view a: @[2]; view c: @[2];\n"
-                                   " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %z: i64 = const 0;\n"
-                                   " %p: i64 = lower a, 0; %q: i64 = lower a, 1;\n"
-                                   " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %r: i64 = add %i, %p;\n"
-                                   " %x: @ = load a[%r, %q]; %y: @ = load c[%i, %j]; %s: @ = add %x, %y; store c[%i, %j], %s;\n}\n";
+static const char first_column[] =
+    "kernel \"first column\" {\n view a: @[2]; view c: @[2];\n"
+    " %n: i64 = extent c, 0; %m: i64 = extent c, 1; %z: i64 = const 0;\n"
+    " %p: i64 = lower a, 0; %q: i64 = lower a, 1;\n"
+    " %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %r: i64 = add %i, %p;\n"
+    " %x: @ = load a[%r, %q]; %y: @ = load c[%i, %j]; %s: @ = add %x, %y; store c[%i, %j], "
+    "%s;\n}\n";
 
-/** An element that all iterations of a thread need is loaded also where some of them are outside the domain. */
+/** An element that all iterations of a thread need is loaded also where some of them are outside
+ * the domain. */
 static void test_shared_loads(void)
 {
     static const char *const names[] = {"plain", "tiles", "Morton order"};
@@ -296,7 +318,8 @@ static void test_shared_loads(void)
             job j = {.plan = {.lane_dim = 2, .width = 8, .jam_dim = 1, .jam = 4}};
             add_layout(&j, QN_I32, &l);
             add_view(&j, QN_I32, 2, c);
-            snprintf(what, sizeof what, "a column in %s of %" PRId64 " iterations, 8 in each thread", names[kind], n);
+            snprintf(what, sizeof what,
+                     "a column in %s of %" PRId64 " iterations, 8 in each thread", names[kind], n);
             compare(&j, text_of(first_column, "i32", ""), what);
             free_job(&j);
             qn_layout_release(&base);
@@ -304,10 +327,12 @@ static void test_shared_loads(void)
         }
 }
 
-static const char three_stores[] = "kernel \"three stores\" {\n view a: i32[1]; scalar s: i64;\n"
-                                   " %n: i64 = extent a, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
-                                   " %s: i64 = param s; %t: i64 = add %i, %s; %o: i32 = const 1; %p: i32 = const 2; %q: i32 = const 3;\n"
-                                   " store a[%i], %o; store a[%t], %p; store a[%i], %q;\n}\n";
+static const char three_stores[] =
+    "kernel \"three stores\" {\n view a: i32[1]; scalar s: i64;\n"
+    " %n: i64 = extent a, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n;\n"
+    " %s: i64 = param s; %t: i64 = add %i, %s; %o: i32 = const 1; %p: i32 = const 2; %q: i32 = "
+    "const 3;\n"
+    " store a[%i], %o; store a[%t], %p; store a[%i], %q;\n}\n";
 
 /** Stores of an iteration to one element by addresses that seem different: the last one is kept. */
 static void test_order_of_stores(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu_code.c: what stands in the PTX of small kernels, and what does not: instructions that are the reason for a rule of the
- * lowering. What the kernels compute is tested elsewhere.
+ * test_gpu_code.c: what stands in the PTX of small kernels, and what does not: instructions that
+ * are the reason for a rule of the lowering. What the kernels compute is tested elsewhere.
  */
 #include "tests/unit/launch.h"
 
@@ -27,7 +27,8 @@ static const char *ptx_for(int isa, const char *kernel, int n, const qn_arg *arg
     qn_code *code = NULL;
     qn_kernel *k = kernel_of(kernel);
     text[0] = 0;
-    if (!tap_ok(k && qn_specialize(c, k, n, args, &o, &code, &err) == QN_OK, "a kernel for a GPU %s", err.message))
+    if (!tap_ok(k && qn_specialize(c, k, n, args, &o, &code, &err) == QN_OK,
+                "a kernel for a GPU %s", err.message))
         return text;
     qn_code_text(code, QN_DUMP_PTX, text, sizeof text);
     qn_code_release(code);
@@ -51,31 +52,44 @@ static int count(const char *in, const char *what)
 /** With `use` the old value is stored. */
 static void test_atomics(void)
 {
-    static const char form[] = "kernel \"count\" {\n view x: i32[1]; view h: u32[1] atomic; view y: u32[1];\n"
-                               " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n; %%one: u32 = const 1;\n"
-                               " %%x: i32 = load x[%%i]; %%b: i64 = cast %%x; %%o: u32 = atomic sum h[%%b], %%one;\n %s\n}\n";
+    static const char form[] =
+        "kernel \"count\" {\n view x: i32[1]; view h: u32[1] atomic; view y: u32[1];\n"
+        " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n; %%one: u32 = "
+        "const 1;\n"
+        " %%x: i32 = load x[%%i]; %%b: i64 = cast %%x; %%o: u32 = atomic sum h[%%b], %%one;\n "
+        "%s\n}\n";
     char kernel[1024];
     qn_view v[3];
-    const qn_arg args[] = {vector(&v[0], QN_I32, N), vector(&v[1], QN_U32, 100), vector(&v[2], QN_U32, N)};
+    const qn_arg args[] = {vector(&v[0], QN_I32, N), vector(&v[1], QN_U32, 100),
+                           vector(&v[2], QN_U32, N)};
     snprintf(kernel, sizeof kernel, form, "store y[%i], %one;");
-    tap_ok(count(ptx_of(kernel, 3, args), "red.global.add.u32") == 1 && !strstr(text, "atom.global.add"),
+    tap_ok(count(ptx_of(kernel, 3, args), "red.global.add.u32") == 1 &&
+               !strstr(text, "atom.global.add"),
            "nobody uses the old value: a reduction, also under a check");
     snprintf(kernel, sizeof kernel, form, "store y[%i], %o;");
-    tap_ok(count(ptx_of(kernel, 3, args), "atom.global.add.u32") == 1 && !strstr(text, "red.global"), "else an atomic");
+    tap_ok(count(ptx_of(kernel, 3, args), "atom.global.add.u32") == 1 &&
+               !strstr(text, "red.global"),
+           "else an atomic");
 }
 
 static void test_signs(void)
 {
-    static const char kept[] = "kernel \"kept\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = const 0; %n: i64 = extent y, 0;\n"
-                               " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg %x; store y[%i], %a;\n}\n";
-    static const char used[] = "kernel \"used\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = const 0; %n: i64 = extent y, 0;\n"
-                               " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg %x; %b: f64 = fma %x, %x, %a;\n"
+    static const char kept[] =
+        "kernel \"kept\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = const 0; %n: i64 = extent "
+        "y, 0;\n"
+        " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg %x; store y[%i], %a;\n}\n";
+    static const char used[] = "kernel \"used\" {\n view x: f64[1]; view y: f64[1];\n %z: i64 = "
+                               "const 0; %n: i64 = extent y, 0;\n"
+                               " %i: i64 = parallel %z, %n; %x: f64 = load x[%i]; %a: f64 = neg "
+                               "%x; %b: f64 = fma %x, %x, %a;\n"
                                " store y[%i], %b;\n}\n";
     qn_view v[2];
     for (int64_t n = N - 2; n <= N; n++) {
         const qn_arg args[] = {vector(&v[0], QN_F64, n), vector(&v[1], QN_F64, n)};
-        tap_ok(strstr(ptx_of(kept, 2, args), "xor.b64") && !strstr(text, "neg.f64"), "the bits of a NaN are kept");
-        tap_ok(!strstr(ptx_of(used, 2, args), "xor.b64"), "but where only numbers are made of them");
+        tap_ok(strstr(ptx_of(kept, 2, args), "xor.b64") && !strstr(text, "neg.f64"),
+               "the bits of a NaN are kept");
+        tap_ok(!strstr(ptx_of(used, 2, args), "xor.b64"),
+               "but where only numbers are made of them");
     }
 }
 
@@ -101,18 +115,24 @@ static void test_magnitude(void)
     }
 }
 
-/** y[i] = sum of value[k] x[column[k]] over the row i; the number of cold blocks is that of locks taken. */
+/** y[i] = sum of value[k] x[column[k]] over the row i; the number of cold blocks is that of locks
+ * taken. */
 static void test_rows(void)
 {
     static const char csr[] =
-        "kernel \"csr\" {\n view start: i32[1]; view column: i32[1]; view value: f32[1]; view x: f32[1]; view y: f32[1];\n"
-        " %z: i64 = const 0; %one: i64 = const 1; %n: i64 = extent y, 0; %i: i64 = parallel %z, %n; %j: i64 = add %i, %one;\n"
-        " %b: i32 = load start[%i]; %e: i32 = load start[%j]; %bb: i64 = cast %b; %ee: i64 = cast %e; %f: f32 = const 0.0;\n"
+        "kernel \"csr\" {\n view start: i32[1]; view column: i32[1]; view value: f32[1]; view x: "
+        "f32[1]; view y: f32[1];\n"
+        " %z: i64 = const 0; %one: i64 = const 1; %n: i64 = extent y, 0; %i: i64 = parallel %z, "
+        "%n; %j: i64 = add %i, %one;\n"
+        " %b: i32 = load start[%i]; %e: i32 = load start[%j]; %bb: i64 = cast %b; %ee: i64 = cast "
+        "%e; %f: f32 = const 0.0;\n"
         " %s: f32 = for %k: i64 = %bb to %ee step 1 (%a: f32 = %f) {\n"
-        " %c: i32 = load column[%k]; %cc: i64 = cast %c; %v: f32 = load value[%k]; %x: f32 = load x[%cc];\n"
+        " %c: i32 = load column[%k]; %cc: i64 = cast %c; %v: f32 = load value[%k]; %x: f32 = load "
+        "x[%cc];\n"
         " %p: f32 = mul %v, %x; %t: f32 = add %a, %p; yield %t;\n };\n store y[%i], %s;\n}\n";
     qn_view v[5];
-    const qn_arg args[] = {vector(&v[0], QN_I32, 101), vector(&v[1], QN_I32, N), vector(&v[2], QN_F32, N), vector(&v[3], QN_F32, 100),
+    const qn_arg args[] = {vector(&v[0], QN_I32, 101), vector(&v[1], QN_I32, N),
+                           vector(&v[2], QN_F32, N), vector(&v[3], QN_F32, 100),
                            vector(&v[4], QN_F32, 100)};
     tap_is_int(count(ptx_of(csr, 5, args), "mul.rn.f32"), 2, "two versions of a row");
     const char *first = strstr(text, "mul.rn.f32"), *begin = strstr(text, "atom.global.cas");
@@ -121,21 +141,28 @@ static void test_rows(void)
 
 static void test_limits(void)
 {
-    static const char form[] = "kernel \"count\" {\n view y: i32[1]; scalar end: i32;\n %%z: i64 = const 0; %%n: i64 = extent y, 0;\n"
-                               " %%i: i64 = parallel %%z, %%n; %%end: i32 = param end; %%0: i32 = const 0; %%1: i32 = const 1; %%most: i64 = %s;\n"
-                               " %%c: i32 = while max %%most (%%a: i32 = %%0) {\n %%go: bool = lt %%a, %%end; yield %%go;\n } do {\n"
-                               " %%b: i32 = add %%a, %%1; yield %%b;\n };\n store y[%%i], %%c;\n}\n";
+    static const char form[] =
+        "kernel \"count\" {\n view y: i32[1]; scalar end: i32;\n %%z: i64 = const 0; %%n: i64 = "
+        "extent y, 0;\n"
+        " %%i: i64 = parallel %%z, %%n; %%end: i32 = param end; %%0: i32 = const 0; %%1: i32 = "
+        "const 1; %%most: i64 = %s;\n"
+        " %%c: i32 = while max %%most (%%a: i32 = %%0) {\n %%go: bool = lt %%a, %%end; yield "
+        "%%go;\n } do {\n"
+        " %%b: i32 = add %%a, %%1; yield %%b;\n };\n store y[%%i], %%c;\n}\n";
     char kernel[1024];
     qn_view v;
     const qn_arg args[] = {vector(&v, QN_I32, N), qn_arg_int(QN_I32, 7)};
     snprintf(kernel, sizeof kernel, form, "cast %end");
-    tap_ok(!strstr(ptx_of(kernel, 2, args), "atom."), "a condition that keeps the limit: no other test");
+    tap_ok(!strstr(ptx_of(kernel, 2, args), "atom."),
+           "a condition that keeps the limit: no other test");
     snprintf(kernel, sizeof kernel, form, "const 100");
     ptx_of(kernel, 2, args);
-    tap_ok(strstr(text, "atom.") && !strstr(text, "lt.s64") && !strstr(text, "gt.s64"), "a known limit: no comparison of 64 bits");
+    tap_ok(strstr(text, "atom.") && !strstr(text, "lt.s64") && !strstr(text, "gt.s64"),
+           "a known limit: no comparison of 64 bits");
 }
 
-/** The number of blocks of `threads` threads that the text asks a multiprocessor to have room for, times threads; 0 if there is none. */
+/** The number of blocks of `threads` threads that the text asks a multiprocessor to have room for,
+ * times threads; 0 if there is none. */
 static int threads_asked_for(const char *in, int threads)
 {
     static const char word[] = ".minnctapersm ", size[] = ".reqntid ";
@@ -144,8 +171,8 @@ static int threads_asked_for(const char *in, int threads)
     return is_known ? threads * atoi(at + strlen(word)) : 0;
 }
 
-/** Threads of a multiprocessor, of which the assembler ignores a larger number with a warning: the CUDA C++ Programming Guide's
- *  technical specifications per compute capability. */
+/** Threads of a multiprocessor, of which the assembler ignores a larger number with a warning: the
+ * CUDA C++ Programming Guide's technical specifications per compute capability. */
 static void test_threads(const char *kernel, int n, const qn_arg *args)
 {
     static const struct {
@@ -154,11 +181,13 @@ static void test_threads(const char *kernel, int n, const qn_arg *args)
                 {QN_ISA_SM86, 1536}, {QN_ISA_SM89, 1536}, {QN_ISA_SM90, 2048}};
     for (size_t i = 0; i < sizeof most / sizeof *most; i++) {
         int found = threads_asked_for(ptx_for(most[i].isa, kernel, n, args), 256);
-        tap_ok(found == most[i].threads, "sm_%d: room for all %d threads, not %d", most[i].isa, most[i].threads, found);
+        tap_ok(found == most[i].threads, "sm_%d: room for all %d threads, not %d", most[i].isa,
+               most[i].threads, found);
     }
 }
 
-/** Threads that load little: so many that their registers are limited, and a block for each unit. */
+/** Threads that load little: so many that their registers are limited, and a block for each unit.
+ */
 static void test_light(void)
 {
     enum { MANY = 1 << 20 };
@@ -170,16 +199,18 @@ static void test_light(void)
     for (int i = 0; i < 2; i++)
         qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
-    static const char form[] = "kernel \"light\" {\n view x: f32[1]; view y: f32[1];\n"
-                               " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n;\n"
-                               " %%x: f32 = load x[%%i]; %%y: f32 = %s %%x; store y[%%i], %%y;\n}\n";
+    static const char form[] =
+        "kernel \"light\" {\n view x: f32[1]; view y: f32[1];\n"
+        " %%z: i64 = const 0; %%n: i64 = extent x, 0; %%i: i64 = parallel %%z, %%n;\n"
+        " %%x: f32 = load x[%%i]; %%y: f32 = %s %%x; store y[%%i], %%y;\n}\n";
     char kernel[512];
     snprintf(kernel, sizeof kernel, form, "exp");
     tap_ok(strstr(ptx_of(kernel, 2, args), ".minnctapersm 8") && !strstr(text, "%nctaid"),
            "exp of an array: registers for 8 blocks of 256 threads, and no loop over units");
     test_threads(kernel, 2, args);
     snprintf(kernel, sizeof kernel, form, "sin");
-    tap_ok(strstr(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") && count(text, "cvt.f64.f32") >= 4,
+    tap_ok(strstr(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") &&
+               count(text, "cvt.f64.f32") >= 4,
            "sin of an array: four at once, each with its own branch for huge arguments");
 }
 
@@ -231,12 +262,14 @@ static void test_rare(void)
 {
     enum { MANY = 1 << 20, AT_ONCE = 4 };
     static _Alignas(16) float most[2][MANY];
-    static const char head[] = "kernel \"rare\" {\n view x: f32[1]; view y: f32[1]; %z: i64 = const 0;\n"
-                               " %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %x: f32 = load x[%i];\n";
+    static const char head[] =
+        "kernel \"rare\" {\n view x: f32[1]; view y: f32[1]; %z: i64 = const 0;\n"
+        " %n: i64 = extent x, 0; %i: i64 = parallel %z, %n; %x: f32 = load x[%i];\n";
     static const char once[] = " %y: f32 = exp %x; store y[%i], %y;\n}\n";
-    static const char looped[] = " %t: i64 = const 100; %0: f32 = const 0.0;\n"
-                                 " %y: f32 = for %k: i64 = %z to %t step 1 (%s: f32 = %0) {\n"
-                                 " %a: f32 = add %s, %x; %b: f32 = exp %a; yield %b;\n };\n store y[%i], %y;\n}\n";
+    static const char looped[] =
+        " %t: i64 = const 100; %0: f32 = const 0.0;\n"
+        " %y: f32 = for %k: i64 = %z to %t step 1 (%s: f32 = %0) {\n"
+        " %a: f32 = add %s, %x; %b: f32 = exp %a; yield %b;\n };\n store y[%i], %y;\n}\n";
     const int64_t n = MANY;
     qn_layout l;
     qn_view v[2];
@@ -249,8 +282,10 @@ static void test_rare(void)
     const char *last = NULL, *branch = strstr(ptx_of(kernel, 2, args), "bra");
     for (const char *at = text; (at = strstr(at, "0f3C091218")) != NULL; at++) /* a coefficient */
         last = at;
-    branch = branch ? strstr(branch + 1, "bra") : NULL; /* the first one ends blocks without a unit */
-    tap_is_int(count(text, "0f3C091218"), AT_ONCE, "exp, four at once: rare sides use these polynomials");
+    branch =
+        branch ? strstr(branch + 1, "bra") : NULL; /* the first one ends blocks without a unit */
+    tap_is_int(count(text, "0f3C091218"), AT_ONCE,
+               "exp, four at once: rare sides use these polynomials");
     tap_ok(last && branch && last < branch, "and no branch before the last of them");
     snprintf(kernel, sizeof kernel, "%s%s", head, looped);
     tap_is_int(count(ptx_of(kernel, 2, args), "0f3C091218"), AT_ONCE,

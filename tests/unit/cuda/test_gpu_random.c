@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gpu_random.c: random launches over 8 streams, whose views, kernels, calls, marks and streams are released as soon as
- * they were used. Each adds to the sums of its stream, which are known: memory that is freed or used again too early, work
- * that overtakes other work, and a launch that is lost or done twice show in them. Some launches fail on purpose.
+ * test_gpu_random.c: random launches over 8 streams, whose views, kernels, calls, marks and streams
+ * are released as soon as they were used. Each adds to the sums of its stream, which are known:
+ * memory that is freed or used again too early, work that overtakes other work, and a launch that
+ * is lost or done twice show in them. Some launches fail on purpose.
  *
  *   test_gpu_random [seed]      10,000 launches or 30 seconds on a GPU, 400 on the stub driver
  */
@@ -40,22 +41,34 @@ static bool check(qn_status status, const qn_error *err)
 enum { ADD, ADD_2D, GATHER, SUM, FAULT, N_KINDS };
 
 static const char *const texts[N_KINDS] = {
-    [ADD] = "kernel \"add\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
-            " %i: i64 = parallel %z, %n; %s: i64 = param s; %t: i64 = load t[%i]; %a: i64 = load acc[%i];\n"
+    [ADD] = "kernel \"add\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const "
+            "0; %n: i64 = extent t, 0;\n"
+            " %i: i64 = parallel %z, %n; %s: i64 = param s; %t: i64 = load t[%i]; %a: i64 = load "
+            "acc[%i];\n"
             " %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%i], %q;\n}\n",
-    [ADD_2D] = "kernel \"add_2d\" {\n view acc: i64[1]; view t: i64[2]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
-               " %m: i64 = extent t, 1; %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %s: i64 = param s;\n"
-               " %r: i64 = mul %i, %m; %at: i64 = add %r, %j; %t: i64 = load t[%i, %j]; %a: i64 = load acc[%at];\n"
+    [ADD_2D] = "kernel \"add_2d\" {\n view acc: i64[1]; view t: i64[2]; scalar s: i64;\n %z: i64 = "
+               "const 0; %n: i64 = extent t, 0;\n"
+               " %m: i64 = extent t, 1; %i: i64 = parallel %z, %n; %j: i64 = parallel %z, %m; %s: "
+               "i64 = param s;\n"
+               " %r: i64 = mul %i, %m; %at: i64 = add %r, %j; %t: i64 = load t[%i, %j]; %a: i64 = "
+               "load acc[%at];\n"
                " %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%at], %q;\n}\n",
-    [GATHER] = "kernel \"gather\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
-               " %i: i64 = parallel %z, %n; %s: i64 = param s; %k: i64 = load t[%i]; %m: i64 = and %k, %z; %t: i64 = load t[%m];\n"
-               " %a: i64 = load acc[%i]; %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%i], %q;\n}\n",
-    [SUM] = "kernel \"sum\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
+    [GATHER] = "kernel \"gather\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = "
+               "const 0; %n: i64 = extent t, 0;\n"
+               " %i: i64 = parallel %z, %n; %s: i64 = param s; %k: i64 = load t[%i]; %m: i64 = and "
+               "%k, %z; %t: i64 = load t[%m];\n"
+               " %a: i64 = load acc[%i]; %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store "
+               "acc[%i], %q;\n}\n",
+    [SUM] = "kernel \"sum\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const "
+            "0; %n: i64 = extent t, 0;\n"
             " %k: i64 = reduction %z, %n; %s: i64 = param s;\n"
             " %t: i64 = reduce sum over %k { %x: i64 = load t[%k]; yield %x; };\n"
-            " %a: i64 = load acc[%z]; %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%z], %q;\n}\n",
-    [FAULT] = ("kernel \"fault\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = const 0; %n: i64 = extent t, 0;\n"
-               " %i: i64 = parallel %z, %n; %k: i64 = load t[%i]; %w: i64 = mul %k, %n; %v: i64 = load t[%w]; store t[%i], %v;\n}\n"),
+            " %a: i64 = load acc[%z]; %p: i64 = mul %t, %s; %q: i64 = add %p, %a; store acc[%z], "
+            "%q;\n}\n",
+    [FAULT] = ("kernel \"fault\" {\n view acc: i64[1]; view t: i64[1]; scalar s: i64;\n %z: i64 = "
+               "const 0; %n: i64 = extent t, 0;\n"
+               " %i: i64 = parallel %z, %n; %k: i64 = load t[%i]; %w: i64 = mul %k, %n; %v: i64 = "
+               "load t[%w]; store t[%i], %v;\n}\n"),
 };
 
 /* ---------------------------------------------------------------- one launch */
@@ -75,7 +88,11 @@ static qn_view create(const qn_layout *l, qn_stream *s, const char *label)
     qn_view v = {0};
     qn_view_type type;
     qn_error err = {0};
-    const qn_alloc_options o = {.bytes = sizeof o, .label = label, .space = QN_SPACE_CUDA, .stream = s, .uninitialised = below(2)};
+    const qn_alloc_options o = {.bytes = sizeof o,
+                                .label = label,
+                                .space = QN_SPACE_CUDA,
+                                .stream = s,
+                                .uninitialised = below(2)};
     qn_view_type_init(QN_I64, l->rank, NULL, QN_FAMILY_ANY, &type, NULL);
     type.space = QN_SPACE_CUDA;
     check(qn_view_create_layout(d.context, &type, l, &o, &v, &err), &err);
@@ -85,8 +102,8 @@ static qn_view create(const qn_layout *l, qn_stream *s, const char *label)
 /** A layout for t, of at most MOST elements. */
 static qn_layout random_layout(int kind)
 {
-    const int64_t most = d.stub ? 64 : MOST, n = 1 + below((int)most), rows = 1 + below((int)n), both[] = {rows, n / rows},
-                  tile[] = {4, 4}, strides[] = {1, rows + 3};
+    const int64_t most = d.stub ? 64 : MOST, n = 1 + below((int)most), rows = 1 + below((int)n),
+                  both[] = {rows, n / rows}, tile[] = {4, 4}, strides[] = {1, rows + 3};
     qn_layout l = {0};
     if (kind != ADD_2D)
         qn_layout_right(1, &n, &l, NULL);
@@ -143,7 +160,8 @@ static void one_launch(void)
 {
     lane *a = &lanes[below(N_STREAMS)], *home = below(4) ? a : &lanes[below(N_STREAMS)];
     int kind = below(100) ? below(FAULT) : FAULT;
-    bool is_elsewhere = below(50) == 0 && kind != FAULT; /* in a stream that lives for this launch only */
+    bool is_elsewhere =
+        below(50) == 0 && kind != FAULT; /* in a stream that lives for this launch only */
     qn_stream *s = a->stream;
     qn_error err = {0};
     if (is_elsewhere && check(qn_stream_new(d.context, 0, &s, &err), &err))
@@ -154,7 +172,8 @@ static void one_launch(void)
     check(stream_fill_bits(home->stream, &t, value, &err), &err);
     order(s, home->stream);
     qn_kernel *k = below(20) ? qn_kernel_retain(kernels[kind]) : kernel_of(texts[kind]);
-    const qn_arg args[] = {qn_arg_view(&a->sums), qn_arg_view(&t), qn_arg_int(QN_I64, below(7) - 3)};
+    const qn_arg args[] = {qn_arg_view(&a->sums), qn_arg_view(&t),
+                           qn_arg_int(QN_I64, below(7) - 3)};
     launch(k, args, s);
     qn_kernel_release(k);
     qn_view_release(&t);
@@ -170,11 +189,12 @@ static void one_launch(void)
 static bool fence(lane *a)
 {
     qn_error err = {0};
-    qn_status status = qn_stream_fence(a->stream, &err), expected = a->has_failed ? QN_ERR_BOUNDS : QN_OK;
+    qn_status status = qn_stream_fence(a->stream, &err),
+              expected = a->has_failed ? QN_ERR_BOUNDS : QN_OK;
     a->has_failed = false;
     if (status != expected && n_bad++ < 10)
-        tap_note("stream %d: fence: %s \"%s\", expected %s", (int)(a - lanes), qn_status_name((int)status), err.message,
-                 qn_status_name((int)expected));
+        tap_note("stream %d: fence: %s \"%s\", expected %s", (int)(a - lanes),
+                 qn_status_name((int)status), err.message, qn_status_name((int)expected));
     return status == expected;
 }
 
@@ -216,8 +236,10 @@ static void compare_sums(void)
         check(qn_deep_copy(d.context, &host, &lanes[i].sums, &err), &err);
         for (int j = 0; j < MOST; j++)
             if (found[j] != lanes[i].expected[j] && n_wrong++ < 5)
-                tap_note("stream %d, element %d: %" PRIu64 ", expected %" PRIu64 ", difference %" PRId64, i, j, found[j],
-                         lanes[i].expected[j], (int64_t)(found[j] - lanes[i].expected[j]));
+                tap_note("stream %d, element %d: %" PRIu64 ", expected %" PRIu64
+                         ", difference %" PRId64,
+                         i, j, found[j], lanes[i].expected[j],
+                         (int64_t)(found[j] - lanes[i].expected[j]));
         tap_ok(n_wrong == 0, "stream %d: %d of %d sums are wrong", i, n_wrong, MOST);
     }
 }
@@ -241,7 +263,8 @@ static void run_all(uint64_t seed)
             fence(&lanes[i]);
         if (d.stub)
             d.stub->defer(0);
-        tap_ok(n_bad == 0, "%d launches, %d calls went wrong, %.1f s; seed %" PRIu64, n, n_bad, now() - begin, seed);
+        tap_ok(n_bad == 0, "%d launches, %d calls went wrong, %.1f s; seed %" PRIu64, n, n_bad,
+               now() - begin, seed);
         if (n < most)
             tap_note("%d launches were to be done", most);
         compare_sums();
@@ -275,9 +298,9 @@ int main(int argc, char **argv)
         d.stub->defer(0);
     tap_ok(n_bad == 0, "all was released with work under way");
     if (d.stub)
-        tap_ok(!d.stub->misuse() && d.stub->live(STUB_BLOCKS) == 0 && d.stub->live(STUB_EVENTS) == 0 &&
-                   d.stub->live(STUB_STREAMS) == 0,
-               "nothing is left, %" PRId64 " blocks, and nothing was misused %s", d.stub->live(STUB_BLOCKS),
-               d.stub->misuse() ? d.stub->misuse() : "");
+        tap_ok(!d.stub->misuse() && d.stub->live(STUB_BLOCKS) == 0 &&
+                   d.stub->live(STUB_EVENTS) == 0 && d.stub->live(STUB_STREAMS) == 0,
+               "nothing is left, %" PRId64 " blocks, and nothing was misused %s",
+               d.stub->live(STUB_BLOCKS), d.stub->misuse() ? d.stub->misuse() : "");
     return tap_done();
 }

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_builder.c: folding, numbering, contraction, atomic views, dead code, limits. Looks into the builder (ir/build/builder.h) to
- * see what was appended. Misuse is in test_builder_misuse.c, collisions and the verifier are in test_finish.c.
+ * test_builder.c: folding, numbering, contraction, atomic views, dead code, limits. Looks into the
+ * builder (ir/build/builder.h) to see what was appended. Misuse is in test_builder_misuse.c,
+ * collisions and the verifier are in test_finish.c.
  */
 #include "tests/unit/builder.h"
 
-/* ------------------------------------------------------------------------------------------------ folding */
+/* ------------------------------------------------------------------------------------------------
+ * folding */
 
 static uint64_t bits_of(const fixture *f, qn_val v)
 {
@@ -18,12 +20,15 @@ static void test_constants(void)
     qn_builder *b = f.b;
     tap_ok(qn_index(b, 5).id == qn_const_int(b, QN_I64, 5).id, "equal constants are one");
     tap_ok(qn_index(b, 5).id != qn_const_int(b, QN_U64, 5).id, "types make a difference");
-    tap_ok(qn_const_float(b, QN_F32, 0.0).id != qn_const_float(b, QN_F32, -0.0).id, "so does the sign of zero");
-    tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_I8, 300)), 44, "a constant is cut to its width");
+    tap_ok(qn_const_float(b, QN_F32, 0.0).id != qn_const_float(b, QN_F32, -0.0).id,
+           "so does the sign of zero");
+    tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_I8, 300)), 44,
+               "a constant is cut to its width");
     tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_I8, 200)), -56, "... and signed");
     tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_U8, -1)), 255, "... or unsigned");
     tap_is_int((int64_t)bits_of(&f, qn_const_float(b, QN_F32, 1.0)), 0x3f800000, "f32 constant");
-    tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_F32, 2)), 0x40000000, "f32 constant from an integer");
+    tap_is_int((int64_t)bits_of(&f, qn_const_int(b, QN_F32, 2)), 0x40000000,
+               "f32 constant from an integer");
     tap_ok(qn_const_bits(b, QN_F32, 0x7fc00001).id == qn_const_bits(b, QN_F32, 0x7fc00001).id &&
                qn_const_bits(b, QN_F32, 0x7fc00001).id != qn_const_bits(b, QN_F32, 0x7fc00002).id,
            "NaNs compare by bits");
@@ -32,9 +37,10 @@ static void test_constants(void)
     tap_is_int((int64_t)bits_of(&f, qn_lt(b, six, qn_index(b, 7))), 1, "6 < 7");
     tap_is_int(qn_type_of(b, qn_lt(b, six, f.n)), QN_BOOL, "a comparison is a bool");
     tap_is_int((int64_t)bits_of(&f, qn_cast(b, QN_I8, qn_index(b, 300))), 44, "cast of a constant");
-    tap_is_int((int64_t)bits_of(&f, qn_bitcast(b, QN_I32, qn_const_float(b, QN_F32, 1.0))), 0x3f800000,
-               "bitcast of a constant");
-    tap_is_int((int64_t)bits_of(&f, qn_div(b, qn_index(b, INT64_MIN), qn_index(b, -1))), INT64_MIN, "MIN / -1");
+    tap_is_int((int64_t)bits_of(&f, qn_bitcast(b, QN_I32, qn_const_float(b, QN_F32, 1.0))),
+               0x3f800000, "bitcast of a constant");
+    tap_is_int((int64_t)bits_of(&f, qn_div(b, qn_index(b, INT64_MIN), qn_index(b, -1))), INT64_MIN,
+               "MIN / -1");
     tap_is_int(qn_builder_status(b, NULL), QN_OK, "no error");
     qn_builder_release(b);
 }
@@ -45,24 +51,44 @@ static void test_identities(void)
     fixture f = make(0);
     qn_builder *b = f.b;
     qn_val u = f.u, z = qn_const_int(b, QN_I32, 0), o = qn_const_int(b, QN_I32, 1);
-    qn_val ones = qn_const_int(b, QN_I32, -1), f1 = qn_const_float(b, QN_F32, 1), f0 = qn_const_float(b, QN_F32, 0);
+    qn_val ones = qn_const_int(b, QN_I32, -1), f1 = qn_const_float(b, QN_F32, 1),
+           f0 = qn_const_float(b, QN_F32, 0);
     qn_val yes = qn_const_int(b, QN_BOOL, 1), no = qn_const_int(b, QN_BOOL, 0);
     const struct {
         qn_val found, expected;
         const char *what;
     } rows[] = {
-        {qn_add(b, u, z), u, "u + 0"}, {qn_add(b, z, u), u, "0 + u"}, {qn_sub(b, u, z), u, "u - 0"},
-        {qn_mul(b, u, o), u, "u * 1"}, {qn_mul(b, o, u), u, "1 * u"}, {qn_div(b, u, o), u, "u / 1"},
-        {qn_and(b, u, ones), u, "u and -1"}, {qn_and(b, u, u), u, "u and u"}, {qn_or(b, u, z), u, "u or 0"},
-        {qn_xor(b, z, u), u, "0 xor u"}, {qn_shl(b, u, z), u, "u shl 0"}, {qn_shr(b, u, z), u, "u shr 0"},
-        {qn_min(b, u, u), u, "min(u, u)"}, {qn_mul(b, f.f, f1), f.f, "f * 1"}, {qn_mul(b, f1, f.f), f.f, "1 * f"},
-        {qn_div(b, f.f, f1), f.f, "f / 1"}, {qn_sub(b, f.f, f0), f.f, "f - 0"}, {qn_max(b, f.f, f.f), f.f, "max(f, f)"},
-        {qn_neg(b, qn_neg(b, f.f)), f.f, "neg neg f"}, {qn_not(b, qn_not(b, f.t)), f.t, "not not t"},
-        {qn_not(b, qn_not(b, u)), u, "not not u"}, {qn_abs(b, qn_abs(b, f.f)), qn_abs(b, f.f), "abs abs f"},
-        {qn_select(b, yes, f.f, f.a), f.f, "select true"}, {qn_select(b, no, f.f, f.a), f.a, "select false"},
-        {qn_select(b, f.t, f.a, f.a), f.a, "select of equals"}, {qn_cast(b, QN_I32, u), u, "cast to its type"},
-        {qn_bitcast(b, QN_F32, f.f), f.f, "bitcast to its type"}, {qn_mul(b, u, z), z, "u * 0"},
-        {qn_sub(b, u, u), z, "u - u"}, {qn_xor(b, u, u), z, "u xor u"}, {qn_and(b, z, u), z, "0 and u"},
+        {qn_add(b, u, z), u, "u + 0"},
+        {qn_add(b, z, u), u, "0 + u"},
+        {qn_sub(b, u, z), u, "u - 0"},
+        {qn_mul(b, u, o), u, "u * 1"},
+        {qn_mul(b, o, u), u, "1 * u"},
+        {qn_div(b, u, o), u, "u / 1"},
+        {qn_and(b, u, ones), u, "u and -1"},
+        {qn_and(b, u, u), u, "u and u"},
+        {qn_or(b, u, z), u, "u or 0"},
+        {qn_xor(b, z, u), u, "0 xor u"},
+        {qn_shl(b, u, z), u, "u shl 0"},
+        {qn_shr(b, u, z), u, "u shr 0"},
+        {qn_min(b, u, u), u, "min(u, u)"},
+        {qn_mul(b, f.f, f1), f.f, "f * 1"},
+        {qn_mul(b, f1, f.f), f.f, "1 * f"},
+        {qn_div(b, f.f, f1), f.f, "f / 1"},
+        {qn_sub(b, f.f, f0), f.f, "f - 0"},
+        {qn_max(b, f.f, f.f), f.f, "max(f, f)"},
+        {qn_neg(b, qn_neg(b, f.f)), f.f, "neg neg f"},
+        {qn_not(b, qn_not(b, f.t)), f.t, "not not t"},
+        {qn_not(b, qn_not(b, u)), u, "not not u"},
+        {qn_abs(b, qn_abs(b, f.f)), qn_abs(b, f.f), "abs abs f"},
+        {qn_select(b, yes, f.f, f.a), f.f, "select true"},
+        {qn_select(b, no, f.f, f.a), f.a, "select false"},
+        {qn_select(b, f.t, f.a, f.a), f.a, "select of equals"},
+        {qn_cast(b, QN_I32, u), u, "cast to its type"},
+        {qn_bitcast(b, QN_F32, f.f), f.f, "bitcast to its type"},
+        {qn_mul(b, u, z), z, "u * 0"},
+        {qn_sub(b, u, u), z, "u - u"},
+        {qn_xor(b, u, u), z, "u xor u"},
+        {qn_and(b, z, u), z, "0 and u"},
         {qn_and(b, f.t, yes), f.t, "t and true"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
@@ -75,7 +101,8 @@ static void test_identities(void)
     qn_builder_release(b);
 }
 
-/* ------------------------------------------------------------------------------------------------ numbering */
+/* ------------------------------------------------------------------------------------------------
+ * numbering */
 
 static void test_numbering(void)
 {
@@ -103,10 +130,12 @@ static void test_numbering(void)
     qn_store(b, f.c, 1, &f.i, f.u);
     qn_val in_first = qn_load(b, f.x, 1, &f.i);
     qn_else(b, 0, NULL);
-    tap_ok(qn_load(b, f.x, 1, &f.i).id == second.id, "the other branch begins where the first one did");
+    tap_ok(qn_load(b, f.x, 1, &f.i).id == second.id,
+           "the other branch begins where the first one did");
     qn_end_if(b, 0, NULL, NULL);
     qn_val third = qn_load(b, f.x, 1, &f.i);
-    tap_ok(third.id != second.id && in_first.id != second.id, "a store in a branch counts after the if");
+    tap_ok(third.id != second.id && in_first.id != second.id,
+           "a store in a branch counts after the if");
     qn_for(b, f.zero, f.n, 1, 0, NULL, NULL);
     qn_val in_loop = qn_load(b, f.x, 1, &f.i);
     tap_ok(in_loop.id != third.id, "a loop may store later in its body");
@@ -114,20 +143,23 @@ static void test_numbering(void)
     tap_ok(qn_load(b, f.x, 1, &f.i).id != in_loop.id, "an atomic counts as a store");
     qn_end_for(b, 0, NULL, NULL);
     tap_ok(qn_load(b, f.x, 1, &f.i).id != third.id, "... also after the loop");
-    tap_ok(qn_load(b, f.at, 1, &f.i).id != qn_load(b, f.at, 1, &f.i).id, "loads of atomic views are never shared");
+    tap_ok(qn_load(b, f.at, 1, &f.i).id != qn_load(b, f.at, 1, &f.i).id,
+           "loads of atomic views are never shared");
     qn_val narrow = qn_load(b, f.x, 1, &f.u), wide = qn_cast(b, QN_I64, f.u);
     tap_is_int(qn__builder_args(b, narrow.id)[0], wide.id, "an i32 index is converted to i64");
     tap_is_int(qn_builder_status(b, NULL), QN_OK, "no error");
     qn_builder_release(b);
 }
 
-/* ------------------------------------------------------------------------------------------------ contraction */
+/* ------------------------------------------------------------------------------------------------
+ * contraction */
 
 /** Whether v is fma(x, y, z). */
 static bool is_fma(const fixture *f, qn_val v, qn_val x, qn_val y, qn_val z)
 {
     const uint32_t *a = qn__builder_args(f->b, v.id);
-    return f->b->inst[v.id].op == QN_I_PURE + QN_OP_fma && a[0] == x.id && a[1] == y.id && a[2] == z.id;
+    return f->b->inst[v.id].op == QN_I_PURE + QN_OP_fma && a[0] == x.id && a[1] == y.id &&
+           a[2] == z.id;
 }
 
 static void test_contract(void)
@@ -151,9 +183,11 @@ static void test_contract(void)
     qn_builder_release(f.b);
 }
 
-/* ------------------------------------------------------------------------------------------------ atomic views */
+/* ------------------------------------------------------------------------------------------------
+ * atomic views */
 
-/** The last instruction: ATOMIC with this combination, the yield of an update, or -1 if it is something else. */
+/** The last instruction: ATOMIC with this combination, the yield of an update, or -1 if it is
+ * something else. */
 static int last_combine(const fixture *f)
 {
     const qn_inst *x = &f->b->inst[f->b->n_insts - 1];
@@ -168,9 +202,10 @@ static void test_atomic_views(void)
     qn_builder *b = f.b;
     static const struct {
         int op, combine;
-    } rows[] = {{QN_OP_add, QN_COMBINE_SUM}, {QN_OP_sub, QN_COMBINE_SUM}, {QN_OP_min, QN_COMBINE_MIN},
-                {QN_OP_max, QN_COMBINE_MAX}, {QN_OP_and, QN_COMBINE_AND}, {QN_OP_or, QN_COMBINE_OR},
-                {QN_OP_xor, QN_COMBINE_XOR}, {QN_OP_mul, QN_UPDATE}, {QN_OP_shl, QN_UPDATE}};
+    } rows[] = {
+        {QN_OP_add, QN_COMBINE_SUM}, {QN_OP_sub, QN_COMBINE_SUM}, {QN_OP_min, QN_COMBINE_MIN},
+        {QN_OP_max, QN_COMBINE_MAX}, {QN_OP_and, QN_COMBINE_AND}, {QN_OP_or, QN_COMBINE_OR},
+        {QN_OP_xor, QN_COMBINE_XOR}, {QN_OP_mul, QN_UPDATE},      {QN_OP_shl, QN_UPDATE}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         qn_val old = qn_load(b, f.at, 1, &f.i);
         qn_store(b, f.at, 1, &f.i, qn_op(b, rows[i].op, 2, (qn_val[]){old, f.u}));
@@ -189,7 +224,8 @@ static void test_atomic_views(void)
     qn_val product = qn_mul(b, qn_mul(b, f.u, f.u), qn_load(b, f.at, 1, &f.i));
     qn_store(b, f.at, 1, &f.i, product);
     const qn_inst *yield = &b->inst[b->n_insts - 1];
-    tap_is_int(yield->parent + 3, b->n_insts - 1, "one op of a product of three is in the region, the other before");
+    tap_is_int(yield->parent + 3, b->n_insts - 1,
+               "one op of a product of three is in the region, the other before");
     old = qn_load(b, f.at, 1, &f.i);
     qn_store(b, f.at, 1, &f.n, qn_add(b, old, f.u));
     tap_is_int(last_combine(&f), -1, "another element is stored as it is");
@@ -211,7 +247,8 @@ static void test_atomic_views(void)
     qn_builder_release(b);
 }
 
-/* ------------------------------------------------------------------------------------------------ limits */
+/* ------------------------------------------------------------------------------------------------
+ * limits */
 
 static void test_limits(void)
 {
@@ -223,7 +260,8 @@ static void test_limits(void)
     tap_is_int(qn_builder_status(b, NULL), QN_OK, "10000 instructions");
     qn_sqrt(b, v);
     tap_is_int(qn_builder_status(b, &err), QN_ERR_LIMIT, "one more is an error");
-    tap_contains(err.message, "qn_sqrt: kernel \"k\": more than 10000 instructions", "... that says so");
+    tap_contains(err.message, "qn_sqrt: kernel \"k\": more than 10000 instructions",
+                 "... that says so");
     qn_builder_release(b);
 
     b = qn_builder_new("k", 0);
@@ -268,11 +306,14 @@ static void test_limits(void)
         many[i] = f.a;
     qn_for(f.b, f.zero, f.n, 1, QN_MAX_CARRIED, many, many);
     qn_end_for(f.b, QN_MAX_CARRIED, many, many);
-    tap_is_int(qn_builder_status(f.b, NULL), QN_OK, "32 carried values, in and out through one array");
-    tap_ok(f.b->inst[many[31].id].op == QN_I_RESULT && f.b->inst[many[31].id].imm == 31, "... are results");
+    tap_is_int(qn_builder_status(f.b, NULL), QN_OK,
+               "32 carried values, in and out through one array");
+    tap_ok(f.b->inst[many[31].id].op == QN_I_RESULT && f.b->inst[many[31].id].imm == 31,
+           "... are results");
     qn_for(f.b, f.zero, f.n, 1, QN_MAX_CARRIED + 1, many, NULL);
     qn_builder_status(f.b, &err);
-    tap_contains(err.message, "qn_for: kernel \"k\": 33 initial values, limit 32", "33 carried values");
+    tap_contains(err.message, "qn_for: kernel \"k\": 33 initial values, limit 32",
+                 "33 carried values");
     qn_builder_release(f.b);
 }
 

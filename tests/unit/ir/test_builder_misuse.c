@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_builder_misuse.c: misuse of each builder function: status and words of the message, and that the first error stays.
+ * test_builder_misuse.c: misuse of each builder function: status and words of the message, and that
+ * the first error stays.
  */
 #include "tests/unit/builder.h"
 
@@ -112,15 +113,24 @@ static void atomic_in_reduce(fixture *f)
     qn_if(f->b, f->t);
     qn_atomic(f->b, QN_COMBINE_SUM, f->at, 1, &f->r, f->u, inert);
 }
-static void atomic_prod(fixture *f) { qn_atomic(f->b, QN_COMBINE_PROD, f->c, 1, &f->i, f->u, inert); }
+static void atomic_prod(fixture *f)
+{
+    qn_atomic(f->b, QN_COMBINE_PROD, f->c, 1, &f->i, f->u, inert);
+}
 static void atomic_number(fixture *f) { qn_atomic(f->b, 9, f->c, 1, &f->i, f->u, inert); }
 static void atomic_and(fixture *f) { qn_atomic(f->b, QN_COMBINE_AND, f->x, 1, &f->i, f->f, inert); }
-static void atomic_type(fixture *f) { qn_atomic(f->b, QN_COMBINE_SUM, f->c, 1, &f->i, f->f, inert); }
+static void atomic_type(fixture *f)
+{
+    qn_atomic(f->b, QN_COMBINE_SUM, f->c, 1, &f->i, f->f, inert);
+}
 static void atomic_compare(fixture *f)
 {
     qn_atomic(f->b, QN_COMBINE_COMPARE_EXCHANGE, f->c, 1, &f->i, f->u, inert);
 }
-static void atomic_no_compare(fixture *f) { qn_atomic(f->b, QN_COMBINE_MIN, f->c, 1, &f->i, f->u, f->u); }
+static void atomic_no_compare(fixture *f)
+{
+    qn_atomic(f->b, QN_COMBINE_MIN, f->c, 1, &f->i, f->u, f->u);
+}
 static void if_type(fixture *f) { qn_if(f->b, f->n); }
 static void if_inert(fixture *f) { qn_if(f->b, inert); }
 static void else_alone(fixture *f) { qn_else(f->b, 0, NULL); }
@@ -276,16 +286,23 @@ typedef struct misuse {
 } misuse;
 
 static const misuse misuses[] = {
-    {add_types, false, QN_ERR_TYPE, "qn_add: ", "kernel \"k\": operand 0 (scalar a) is f32, operand 1 (scalar n) is i64: types differ"},
-    {add_inert, false, QN_ERR_BUILD, "qn_add: ", "operand 1 is not set: expected what a call of this builder returned"},
+    {add_types, false, QN_ERR_TYPE, "qn_add: ",
+     "kernel \"k\": operand 0 (scalar a) is f32, operand 1 (scalar n) is i64: types differ"},
+    {add_inert, false, QN_ERR_BUILD,
+     "qn_add: ", "operand 1 is not set: expected what a call of this builder returned"},
     {add_far, false, QN_ERR_BUILD, "qn_add: ", "operand 0 is no value of this builder"},
-    {add_bool, false, QN_ERR_TYPE, "qn_add: ", "is bool: type not taken, expected integers or floats"},
-    {sqrt_int, false, QN_ERR_TYPE, "qn_sqrt: ", "operand 0 (scalar n) is i64: type not taken, expected floats"},
+    {add_bool, false, QN_ERR_TYPE,
+     "qn_add: ", "is bool: type not taken, expected integers or floats"},
+    {sqrt_int, false, QN_ERR_TYPE,
+     "qn_sqrt: ", "operand 0 (scalar n) is i64: type not taken, expected floats"},
     {rem_float, false, QN_ERR_TYPE, "qn_rem: ", "type not taken, expected integers"},
     {and_float, false, QN_ERR_TYPE, "qn_and: ", "type not taken, expected bool or integers"},
-    {select_condition, false, QN_ERR_TYPE, "qn_select: ", "operand 0 (scalar n) is i64, operand 1 (scalar a) is f32, operand 2 (scalar a) is f32: the condition is not bool"},
+    {select_condition, false, QN_ERR_TYPE, "qn_select: ",
+     "operand 0 (scalar n) is i64, operand 1 (scalar a) is f32, operand 2 (scalar a) is f32: the "
+     "condition is not bool"},
     {select_types, false, QN_ERR_TYPE, "qn_select: ", "operand 2 (scalar n) is i64: types differ"},
-    {fma_types, false, QN_ERR_TYPE, "qn_fma: ", "operand 1 (scalar n) is i64, operand 2 (scalar a) is f32: types differ"},
+    {fma_types, false, QN_ERR_TYPE,
+     "qn_fma: ", "operand 1 (scalar n) is i64, operand 2 (scalar a) is f32: types differ"},
     {div_zero, false, QN_ERR_ARGUMENT, "qn_div: ", "i64 by constant 0"},
     {rem_zero, false, QN_ERR_ARGUMENT, "qn_rem: ", "i32 by constant 0"},
     {op_number, false, QN_ERR_ARGUMENT, "qn_op: ", "no op has number"},
@@ -295,7 +312,8 @@ static const misuse misuses[] = {
     {cast_bool, false, QN_ERR_TYPE, "qn_cast: ", "f32 to bool"},
     {cast_inert, false, QN_ERR_BUILD, "qn_cast: ", "is not set"},
     {bitcast_size, false, QN_ERR_TYPE, "qn_bitcast: ", "f32 to f64: sizes differ"},
-    {const_dtype, false, QN_ERR_DTYPE, "qn_const_int: ", "no dtype is set (0, QN_VOID): expected one such as f32"},
+    {const_dtype, false, QN_ERR_DTYPE,
+     "qn_const_int: ", "no dtype is set (0, QN_VOID): expected one such as f32"},
     {const_bool, false, QN_ERR_ARGUMENT, "qn_const_int: ", "2 is no bool"},
     {const_float, false, QN_ERR_TYPE, "qn_const_float: ", "i32"},
     {const_bits, false, QN_ERR_DTYPE, "qn_const_bits: ", "-1"},
@@ -318,7 +336,8 @@ static const misuse misuses[] = {
     {dim_float, true, QN_ERR_TYPE, "qn_parallel: ", "end (scalar a) is f32, not an integer"},
     {add_foreign, false, QN_ERR_BUILD, "qn_add: ", "operand 1 is a value of another builder"},
     {store_foreign, false, QN_ERR_BUILD, "qn_store: ", "value is a value of another builder"},
-    {load_foreign, false, QN_ERR_BUILD, "qn_load: ", "the view parameter is one of another builder"},
+    {load_foreign, false, QN_ERR_BUILD,
+     "qn_load: ", "the view parameter is one of another builder"},
     {dim_inert, true, QN_ERR_BUILD, "qn_reduction: ", "begin is not set"},
     {sequential_late, true, QN_ERR_BUILD, "qn_sequential: ", "before parallel ones"},
     {dims_many, true, QN_ERR_LIMIT, "qn_parallel: ", "more than 16 dimensions"},
@@ -328,18 +347,23 @@ static const misuse misuses[] = {
     {load_rank, false, QN_ERR_RANK, "qn_load: ", "view \"m\": 1 indices for rank 2"},
     {load_many, false, QN_ERR_RANK, "qn_load: ", "view \"x\": 40 indices for rank 1"},
     {load_null, false, QN_ERR_ARGUMENT, "qn_load: ", "indices are NULL"},
-    {load_float, false, QN_ERR_TYPE, "qn_load: ", "view \"x\": index 0 (scalar a) is f32, not an integer"},
+    {load_float, false, QN_ERR_TYPE,
+     "qn_load: ", "view \"x\": index 0 (scalar a) is f32, not an integer"},
     {load_bool, false, QN_ERR_TYPE, "qn_load: ", "index 0 (lt) is bool, not an integer"},
     {load_inert, false, QN_ERR_BUILD, "qn_load: ", "view \"x\": index 0 is not set"},
     {load_param, false, QN_ERR_BUILD, "qn_load: ", "parameter 5 is no view"},
-    {store_type, false, QN_ERR_TYPE, "qn_store: ", "value (scalar n) is i64, the view's elements are f32"},
+    {store_type, false, QN_ERR_TYPE,
+     "qn_store: ", "value (scalar n) is i64, the view's elements are f32"},
     {store_inert, false, QN_ERR_BUILD, "qn_store: ", "value is not set"},
     {store_read_only, false, QN_ERR_READ_ONLY, "qn_store: ", "view \"ro\" is read-only"},
     {store_rank, false, QN_ERR_RANK, "qn_store: ", "-1 indices"},
     {store_in_reduce, false, QN_ERR_BUILD, "qn_store: ", "inside a reduce"},
     {atomic_in_reduce, false, QN_ERR_BUILD, "qn_atomic: ", "inside a reduce"},
-    {atomic_prod, false, QN_ERR_ARGUMENT, "qn_atomic: ", "an atomic has no combination prod: expected sum, min, max, and, or, xor, exchange, compare_exchange"},
-    {atomic_number, false, QN_ERR_ARGUMENT, "qn_atomic: ", "an atomic has no combination of number 9: expected sum, min"},
+    {atomic_prod, false, QN_ERR_ARGUMENT, "qn_atomic: ",
+     "an atomic has no combination prod: expected sum, min, max, and, or, xor, exchange, "
+     "compare_exchange"},
+    {atomic_number, false, QN_ERR_ARGUMENT,
+     "qn_atomic: ", "an atomic has no combination of number 9: expected sum, min"},
     {atomic_and, false, QN_ERR_TYPE, "qn_atomic: ", "and does not take f32"},
     {atomic_type, false, QN_ERR_TYPE, "qn_atomic: ", "value (load of x) is f32"},
     {atomic_compare, false, QN_ERR_BUILD, "qn_atomic: ", "compare is not set"},
@@ -371,7 +395,8 @@ static const misuse misuses[] = {
     {end_while_early, false, QN_ERR_BUILD, "qn_end_while: ", "qn_do is missing"},
     {end_while_types, false, QN_ERR_TYPE, "qn_end_while: ", "value 0 (lt) is bool, not f32"},
     {condition_value, false, QN_ERR_BUILD, "qn_mul: ", "outside its region"},
-    {reduce_combine, false, QN_ERR_ARGUMENT, "qn_reduce: ", "a reduction has no combination exchange: expected sum, prod, min, max, and, or, xor"},
+    {reduce_combine, false, QN_ERR_ARGUMENT, "qn_reduce: ",
+     "a reduction has no combination exchange: expected sum, prod, min, max, and, or, xor"},
     {reduce_order, false, QN_ERR_ARGUMENT, "qn_reduce: ", "order 4: expected QN_ORDER_DEFAULT"},
     {reduce_none, false, QN_ERR_ARGUMENT, "qn_reduce: ", "0 dimensions"},
     {reduce_parallel, false, QN_ERR_ARGUMENT, "qn_reduce: ", "no reduction dimension"},
@@ -396,8 +421,8 @@ static void test_misuse(void)
         m->run(&f);
         int status = (int)qn_builder_status(f.b, &err);
         bool is_right = was_good && status == m->status && err.status == status &&
-                        strncmp(err.message, m->who, strlen(m->who)) == 0 && strstr(err.message, m->part) &&
-                        !strchr(err.message, '\n');
+                        strncmp(err.message, m->who, strlen(m->who)) == 0 &&
+                        strstr(err.message, m->part) && !strchr(err.message, '\n');
         if (!tap_ok(is_right, "misuse %d: %s%s", (int)i, m->who, m->part))
             tap_note("found %s \"%s\"", qn_status_name(status), err.message);
         qn_builder_release(f.b);
@@ -415,7 +440,8 @@ static void test_sticky(void)
     tap_ok(qn_mul(f.b, f.a, f.a).id == 0, "after an error values are inert");
     qn_end_if(f.b, 2, results, results);
     tap_ok(results[0].id == 0 && results[1].id == 0, "... and so are results");
-    tap_is_int(qn_for(f.b, inert, inert, 1, 0, NULL, NULL).id, 0, "... and inert operands are silent");
+    tap_is_int(qn_for(f.b, inert, inert, 1, 0, NULL, NULL).id, 0,
+               "... and inert operands are silent");
     tap_is_int(qn_finish(f.b, &k, &err), QN_ERR_TYPE, "qn_finish returns the first error");
     tap_is_str(err.message, first.message, "... and its message");
     tap_ok(k == NULL, "... and writes nothing");
@@ -433,17 +459,19 @@ static void test_null(void)
     fixture f = make(0);
     tap_is_int(qn_finish(f.b, NULL, &err), QN_ERR_ARGUMENT, "finish to nowhere");
     qn_builder_release(f.b);
-    tap_ok(qn_add(NULL, f.a, f.a).id == 0 && qn_view_param(NULL, "x", QN_F32, 1, 0).id == 0 &&
-               qn_scalar_param(NULL, "x", QN_F32).id == 0 && qn_const_int(NULL, QN_I32, 1).id == 0 &&
-               qn_const_float(NULL, QN_F32, 1).id == 0 && qn_const_bits(NULL, QN_F32, 1).id == 0 &&
-               qn_index(NULL, 1).id == 0 && qn_extent(NULL, f.x, 0).id == 0 && qn_lower(NULL, f.x, 0).id == 0 &&
-               qn_parallel(NULL, f.one, f.one).id == 0 && qn_reduction(NULL, f.one, f.one).id == 0 &&
-               qn_sequential(NULL, f.one, f.one).id == 0 && qn_parallel_over(NULL, f.x, 0).id == 0 &&
-               qn_reduction_over(NULL, f.x, 0).id == 0 && qn_load(NULL, f.x, 0, NULL).id == 0 &&
-               qn_atomic(NULL, 0, f.x, 0, NULL, f.a, f.a).id == 0 && qn_op(NULL, 1, 1, &f.a).id == 0 &&
-               qn_cast(NULL, QN_I8, f.a).id == 0 && qn_bitcast(NULL, QN_I8, f.a).id == 0 &&
-               qn_end_reduce(NULL, f.a).id == 0 && qn_type_of(NULL, f.a) == QN_VOID,
-           "no builder: everything is inert");
+    tap_ok(
+        qn_add(NULL, f.a, f.a).id == 0 && qn_view_param(NULL, "x", QN_F32, 1, 0).id == 0 &&
+            qn_scalar_param(NULL, "x", QN_F32).id == 0 && qn_const_int(NULL, QN_I32, 1).id == 0 &&
+            qn_const_float(NULL, QN_F32, 1).id == 0 && qn_const_bits(NULL, QN_F32, 1).id == 0 &&
+            qn_index(NULL, 1).id == 0 && qn_extent(NULL, f.x, 0).id == 0 &&
+            qn_lower(NULL, f.x, 0).id == 0 && qn_parallel(NULL, f.one, f.one).id == 0 &&
+            qn_reduction(NULL, f.one, f.one).id == 0 && qn_sequential(NULL, f.one, f.one).id == 0 &&
+            qn_parallel_over(NULL, f.x, 0).id == 0 && qn_reduction_over(NULL, f.x, 0).id == 0 &&
+            qn_load(NULL, f.x, 0, NULL).id == 0 &&
+            qn_atomic(NULL, 0, f.x, 0, NULL, f.a, f.a).id == 0 && qn_op(NULL, 1, 1, &f.a).id == 0 &&
+            qn_cast(NULL, QN_I8, f.a).id == 0 && qn_bitcast(NULL, QN_I8, f.a).id == 0 &&
+            qn_end_reduce(NULL, f.a).id == 0 && qn_type_of(NULL, f.a) == QN_VOID,
+        "no builder: everything is inert");
     qn_store(NULL, f.x, 0, NULL, f.a);
     qn_if(NULL, f.a);
     qn_else(NULL, 0, NULL);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_calls.c: random calls of the builder, most of them wrong: values and parameters that are not there or belong
- * elsewhere, dtypes, counts and ranks of any size, regions that end in any order, NULL. Nothing crashes; the first error is
- * kept; what can be finished all the same prints, parses and prints again as the same text.
+ * test_calls.c: random calls of the builder, most of them wrong: values and parameters that are not
+ * there or belong elsewhere, dtypes, counts and ranks of any size, regions that end in any order,
+ * NULL. Nothing crashes; the first error is kept; what can be finished all the same prints, parses
+ * and prints again as the same text.
  */
 #include "quern.h"
 #include "tests/tap.h"
@@ -41,14 +42,18 @@ static bool is_wrong(caller *c)
 
 static int64_t any_number(caller *c)
 {
-    static const int64_t numbers[] = {0, 1, -1, 2, 7, 64, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_C(1) << 32};
+    static const int64_t numbers[] = {
+        0, 1, -1, 2, 7, 64, INT32_MAX, INT32_MIN, INT64_MAX, INT64_MIN, INT64_C(1) << 32};
     return numbers[below(c, 11)];
 }
 
 /** Mostly the builder's own number. */
 static uint32_t any_builder(caller *c)
 {
-    return below(c, 4) ? (c->n ? c->value[0].builder : c->n_params ? c->param[0].builder : 0) : (uint32_t)next(c);
+    return below(c, 4) ? (c->n          ? c->value[0].builder
+                          : c->n_params ? c->param[0].builder
+                                        : 0)
+                       : (uint32_t)next(c);
 }
 
 static qn_val any_value(caller *c)
@@ -62,9 +67,12 @@ static qn_val any_value(caller *c)
 static qn_val value_of(caller *c, int dtype)
 {
     qn_val v = any_value(c);
-    for (int tries = 0; tries < 12 && (int)qn_type_of(c->b, v) != dtype && c->n && !is_wrong(c); tries++)
+    for (int tries = 0; tries < 12 && (int)qn_type_of(c->b, v) != dtype && c->n && !is_wrong(c);
+         tries++)
         v = c->value[below(c, c->n)];
-    return (int)qn_type_of(c->b, v) == dtype || dtype != QN_I64 || is_wrong(c) ? v : qn_index(c->b, below(c, 5));
+    return (int)qn_type_of(c->b, v) == dtype || dtype != QN_I64 || is_wrong(c)
+               ? v
+               : qn_index(c->b, below(c, 5));
 }
 
 static qn_param any_param(caller *c)
@@ -77,7 +85,9 @@ static qn_param any_param(caller *c)
 static int any_dtype(caller *c)
 {
     static const uint8_t often[] = {QN_F32, QN_F64, QN_I64, QN_BOOL, QN_C64, QN_I32};
-    return is_wrong(c) ? (int)any_number(c) : below(c, 2) ? often[below(c, 6)] : 1 + below(c, QN_N_DTYPES);
+    return is_wrong(c)   ? (int)any_number(c)
+           : below(c, 2) ? often[below(c, 6)]
+                         : 1 + below(c, QN_N_DTYPES);
 }
 
 static int any_count(caller *c, int right)
@@ -106,8 +116,8 @@ static void call_leaf(caller *c)
             char name[8] = {'a', (char)('0' + p)};
             c->rank[p] = is_wrong(c) ? (int)any_number(c) : below(c, 4);
             c->dtype[p] = any_dtype(c);
-            c->param[p] = qn_view_param(c->b, is_wrong(c) ? any_name(c) : name, c->dtype[p], c->rank[p],
-                                        is_wrong(c) ? (uint32_t)next(c) : 0);
+            c->param[p] = qn_view_param(c->b, is_wrong(c) ? any_name(c) : name, c->dtype[p],
+                                        c->rank[p], is_wrong(c) ? (uint32_t)next(c) : 0);
         }
         break;
     case 1:
@@ -127,7 +137,8 @@ static void call_leaf(caller *c)
         keep(c, qn_index(c->b, any_number(c)));
         break;
     case 6:
-        keep(c, below(c, 2) ? qn_extent(c->b, any_param(c), below(c, 5) - 1) : qn_lower(c->b, any_param(c), below(c, 5) - 1));
+        keep(c, below(c, 2) ? qn_extent(c->b, any_param(c), below(c, 5) - 1)
+                            : qn_lower(c->b, any_param(c), below(c, 5) - 1));
         break;
     case 7:
         keep(c, below(c, 2) ? qn_parallel(c->b, value_of(c, QN_I64), value_of(c, QN_I64))
@@ -135,7 +146,8 @@ static void call_leaf(caller *c)
         break;
     default:
         if (is_wrong(c))
-            keep(c, below(c, 2) ? qn_sequential(c->b, any_value(c), any_value(c)) : qn_parallel_over(c->b, any_param(c), below(c, 3)));
+            keep(c, below(c, 2) ? qn_sequential(c->b, any_value(c), any_value(c))
+                                : qn_parallel_over(c->b, any_param(c), below(c, 3)));
     }
 }
 
@@ -170,7 +182,8 @@ static void call_value(caller *c, const qn_val *args)
         call_memory(c);
         break;
     case 4:
-        keep(c, qn_atomic(c->b, below(c, 12) - 1, any_param(c), any_count(c, 1), args, any_value(c), any_value(c)));
+        keep(c, qn_atomic(c->b, below(c, 12) - 1, any_param(c), any_count(c, 1), args, any_value(c),
+                          any_value(c)));
         break;
     case 5:
         keep(c, qn_load_field(c->b, any_param(c), (int)any_number(c), any_count(c, 1), args));
@@ -179,14 +192,17 @@ static void call_value(caller *c, const qn_val *args)
         keep(c, below(c, 2) ? qn_complex(c->b, args[0], args[1]) : qn_magnitude(c->b, args[0]));
         break;
     case 7:
-        keep(c, below(c, 2) ? qn_with_field(c->b, args[0], below(c, 4) - 1, args[1]) : qn_field_of(c->b, args[0], below(c, 4) - 1));
+        keep(c, below(c, 2) ? qn_with_field(c->b, args[0], below(c, 4) - 1, args[1])
+                            : qn_field_of(c->b, args[0], below(c, 4) - 1));
         break;
     case 8:
-        keep(c, below(c, 2) ? qn_row_at(c->b, any_param(c), args[0], args[1]) : qn_row_end(c->b, any_param(c), args[0]));
+        keep(c, below(c, 2) ? qn_row_at(c->b, any_param(c), args[0], args[1])
+                            : qn_row_end(c->b, any_param(c), args[0]));
         break;
     default:
-        keep(c, is_wrong(c) ? qn_op(c->b, below(c, 2) ? (int)any_number(c) : below(c, 60), any_count(c, 1 + below(c, 3)), args)
-                              : qn_add(c->b, args[0], args[1]));
+        keep(c, is_wrong(c) ? qn_op(c->b, below(c, 2) ? (int)any_number(c) : below(c, 60),
+                                    any_count(c, 1 + below(c, 3)), args)
+                            : qn_add(c->b, args[0], args[1]));
     }
 }
 
@@ -233,7 +249,8 @@ static bool is_fixed(const qn_kernel *k)
     size_t n = qn_kernel_print(k, NULL, 0), m = 0;
     char *text = malloc(n + 1), *again = malloc(n + 1);
     qn_kernel *parsed = NULL;
-    bool is_same = text && again && qn_kernel_print(k, text, n + 1) == n && qn_kernel_parse(text, n, &parsed, NULL) == QN_OK;
+    bool is_same = text && again && qn_kernel_print(k, text, n + 1) == n &&
+                   qn_kernel_parse(text, n, &parsed, NULL) == QN_OK;
     if (is_same)
         m = qn_kernel_print(parsed, again, n + 1);
     is_same = is_same && m == n && memcmp(text, again, n) == 0;
@@ -257,7 +274,9 @@ int main(void)
         for (int i = 1 + below(&c, MOST_CALLS); i > 0; i--) {
             qn_val args[2 * MOST_ARGS];
             for (int a = 0; a < 2 * MOST_ARGS; a++)
-                args[a] = a && below(&c, 100) >= c.wrong ? value_of(&c, (int)qn_type_of(c.b, args[0])) : any_value(&c);
+                args[a] = a && below(&c, 100) >= c.wrong
+                              ? value_of(&c, (int)qn_type_of(c.b, args[0]))
+                              : any_value(&c);
             int kind = below(&c, 10);
             if (kind < 4)
                 call_leaf(&c);
@@ -280,7 +299,8 @@ int main(void)
         qn_kernel_release(k);
         qn_builder_release(c.b);
     }
-    tap_ok(n_finished > N_BUILDERS / 100, "%d of %d sequences of random calls make a kernel", n_finished, N_BUILDERS);
+    tap_ok(n_finished > N_BUILDERS / 100, "%d of %d sequences of random calls make a kernel",
+           n_finished, N_BUILDERS);
     tap_is_int(n_changed, 0, "the text of which is a fixed point");
     tap_is_int(n_lost, 0, "the first error is kept");
     return tap_done();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_complex.c: the error of functions of complex numbers, as a distance in units in the last place of the number, against the C
- * library in long double. An argument is how many numbers are looked at. Special values stand in the case files math_complex*.case.
+ * test_complex.c: the error of functions of complex numbers, as a distance in units in the last
+ * place of the number, against the C library in long double. An argument is how many numbers are
+ * looked at. Special values stand in the case files math_complex*.case.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -75,8 +76,9 @@ static long double complex exact_polar(long double complex z, long double comple
 
 /* The reference of pow is wrong by |w log z| 2^-64: up to 0.2 ulp of c128. */
 static const function functions[] = {
-    {"sqrt", 1, exact_sqrt, {0.51, 1.15}}, {"exp", 1, exact_exp, {1.25, 1.25}}, {"log", 1, exact_log, {1.4, 1.4}},
-    {"sin", 1, exact_sin, {0.51, 1.55}},   {"cos", 1, exact_cos, {0.51, 1.55}}, {"polar", 0, exact_polar, {0.97, 0.95}},
+    {"sqrt", 1, exact_sqrt, {0.51, 1.15}}, {"exp", 1, exact_exp, {1.25, 1.25}},
+    {"log", 1, exact_log, {1.4, 1.4}},     {"sin", 1, exact_sin, {0.51, 1.55}},
+    {"cos", 1, exact_cos, {0.51, 1.55}},   {"polar", 0, exact_polar, {0.97, 0.95}},
     {"pow", 2, cpowl, {0.51, 1.45}},
 };
 
@@ -84,9 +86,11 @@ static const function functions[] = {
 static qn_kernel *kernel_of_function(const function *f, int dtype)
 {
     qn_builder *b = qn_builder_new(f->name, 0);
-    qn_param z = qn_view_param(b, "z", dtype, 1, 0), w = qn_view_param(b, "w", dtype, 1, 0), q = qn_view_param(b, "q", dtype, 1, 0);
+    qn_param z = qn_view_param(b, "z", dtype, 1, 0), w = qn_view_param(b, "w", dtype, 1, 0),
+             q = qn_view_param(b, "q", dtype, 1, 0);
     qn_val i = qn_parallel_over(b, q, 0), from = qn_load(b, z, 1, &i), result = {0};
-    const qn_val both[2] = {from, qn_load(b, w, 1, &i)}, parts[2] = {qn_real(b, from), qn_imag(b, from)};
+    const qn_val both[2] = {from, qn_load(b, w, 1, &i)},
+                 parts[2] = {qn_real(b, from), qn_imag(b, from)};
     qn_math(b, f->name, f->arity == 1 ? 1 : 2, f->arity == 0 ? parts : both, &result);
     qn_store(b, q, 1, &i, result);
     qn_kernel *k = NULL;
@@ -112,23 +116,28 @@ static double complex draw(uint64_t *state, bool is_wide)
         return number(near * cos(y), near * sin(y));
     }
     int range = is_wide ? 1000 : 120;
-    return kind < 0.6 ? number(x, y) : number(ldexp(x, (int)(range * (2 * uniform(state) - 1))), ldexp(y, (int)(range * (2 * uniform(state) - 1))));
+    return kind < 0.6 ? number(x, y)
+                      : number(ldexp(x, (int)(range * (2 * uniform(state) - 1))),
+                               ldexp(y, (int)(range * (2 * uniform(state) - 1))));
 }
 
-/** An exponent with which |w log z| is as large as the powers of a dtype allow, or smaller; of c64 also much larger, where the power is
- *  mostly an angle. */
+/** An exponent with which |w log z| is as large as the powers of a dtype allow, or smaller; of c64
+ * also much larger, where the power is mostly an angle. */
 static double complex draw_exponent(uint64_t *state, double complex z, bool is_wide)
 {
-    double size = (is_wide ? 700 : 85) * ldexp(uniform(state), -(int)(12 * uniform(state))), angle = 8 * uniform(state);
+    double size = (is_wide ? 700 : 85) * ldexp(uniform(state), -(int)(12 * uniform(state))),
+           angle = 8 * uniform(state);
     double length = cabs(clog(z));
     if (!is_wide && uniform(state) < 0.3)
-        return number(80 * uniform(state) - 40, ldexp(uniform(state), (int)(20 * uniform(state)))) / clog(z);
+        return number(80 * uniform(state) - 40, ldexp(uniform(state), (int)(20 * uniform(state)))) /
+               clog(z);
     return length > 0 ? number(size * cos(angle) / length, size * sin(angle) / length) : 1;
 }
 
 static double complex number_at(const qn_view *v, int i, bool is_wide)
 {
-    return is_wide ? ((const double complex *)v->data)[i] : (double complex)((const float complex *)v->data)[i];
+    return is_wide ? ((const double complex *)v->data)[i]
+                   : (double complex)((const float complex *)v->data)[i];
 }
 
 static void set_number(qn_view *v, int i, bool is_wide, double complex x)
@@ -143,7 +152,8 @@ static void test_function(qn_context *c, const function *f, bool is_wide, int n)
 {
     int dtype = is_wide ? QN_C128 : QN_C64, n_seen = 0;
     qn_kernel *k = kernel_of_function(f, dtype);
-    qn_view z = vector_of(c, "z", dtype, n), w = vector_of(c, "w", dtype, n), q = vector_of(c, "q", dtype, n);
+    qn_view z = vector_of(c, "z", dtype, n), w = vector_of(c, "w", dtype, n),
+            q = vector_of(c, "q", dtype, n);
     const qn_arg args[] = {qn_arg_view(&z), qn_arg_view(&w), qn_arg_view(&q)};
     uint64_t state = 1;
     double worst = 0;
@@ -151,7 +161,8 @@ static void test_function(qn_context *c, const function *f, bool is_wide, int n)
     qn_error err = {0};
     for (int i = 0; i < n; i++) {
         set_number(&z, i, is_wide, draw(&state, is_wide));
-        set_number(&w, i, is_wide, f->arity == 2 ? draw_exponent(&state, number_at(&z, i, is_wide), is_wide) : 0);
+        set_number(&w, i, is_wide,
+                   f->arity == 2 ? draw_exponent(&state, number_at(&z, i, is_wide), is_wide) : 0);
     }
     if (qn_launch(c, k, 3, args, NULL, &err) != QN_OK)
         tap_ok(false, "%s", err.message);
@@ -170,7 +181,8 @@ static void test_function(qn_context *c, const function *f, bool is_wide, int n)
             to_the = power;
         }
     }
-    tap_ok(worst <= f->most[is_wide] && n_seen > n / 4, "%s of %s: %d numbers, error at most %.3f ulp, at %a %a, %a %a", f->name,
+    tap_ok(worst <= f->most[is_wide] && n_seen > n / 4,
+           "%s of %s: %d numbers, error at most %.3f ulp, at %a %a, %a %a", f->name,
            qn_dtype_name(dtype), n_seen, worst, creal(at), cimag(at), creal(to_the), cimag(to_the));
     qn_view_release(&z);
     qn_view_release(&w);

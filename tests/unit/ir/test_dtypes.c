@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_dtypes.c: elements of several parts. Complex numbers against C's own, records in packed and aligned forms, views of
- * fields, copies and fills, on the interpreter and on x86 with both instruction sets, exact and dynamic.
+ * test_dtypes.c: elements of several parts. Complex numbers against C's own, records in packed and
+ * aligned forms, views of fields, copies and fills, on the interpreter and on x86 with both
+ * instruction sets, exact and dynamic.
  */
 #include "tests/fill.h"
 #include "quern/bytes.h"
@@ -80,7 +81,8 @@ enum { N_RESULTS = 9 };
 static qn_kernel *complex_kernel(int dtype)
 {
     qn_builder *b = qn_builder_new("complex", 0);
-    qn_param x = qn_view_param(b, "x", dtype, 1, QN_READ_ONLY), y = qn_view_param(b, "y", dtype, 1, 0);
+    qn_param x = qn_view_param(b, "x", dtype, 1, QN_READ_ONLY),
+             y = qn_view_param(b, "y", dtype, 1, 0);
     qn_param out = qn_view_param(b, "out", dtype, 2, 0);
     qn_val s = qn_scalar_param(b, "s", dtype);
     qn_val i = qn_parallel_over(b, x, 0);
@@ -134,8 +136,8 @@ static void check_complex(const char *way, int dtype, int64_t n, const qn_view *
             wrong += !is_near(creal(z), creal(expected[r]), tolerance) ||
                      !is_near(cimag(z), cimag(expected[r]), tolerance);
             if (wrong == 1)
-                tap_note("%s: result %d of %g%+gi, %g%+gi: %g%+gi", way, r, creal(u), cimag(u), creal(v), cimag(v),
-                         creal(z), cimag(z));
+                tap_note("%s: result %d of %g%+gi, %g%+gi: %g%+gi", way, r, creal(u), cimag(u),
+                         creal(v), cimag(v), creal(z), cimag(z));
         }
     }
     tap_ok(wrong == 0, "%s of %s, n = %d", way, qn_dtype_name(dtype), (int)n);
@@ -146,7 +148,8 @@ static void fill_complex(const qn_view *v, int dtype, int seed)
     for (int64_t i = 0; i < v->layout.dim[0].extent; i++) {
         void *at;
         qn_view_at(v, 1, INDEX(i), &at, NULL);
-        double _Complex z = (double)((i * 37 + seed) % 19 - 9) / 4.0 + ((double)((i * 11 + seed) % 13) + 0.5) / 4.0 * I;
+        double _Complex z = (double)((i * 37 + seed) % 19 - 9) / 4.0 +
+                            ((double)((i * 11 + seed) % 13) + 0.5) / 4.0 * I;
         if (dtype == QN_C64)
             *(float _Complex *)at = (float _Complex)z;
         else
@@ -216,7 +219,8 @@ static void test_complex_sum(void)
     for (int w = 0; w < N_WAYS; w++) {
         qn_arg args[2] = {qn_arg_view(&in), qn_arg_view(&out)};
         if (launch_way(w, k, 2, args))
-            tap_ok(memcmp(out.data, expected, sizeof expected) == 0, "complex sums: %s", ways[w].name);
+            tap_ok(memcmp(out.data, expected, sizeof expected) == 0, "complex sums: %s",
+                   ways[w].name);
     }
     qn_view_release(&in);
     qn_view_release(&out);
@@ -285,7 +289,8 @@ static qn_record *record_of(bool is_packed)
                                        {"cell", QN_I16, 0, offsetof(packed_particle, cell)}};
     qn_record *r = NULL;
     qn_error err = {0};
-    if (qn_record_new(N_FIELDS, is_packed ? packed : aligned, 0, is_packed ? QN_PACKED : 0, &r, &err))
+    if (qn_record_new(N_FIELDS, is_packed ? packed : aligned, 0, is_packed ? QN_PACKED : 0, &r,
+                      &err))
         tap_ok(false, "record: %s", err.message);
     return r;
 }
@@ -308,11 +313,13 @@ static void test_record_types(void)
     const qn_field same[] = {{"a", QN_I32, 0, 0}, {"a", QN_I16, 0, 4}};
     const qn_field crooked[] = {{"a", QN_I32, 0, 1}};
     const qn_field nested[] = {{"a", QN_RECORD, 0, 0}};
-    tap_ok(qn_record_new(2, overlap, 0, 0, &other, &err) == QN_ERR_EXTENT && strstr(err.message, "overlap at byte 2"),
+    tap_ok(qn_record_new(2, overlap, 0, 0, &other, &err) == QN_ERR_EXTENT &&
+               strstr(err.message, "overlap at byte 2"),
            "fields that overlap");
     tap_ok(qn_record_new(2, same, 0, 0, &other, &err) == QN_ERR_ARGUMENT, "equal names");
     tap_ok(qn_record_new(1, crooked, 0, 0, &other, &err) == QN_ERR_ALIGNMENT, "not aligned");
-    tap_ok(qn_record_new(1, crooked, 0, QN_PACKED, &other, &err) == QN_OK && qn_record_bytes(other) == 5,
+    tap_ok(qn_record_new(1, crooked, 0, QN_PACKED, &other, &err) == QN_OK &&
+               qn_record_bytes(other) == 5,
            "not aligned, but packed");
     qn_record_release(other);
     tap_ok(qn_record_new(1, nested, 0, 0, &other, &err) == QN_ERR_DTYPE, "a record in a record");
@@ -336,8 +343,8 @@ static qn_kernel *record_kernel(const qn_record *r)
     qn_val whole = qn_load(b, a, 1, &i);
     qn_val other = qn_with_field(b, whole, KIND, qn_const_int(b, QN_U8, 9));
     qn_store(b, c, 2, (qn_val[]){qn_index(b, 0), i}, other);
-    qn_val fields[N_FIELDS] = {qn_field_of(b, whole, V), v, qn_field_of(b, other, KIND), qn_field_of(b, whole, PHASE),
-                               qn_cast(b, QN_I16, i)};
+    qn_val fields[N_FIELDS] = {qn_field_of(b, whole, V), v, qn_field_of(b, other, KIND),
+                               qn_field_of(b, whole, PHASE), qn_cast(b, QN_I16, i)};
     fields[X] = qn_cast(b, QN_F64, fields[X]);
     qn_val made = qn_record_of(b, r, N_FIELDS, fields);
     qn_val is_even = qn_eq(b, qn_and(b, i, qn_index(b, 1)), qn_index(b, 0));
@@ -347,12 +354,17 @@ static qn_kernel *record_kernel(const qn_record *r)
 
 static void set_particle(particle *p, int i)
 {
-    *p = (particle){.x = i * 0.5, .v = (float)i, .kind = (uint8_t)(i % 5), .phase = (float)i + 2 * I, .cell = (int16_t)-i};
+    *p = (particle){.x = i * 0.5,
+                    .v = (float)i,
+                    .kind = (uint8_t)(i % 5),
+                    .phase = (float)i + 2 * I,
+                    .cell = (int16_t)-i};
 }
 
 static void to_packed(const particle *p, packed_particle *out)
 {
-    *out = (packed_particle){.x = p->x, .v = p->v, .kind = p->kind, .phase = p->phase, .cell = p->cell};
+    *out = (packed_particle){
+        .x = p->x, .v = p->v, .kind = p->kind, .phase = p->phase, .cell = p->cell};
 }
 
 static bool same_particle(bool is_packed, const void *found, const particle *p)
@@ -362,7 +374,8 @@ static bool same_particle(bool is_packed, const void *found, const particle *p)
     if (is_packed)
         return memcmp(found, &q, sizeof q) == 0;
     const particle *f = found;
-    return f->x == p->x && f->v == p->v && f->kind == p->kind && f->phase == p->phase && f->cell == p->cell;
+    return f->x == p->x && f->v == p->v && f->kind == p->kind && f->phase == p->phase &&
+           f->cell == p->cell;
 }
 
 static void run_records(bool is_packed, int64_t n, int w, const qn_record *r, const qn_kernel *k)
@@ -378,7 +391,8 @@ static void run_records(bool is_packed, int64_t n, int w, const qn_record *r, co
         packed_particle q;
         set_particle(&p, i);
         to_packed(&p, &q);
-        memcpy((char *)a.data + i * qn_record_bytes(r), is_packed ? (void *)&q : (void *)&p, (size_t)qn_record_bytes(r));
+        memcpy((char *)a.data + i * qn_record_bytes(r), is_packed ? (void *)&q : (void *)&p,
+               (size_t)qn_record_bytes(r));
     }
     qn_arg args[2] = {qn_arg_view(&a), qn_arg_view(&c)};
     int wrong = 0;
@@ -394,11 +408,14 @@ static void run_records(bool is_packed, int64_t n, int w, const qn_record *r, co
             qn_view_at(&a, 1, INDEX(i), &at[0], NULL);
             qn_view_at(&c, 2, INDEX(0, i), &at[1], NULL);
             qn_view_at(&c, 2, INDEX(1, i), &at[2], NULL);
-            wrong += !same_particle(is_packed, at[0], &p) || !same_particle(is_packed, at[1], &other);
-            particle made = {.x = (double)p.v, .v = p.v, .kind = 9, .phase = p.phase, .cell = (int16_t)i};
+            wrong +=
+                !same_particle(is_packed, at[0], &p) || !same_particle(is_packed, at[1], &other);
+            particle made = {
+                .x = (double)p.v, .v = p.v, .kind = 9, .phase = p.phase, .cell = (int16_t)i};
             wrong += !same_particle(is_packed, at[2], i % 2 ? &p : &made);
         }
-        tap_ok(wrong == 0, "%s records, n = %d: %s", is_packed ? "packed" : "aligned", (int)n, ways[w].name);
+        tap_ok(wrong == 0, "%s records, n = %d: %s", is_packed ? "packed" : "aligned", (int)n,
+               ways[w].name);
     }
     qn_view_release(&a);
     qn_view_release(&c);
@@ -433,24 +450,28 @@ static void test_field_views(bool is_packed)
     qn_view_alloc_record(context, "a", r, &l, 0, &a, NULL);
     qn_record_release(r); /* the storage holds it */
     tap_ok(qn_view_use_count(&a) == 1, "one reference");
-    tap_ok(qn_view_field(&a, X, &x, &err) == QN_OK && x.dtype == QN_F64 && qn_view_use_count(&a) == 2, "field x");
+    tap_ok(qn_view_field(&a, X, &x, &err) == QN_OK && x.dtype == QN_F64 &&
+               qn_view_use_count(&a) == 2,
+           "field x");
     tap_ok(qn_view_field(&a, CELL, &cell, &err) == QN_OK && cell.dtype == QN_I16, "field cell");
     tap_ok(is_packed ? x.unit == 1 || x.unit % 2 == 1 : x.unit == 0 && x.layout.dim[0].stride == 4,
            "its strides count elements if they can: unit %u", (unsigned)x.unit);
     qn_view phase;
-    tap_ok(qn_view_field(&a, PHASE, &phase, &err) == QN_OK && qn_view_field(&phase, 1, &im, &err) == QN_OK &&
-               im.dtype == QN_F32,
+    tap_ok(qn_view_field(&a, PHASE, &phase, &err) == QN_OK &&
+               qn_view_field(&phase, 1, &im, &err) == QN_OK && im.dtype == QN_F32,
            "imaginary part of a field");
-    tap_ok(qn_view_field(&x, 0, &phase, &err) == QN_ERR_DTYPE && qn_view_field(&a, 7, &phase, &err) == QN_ERR_NOT_FOUND,
+    tap_ok(qn_view_field(&x, 0, &phase, &err) == QN_ERR_DTYPE &&
+               qn_view_field(&a, 7, &phase, &err) == QN_ERR_NOT_FOUND,
            "no such fields");
     qn_view_new(context, "dense", QN_F64, 1, INDEX(N), &dense, NULL);
     for (int i = 0; i < N; i++)
         ((double *)dense.data)[i] = i * 1.5;
     tap_ok(qn_deep_copy(context, &x, &dense, &err) == QN_OK, "copy into a field: %s", err.message);
-    qn_kernel *k = kernel_of("kernel \"more\" { view x: f64[1]; view c: i16[1]; view im: f32[1]; %0: i64 = const 0;"
-                             " %1: i64 = extent x, 0; %2: i64 = parallel %0, %1; %3: f64 = load x[%2];"
-                             " %4: f64 = add %3, %3; store x[%2], %4; %5: i16 = cast %3; store c[%2], %5;"
-                             " %6: f32 = cast %3; store im[%2], %6; }");
+    qn_kernel *k = kernel_of(
+        "kernel \"more\" { view x: f64[1]; view c: i16[1]; view im: f32[1]; %0: i64 = const 0;"
+        " %1: i64 = extent x, 0; %2: i64 = parallel %0, %1; %3: f64 = load x[%2];"
+        " %4: f64 = add %3, %3; store x[%2], %4; %5: i16 = cast %3; store c[%2], %5;"
+        " %6: f32 = cast %3; store im[%2], %6; }");
     for (int w = 0; w < N_WAYS && k; w++) {
         qn_arg args[3] = {qn_arg_view(&x), qn_arg_view(&cell), qn_arg_view(&im)};
         qn_deep_copy(context, &x, &dense, NULL);
@@ -458,22 +479,34 @@ static void test_field_views(bool is_packed)
             continue;
         int wrong = 0;
         for (int i = 0; i < N; i++) {
-            const char *element = (char *)a.data + i * (is_packed ? (int)sizeof(packed_particle) : (int)sizeof(particle));
+            const char *element = (char *)a.data + i * (is_packed ? (int)sizeof(packed_particle)
+                                                                  : (int)sizeof(particle));
             double value;
             int16_t number;
             float _Complex z;
-            memcpy(&value, element + (is_packed ? offsetof(packed_particle, x) : offsetof(particle, x)), sizeof value);
-            memcpy(&number, element + (is_packed ? offsetof(packed_particle, cell) : offsetof(particle, cell)),
+            memcpy(&value,
+                   element + (is_packed ? offsetof(packed_particle, x) : offsetof(particle, x)),
+                   sizeof value);
+            memcpy(&number,
+                   element +
+                       (is_packed ? offsetof(packed_particle, cell) : offsetof(particle, cell)),
                    sizeof number);
-            memcpy(&z, element + (is_packed ? offsetof(packed_particle, phase) : offsetof(particle, phase)), sizeof z);
-            wrong += value != i * 3.0 || number != (int16_t)(i * 1.5) || cimagf(z) != (float)(i * 1.5) || crealf(z) != 0;
+            memcpy(&z,
+                   element +
+                       (is_packed ? offsetof(packed_particle, phase) : offsetof(particle, phase)),
+                   sizeof z);
+            wrong += value != i * 3.0 || number != (int16_t)(i * 1.5) ||
+                     cimagf(z) != (float)(i * 1.5) || crealf(z) != 0;
         }
-        tap_ok(wrong == 0, "%s fields in a kernel: %s", is_packed ? "packed" : "aligned", ways[w].name);
+        tap_ok(wrong == 0, "%s fields in a kernel: %s", is_packed ? "packed" : "aligned",
+               ways[w].name);
     }
-    tap_ok(qn_deep_copy(context, &dense, &x, &err) == QN_OK && ((double *)dense.data)[5] == 15.0, "copy out of a field");
+    tap_ok(qn_deep_copy(context, &dense, &x, &err) == QN_OK && ((double *)dense.data)[5] == 15.0,
+           "copy out of a field");
     qn_arg same[3] = {qn_arg_view(&x), qn_arg_view(&cell), qn_arg_view(&im)};
     qn_options strict = {.bytes = sizeof strict, .strict = 1};
-    tap_ok(k && qn_launch(context, k, 3, same, &strict, &err) == QN_OK, "different fields do not overlap");
+    tap_ok(k && qn_launch(context, k, 3, same, &strict, &err) == QN_OK,
+           "different fields do not overlap");
     qn_kernel_release(k);
     qn_view_release(&a);
     tap_ok(qn_view_use_count(&x) == 4, "fields keep the storage");
@@ -497,7 +530,8 @@ static void test_copies(void)
     static const int dtypes[] = {QN_C64, QN_C128, QN_RECORD, QN_RECORD, QN_RECORD, QN_F16};
     for (int t = 0; t < 6; t++) {
         const qn_record *record = dtypes[t] == QN_RECORD ? r[t - 2] : NULL;
-        int64_t bytes = record ? qn_record_bytes(record) : qn_dtype_bytes(dtypes[t]), extents[2] = {7, 19};
+        int64_t bytes = record ? qn_record_bytes(record) : qn_dtype_bytes(dtypes[t]),
+                extents[2] = {7, 19};
         qn_layout right, left;
         qn_view a, b;
         qn_error err = {0};
@@ -516,9 +550,10 @@ static void test_copies(void)
         int wrong = status != QN_OK;
         for (int64_t i = 0; i < 7 && !wrong; i++)
             for (int64_t j = 0; j < 19; j++)
-                wrong += memcmp((char *)b.data + (i + 7 * j) * bytes, (char *)a.data + (19 * i + j) * bytes,
-                                (size_t)bytes) != 0;
-        tap_ok(wrong == 0, "copy of %s of %d bytes: %s", qn_dtype_name(dtypes[t]), (int)bytes, err.message);
+                wrong += memcmp((char *)b.data + (i + 7 * j) * bytes,
+                                (char *)a.data + (19 * i + j) * bytes, (size_t)bytes) != 0;
+        tap_ok(wrong == 0, "copy of %s of %d bytes: %s", qn_dtype_name(dtypes[t]), (int)bytes,
+               err.message);
         qn_slice part[2] = {{.kind = QN_RANGE, .begin = 1, .end = 6, .step = 2}, {.kind = QN_ALL}};
         qn_view cut;
         qn_subview(&b, 2, part, &cut, NULL);
@@ -528,9 +563,11 @@ static void test_copies(void)
             for (int64_t j = 0; j < 19; j++) {
                 bool is_filled = i == 1 || i == 3 || i == 5;
                 wrong += memcmp((char *)b.data + (i + 7 * j) * bytes,
-                                (char *)a.data + (is_filled ? 0 : (19 * i + j) * bytes), (size_t)bytes) != 0;
+                                (char *)a.data + (is_filled ? 0 : (19 * i + j) * bytes),
+                                (size_t)bytes) != 0;
             }
-        tap_ok(wrong == 0, "fill of %s of %d bytes: %s", qn_dtype_name(dtypes[t]), (int)bytes, err.message);
+        tap_ok(wrong == 0, "fill of %s of %d bytes: %s", qn_dtype_name(dtypes[t]), (int)bytes,
+               err.message);
         qn_view_release(&cut);
         qn_view_release(&a);
         qn_view_release(&b);
@@ -544,12 +581,14 @@ static void test_copies(void)
 #define REFUSED(call, text)                                                                        \
     do {                                                                                           \
         qn_builder *b = qn_builder_new("bad", 0);                                                  \
-        qn_param r = qn_record_param(b, "r", record, 1, 0), z = qn_view_param(b, "z", QN_C64, 1, 0); \
+        qn_param r = qn_record_param(b, "r", record, 1, 0),                                        \
+                 z = qn_view_param(b, "z", QN_C64, 1, 0);                                          \
         qn_val i = qn_parallel_over(b, r, 0), u = qn_load(b, z, 1, &i), p = qn_load(b, r, 1, &i);  \
         qn_error e = {0};                                                                          \
         (void)u, (void)p;                                                                          \
         call;                                                                                      \
-        tap_ok(qn_builder_status(b, &e) != QN_OK && strstr(e.message, text), "refused: %s", e.message); \
+        tap_ok(qn_builder_status(b, &e) != QN_OK && strstr(e.message, text), "refused: %s",        \
+               e.message);                                                                         \
         qn_builder_release(b);                                                                     \
     } while (0)
 
@@ -575,7 +614,8 @@ static void test_errors(void)
     REFUSED(qn_if(b, qn_eq(b, u, u)); qn_else(b, 1, &u); qn_end_if(b, 1, &p, &p), "types differ");
     qn_builder *b = qn_builder_new("atomic", 0);
     qn_view_param(b, "z", QN_C64, 1, QN_ATOMIC);
-    tap_ok(qn_builder_status(b, &err) == QN_ERR_UNSUPPORTED, "atomic complex numbers: %s", err.message);
+    tap_ok(qn_builder_status(b, &err) == QN_ERR_UNSUPPORTED, "atomic complex numbers: %s",
+           err.message);
     qn_builder_release(b);
     qn_kernel *k = record_kernel(record);
     qn_view a, c;
@@ -585,21 +625,25 @@ static void test_errors(void)
     qn_view_alloc_record(context, "a", packed, &l, 0, &a, NULL);
     qn_view_alloc_record(context, "c", record, &rows, 0, &c, NULL);
     qn_arg args[2] = {qn_arg_view(&a), qn_arg_view(&c)};
-    tap_ok(qn_launch(context, k, 2, args, NULL, &err) == QN_ERR_DTYPE && strstr(err.message, "record type"),
+    tap_ok(qn_launch(context, k, 2, args, NULL, &err) == QN_ERR_DTYPE &&
+               strstr(err.message, "record type"),
            "another record type: %s", err.message);
     tap_ok(qn_deep_copy(context, &a, &a, &err) == QN_OK, "a copy onto itself");
     qn_view_type type;
     tap_ok(qn_view_type_init(QN_RECORD, 1, NULL, 0, &type, &err) == QN_ERR_DTYPE &&
                qn_view_type_init_record(record, 1, NULL, 0, &type, &err) == QN_OK,
            "types of records");
-    tap_ok(!qn_is_assignable(&type, &a, &err) && strstr(err.message, "record"), "not assignable: %s", err.message);
+    tap_ok(!qn_is_assignable(&type, &a, &err) && strstr(err.message, "record"),
+           "not assignable: %s", err.message);
     qn_view crooked = a;
     crooked.record = NULL;
-    tap_ok(qn_launch(context, k, 2, (qn_arg[]){qn_arg_view(&crooked), args[1]}, NULL, &err) == QN_ERR_DTYPE,
+    tap_ok(qn_launch(context, k, 2, (qn_arg[]){qn_arg_view(&crooked), args[1]}, NULL, &err) ==
+               QN_ERR_DTYPE,
            "no record type");
     char bytes[64] = {0};
     qn_view odd;
-    tap_ok(qn_view_wrap_record("odd", bytes + 1, record, &l, 0, &odd, &err) == QN_ERR_ALIGNMENT, "not aligned");
+    tap_ok(qn_view_wrap_record("odd", bytes + 1, record, &l, 0, &odd, &err) == QN_ERR_ALIGNMENT,
+           "not aligned");
     qn_view_release(&a);
     qn_view_release(&c);
     qn_kernel_release(k);
@@ -613,10 +657,13 @@ static void test_units(void)
     _Alignas(8) unsigned char bytes[64] = {0};
     qn_view v;
     qn_error err = {0};
-    tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(4), NULL, 0, &v, &err) == QN_OK && v.unit == 4,
+    tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(4), NULL, 0, &v, &err) ==
+                   QN_OK &&
+               v.unit == 4,
            "elements that overlap");
     tap_ok(fill_bits(context, &v, 0, &err) == QN_ERR_NOT_INJECTIVE, "are not written");
-    tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(12), NULL, 0, &v, &err) == QN_OK &&
+    tap_ok(qn_view_from_bytes("v", bytes, QN_F64, 1, INDEX(5), INDEX(12), NULL, 0, &v, &err) ==
+                   QN_OK &&
                fill_bits(context, &v, 0x3ff0000000000000, &err) == QN_OK,
            "elements 12 bytes apart: %s", err.message);
     double x;
@@ -624,10 +671,12 @@ static void test_units(void)
     tap_ok(x == 1 && bytes[8] == 0 && bytes[12 + 7] == 0x3f, "are");
     qn_view atomic;
     tap_ok(qn_view_with_traits(&v, QN_ATOMIC, &atomic, &err) == QN_OK, "traits");
-    qn_kernel *k = kernel_of("kernel \"one\" { view x: f64[1]; %0: i64 = const 0; %1: i64 = extent x, 0;"
-                             " %2: i64 = parallel %0, %1; %3: f64 = const 2.0; store x[%2], %3; }");
+    qn_kernel *k =
+        kernel_of("kernel \"one\" { view x: f64[1]; %0: i64 = const 0; %1: i64 = extent x, 0;"
+                  " %2: i64 = parallel %0, %1; %3: f64 = const 2.0; store x[%2], %3; }");
     qn_arg arg = qn_arg_view(&atomic);
-    tap_ok(qn_launch(context, k, 1, &arg, NULL, &err) == QN_ERR_ALIGNMENT, "no atomics there: %s", err.message);
+    tap_ok(qn_launch(context, k, 1, &arg, NULL, &err) == QN_ERR_ALIGNMENT, "no atomics there: %s",
+           err.message);
     qn_kernel_release(k);
     qn_view_release(&atomic);
 }

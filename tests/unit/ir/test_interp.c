@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_interp.c: the domain, the range proofs, the interpreter's order of reductions and its faults, seen from inside.
- * Reductions are compared with the order rules written down naively, on whole arrays; range proofs with brute force over
- * random index expressions.
+ * test_interp.c: the domain, the range proofs, the interpreter's order of reductions and its
+ * faults, seen from inside. Reductions are compared with the order rules written down naively, on
+ * whole arrays; range proofs with brute force over random index expressions.
  */
 #include "ir/ir.h"
 #include "tests/tap.h"
@@ -325,7 +325,8 @@ static void test_proofs(void)
     check_proof(true, "%q: f32 = cast %i; %r: i64 = cast %q;");
 }
 
-/* Random index expressions over two dimensions: whenever a proof is given, no iteration may fail. */
+/* Random index expressions over two dimensions: whenever a proof is given, no iteration may fail.
+ */
 
 static uint64_t random_state = 88172645463325252u;
 

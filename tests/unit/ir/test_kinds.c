@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_kinds.c: typed indices. Which values get a kind, which uses are refused with which words, and that the kernel
- * is the one that the same calls without kinds make. Ids of rows (LY23, X1.13) are those of the specification of views.
+ * test_kinds.c: typed indices. Which values get a kind, which uses are refused with which words,
+ * and that the kernel is the one that the same calls without kinds make. Ids of rows (LY23, X1.13)
+ * are those of the specification of views.
  */
 #include "tests/tap.h"
 
@@ -49,7 +50,8 @@ static qn_val one(fixture *f)
     return qn_index(f->b, 1);
 }
 
-/* ------------------------------------------------------------------------------------------------ refused */
+/* ------------------------------------------------------------------------------------------------
+ * refused */
 
 static void swapped(fixture *f) { load2(f, f->a, f->j, f->i); }
 static void untyped(fixture *f) { load2(f, f->a, f->i, f->k); }
@@ -128,7 +130,10 @@ static void kind_range(fixture *f) { qn_with_kind(f->b, f->i, 256); }
 static void kind_negative(fixture *f) { qn_with_kind(f->b, f->i, -1); }
 static void kind_of_float(fixture *f) { qn_with_kind(f->b, qn_const_float(f->b, QN_F32, 1), 1); }
 static void kind_of_inert(fixture *f) { qn_with_kind(f->b, (qn_val){0}, 1); }
-static void kind_of_nothing(fixture *f) { qn_with_kind(f->b, (qn_val){3u << 24, qn_index(f->b, 0).builder}, 1); }
+static void kind_of_nothing(fixture *f)
+{
+    qn_with_kind(f->b, (qn_val){3u << 24, qn_index(f->b, 0).builder}, 1);
+}
 
 static void test_refused(void)
 {
@@ -137,13 +142,17 @@ static void test_refused(void)
         int status;
         const char *words;
     } rows[] = {
-        {swapped, QN_ERR_TYPE, "qn_load: kernel \"typed\": view \"a\": index 0 has index kind 2, the dimension has 1"},
-        {untyped, QN_ERR_TYPE, "qn_load: kernel \"typed\": view \"a\": index 1 has index kind 0, the dimension has 2"},
+        {swapped, QN_ERR_TYPE,
+         "qn_load: kernel \"typed\": view \"a\": index 0 has index kind 2, the dimension has 1"},
+        {untyped, QN_ERR_TYPE,
+         "qn_load: kernel \"typed\": view \"a\": index 1 has index kind 0, the dimension has 2"},
         {constant, QN_ERR_TYPE, "index 1 has index kind 0, the dimension has 2"},
-        {typed_for_untyped, QN_ERR_TYPE, "view \"u\": index 0 has index kind 1, the dimension has 0"},
+        {typed_for_untyped, QN_ERR_TYPE,
+         "view \"u\": index 0 has index kind 1, the dimension has 0"},
         {other_view, QN_ERR_TYPE, "view \"v\": index 0 has index kind 1, the dimension has 2"},
         {stored, QN_ERR_TYPE, "qn_store: kernel \"typed\": view \"v\": index 0 has index kind 1"},
-        {in_atomic, QN_ERR_TYPE, "qn_atomic: kernel \"typed\": view \"v\": index 0 has index kind 1"},
+        {in_atomic, QN_ERR_TYPE,
+         "qn_atomic: kernel \"typed\": view \"v\": index 0 has index kind 1"},
         {sum, QN_ERR_TYPE, "qn_add: kernel \"typed\": index kinds 1 and 2 differ"},
         {comparison, QN_ERR_TYPE, "qn_lt: kernel \"typed\": index kinds 1 and 2 differ"},
         {selected, QN_ERR_TYPE, "qn_select: kernel \"typed\": index kinds 1 and 2 differ"},
@@ -154,15 +163,21 @@ static void test_refused(void)
         {for_bounds, QN_ERR_TYPE, "qn_for: kernel \"typed\": index kinds 1 and 2 differ"},
         {for_index, QN_ERR_TYPE, "index 0 has index kind 1, the dimension has 2"},
         {carried_kind, QN_ERR_TYPE, "index 0 has index kind 1, the dimension has 2"},
-        {carried_next, QN_ERR_TYPE, "qn_end_for: kernel \"typed\": value 0 has index kind 1, the initial value has 0"},
-        {while_next, QN_ERR_TYPE, "qn_end_while: kernel \"typed\": value 0 has index kind 1, the initial value has 2"},
+        {carried_next, QN_ERR_TYPE,
+         "qn_end_for: kernel \"typed\": value 0 has index kind 1, the initial value has 0"},
+        {while_next, QN_ERR_TYPE,
+         "qn_end_while: kernel \"typed\": value 0 has index kind 1, the initial value has 2"},
         {loop_result, QN_ERR_TYPE, "index 0 has index kind 1, the dimension has 2"},
-        {branches, QN_ERR_TYPE, "qn_end_if: kernel \"typed\": value 0 has index kind 2, that of the other branch has 1"},
+        {branches, QN_ERR_TYPE,
+         "qn_end_if: kernel \"typed\": value 0 has index kind 2, that of the other branch has 1"},
         {branch_result, QN_ERR_TYPE, "index 0 has index kind 1, the dimension has 2"},
-        {late, QN_ERR_BUILD, "qn_param_kinds: kernel \"typed\": view \"a\": kinds come before dimensions"},
-        {kind_range, QN_ERR_ARGUMENT, "qn_with_kind: kernel \"typed\": index kind 256 is not in 0 to 255"},
+        {late, QN_ERR_BUILD,
+         "qn_param_kinds: kernel \"typed\": view \"a\": kinds come before dimensions"},
+        {kind_range, QN_ERR_ARGUMENT,
+         "qn_with_kind: kernel \"typed\": index kind 256 is not in 0 to 255"},
         {kind_negative, QN_ERR_ARGUMENT, "index kind -1"},
-        {kind_of_float, QN_ERR_TYPE, "qn_with_kind: kernel \"typed\": index kind 1 for f32, not an integer"},
+        {kind_of_float, QN_ERR_TYPE,
+         "qn_with_kind: kernel \"typed\": index kind 1 for f32, not an integer"},
         {kind_of_inert, QN_ERR_BUILD, "operand is not set: expected what a call"},
         {kind_of_nothing, QN_ERR_BUILD, "operand is not set: expected what a call"},
     };
@@ -193,9 +208,11 @@ static void test_kinds_arguments(void)
     tap_is_int(qn_with_kind(NULL, (qn_val){1, 1}, 1).id, 0, "no builder");
 }
 
-/* ------------------------------------------------------------------------------------------------ accepted */
+/* ------------------------------------------------------------------------------------------------
+ * accepted */
 
-/** a[i, j] = v[j + 1] + u[i as untyped] + i * 10, with typed ops, loops, branches and reductions on the way. */
+/** a[i, j] = v[j + 1] + u[i as untyped] + i * 10, with typed ops, loops, branches and reductions on
+ * the way. */
 static void build_body(fixture *f, bool is_typed)
 {
     qn_builder *b = f->b;

@@ -155,11 +155,15 @@ static void test_bounds(void)
     tap_ok(l.dim[0].extent == 5 && at(&l, 2, INDEX(-1, -2)) == 0 && at(&l, 2, INDEX(3, 2)) == 24,
            "LY17 inclusive {-1,3},{-2,2}");
     tap_ok(qn_layout_fortran(1, INDEX(3), INDEX(1), &l, &err) == QN_ERR_RANGE, "LY18 u < l - 1");
-    tap_is_str(err.message, "qn_layout_fortran: dimension 0: bounds {3,1}: the upper is below the lower", "message");
-    tap_ok(qn_layout_fortran(2, INDEX(3, INT64_MIN + 1), INDEX(2, INT64_MIN), &l, &err) == QN_OK, "LY18 u = l - 1: %s",
-           err.message);
+    tap_is_str(err.message,
+               "qn_layout_fortran: dimension 0: bounds {3,1}: the upper is below the lower",
+               "message");
+    tap_ok(qn_layout_fortran(2, INDEX(3, INT64_MIN + 1), INDEX(2, INT64_MIN), &l, &err) == QN_OK,
+           "LY18 u = l - 1: %s", err.message);
     is_text(&l, "(0,0):(1,0)@(3,-9223372036854775807)", "is empty");
-    tap_ok(qn_layout_fortran(1, NULL, INDEX(0), &l, &err) == QN_OK && l.dim[0].extent == 0 && l.dim[0].lower == 1, "a(0)");
+    tap_ok(qn_layout_fortran(1, NULL, INDEX(0), &l, &err) == QN_OK && l.dim[0].extent == 0 &&
+               l.dim[0].lower == 1,
+           "a(0)");
 }
 
 static void test_digits(void)
@@ -293,8 +297,8 @@ static bool expect_bounds(const int64_t *begin, const int64_t *end)
 
 static bool expect_fortran(const int64_t *lower, const int64_t *upper)
 {
-    return (wide)upper[0] >= (wide)lower[0] - 1 && (wide)upper[1] >= (wide)lower[1] - 1 && upper[0] < INT64_MAX &&
-           upper[1] < INT64_MAX &&
+    return (wide)upper[0] >= (wide)lower[0] - 1 && (wide)upper[1] >= (wide)lower[1] - 1 &&
+           upper[0] < INT64_MAX && upper[1] < INT64_MAX &&
            dense_fits((wide)upper[0] - lower[0] + 1, (wide)upper[1] - lower[1] + 1);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_math.c: the error of the mathematical functions in units in the last place, against the C library in a wider type:
- * f32 against double, f64 against long double. What is tested, and how, are the rows of math_rows.def.
+ * test_math.c: the error of the mathematical functions in units in the last place, against the C
+ * library in a wider type: f32 against double, f64 against long double. What is tested, and how,
+ * are the rows of math_rows.def.
  *
  *   test_math [function|-] [sample|all] [count]
  *
- * One f32 argument: a sample of all bit patterns, or every one of them. Others: `count` random ones and the special values.
- * Arguments that are known to be hard are in math_hard.def.
- * Special values with their results stand in the case files math_*.case.
+ * One f32 argument: a sample of all bit patterns, or every one of them. Others: `count` random ones
+ * and the special values. Arguments that are known to be hard are in math_hard.def. Special values
+ * with their results stand in the case files math_*.case.
  */
 #define _GNU_SOURCE
 #include "tests/math/math_trial.h"
@@ -27,15 +28,18 @@ static void end(math_trial *t, const errors *e)
 {
     const math_row *f = t->row;
     double most = f->most[t->dtype == QN_F64];
-    tap_ok(e->n_wrong == 0 && e->worst <= most, "%s of %s: %" PRId64 " values, error at most %.4f ulp, at %a, %a", f->name,
+    tap_ok(e->n_wrong == 0 && e->worst <= most,
+           "%s of %s: %" PRId64 " values, error at most %.4f ulp, at %a, %a", f->name,
            qn_dtype_name(t->dtype), e->n, e->worst, e->at_x, e->at_y);
     if (e->n_wrong)
-        tap_note("%" PRId64 " infinities or NaN are wrong, the last at %a, %a", e->n_wrong, e->at_x, e->at_y);
+        tap_note("%" PRId64 " infinities or NaN are wrong, the last at %a, %a", e->n_wrong, e->at_x,
+                 e->at_y);
     qn__trial_end(t);
 }
 
 /** Adds the error of a result, which is to be near `exact`. */
-static void add_error(errors *e, const math_trial *t, double x, double y, double result, long double exact)
+static void add_error(errors *e, const math_trial *t, double x, double y, double result,
+                      long double exact)
 {
     double nearest = t->dtype == QN_F32 ? (double)(float)exact : (double)exact;
     e->n++;
@@ -60,14 +64,16 @@ static void compute(const math_trial *t, int n, errors *e)
 {
     qn__trial_compute(t);
     for (int i = 0; i < n; i++) {
-        double x = qn__trial_get(&t->views[0], i), y = t->n_arguments > 1 ? qn__trial_get(&t->views[1], i) : 0, near[MOST_RESULTS];
+        double x = qn__trial_get(&t->views[0], i),
+               y = t->n_arguments > 1 ? qn__trial_get(&t->views[1], i) : 0, near[MOST_RESULTS];
         long double exact[MOST_RESULTS];
         if (t->dtype == QN_F64)
             t->row->f64(x, y, exact);
         else
             t->row->f32(x, y, near);
         for (int a = 0; a < t->n_results; a++)
-            add_error(e, t, x, y, qn__trial_get(&t->views[t->n_arguments + a], i), t->dtype == QN_F64 ? exact[a] : near[a]);
+            add_error(e, t, x, y, qn__trial_get(&t->views[t->n_arguments + a], i),
+                      t->dtype == QN_F64 ? exact[a] : near[a]);
     }
 }
 
@@ -89,7 +95,8 @@ static void test_patterns(qn_context *c, const math_row *f, uint64_t step)
 
 static double special(int i)
 {
-    static const double values[] = {0, -0.0, INFINITY, -INFINITY, NAN, 0x1p-1074, -0x1p-1074, 0x1p-149, 1, -1, 0.5, 2, -3, DBL_MAX};
+    static const double values[] = {0,        -0.0, INFINITY, -INFINITY, NAN, 0x1p-1074, -0x1p-1074,
+                                    0x1p-149, 1,    -1,       0.5,       2,   -3,        DBL_MAX};
     return values[i % (int)(sizeof values / sizeof values[0])];
 }
 
@@ -103,7 +110,8 @@ static void test_random(qn_context *c, const math_row *f, int dtype, int64_t cou
         for (int i = 0; i < N; i++)
             for (int a = 0; a < t.n_arguments; a++) {
                 bool is_special = done == 0 && i < N_SPECIAL * N_SPECIAL;
-                double v = is_special ? special(a ? i / N_SPECIAL : i) : qn__trial_draw(&f->range[a], dtype, &state);
+                double v = is_special ? special(a ? i / N_SPECIAL : i)
+                                      : qn__trial_draw(&f->range[a], dtype, &state);
                 qn__trial_set(&t.views[a], i, v);
             }
         compute(&t, N, &e);
@@ -173,7 +181,8 @@ static void test_hard_names(void)
     }
 }
 
-/** lgamma of negative f64, which is close to 0 in many places: errors in units in the last place of 32 and more. */
+/** lgamma of negative f64, which is close to 0 in many places: errors in units in the last place of
+ * 32 and more. */
 static void test_lgamma_below(qn_context *c, const math_row *f, int64_t count)
 {
     math_row below = *f;
@@ -220,7 +229,8 @@ static void test_refused(void)
         qn_val x = qn_scalar_param(b, "x", QN_F16), n = qn_scalar_param(b, "n", QN_I32);
         qn_error err = {0};
         wrong_call(b, i, x, n);
-        tap_ok(qn_builder_status(b, &err) == wrong[i].status && strstr(err.message, wrong[i].part), "refused: %s", err.message);
+        tap_ok(qn_builder_status(b, &err) == wrong[i].status && strstr(err.message, wrong[i].part),
+               "refused: %s", err.message);
         qn_builder_release(b);
     }
 }
@@ -232,7 +242,8 @@ static void test_results(void)
     qn_param x = qn_view_param(b, "x", QN_BF16, 1, 0), n = qn_view_param(b, "n", QN_I32, 1, 0);
     qn_val i = qn_parallel_over(b, x, 0), v = qn_load(b, x, 1, &i), parts[2];
     qn_frexp(b, v, parts);
-    tap_ok(qn_type_of(b, parts[0]) == QN_BF16 && qn_type_of(b, parts[1]) == QN_I32, "the fraction is bf16, the exponent i32");
+    tap_ok(qn_type_of(b, parts[0]) == QN_BF16 && qn_type_of(b, parts[1]) == QN_I32,
+           "the fraction is bf16, the exponent i32");
     qn_store(b, n, 1, &i, parts[1]);
     qn_store(b, x, 1, &i, qn_ldexp(b, parts[0], parts[1]));
     qn_kernel *k = NULL, *again = NULL;
@@ -242,7 +253,8 @@ static void test_results(void)
     qn_kernel_print(k, text, sizeof text);
     bool is_read = qn_kernel_parse(text, strlen(text), &again, &err) == QN_OK;
     qn_kernel_print(again, text_again, sizeof text_again);
-    tap_ok(is_read && strcmp(text, text_again) == 0 && strstr(text, "= frexp %"), "its text and back%s", err.message);
+    tap_ok(is_read && strcmp(text, text_again) == 0 && strstr(text, "= frexp %"),
+           "its text and back%s", err.message);
     qn_kernel_release(k);
     qn_kernel_release(again);
     qn_builder_release(b);

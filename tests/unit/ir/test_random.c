@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_random.c: normal numbers against the formula that docs/random.md states, in a wider type, and the moments and tails of
- * normal and uniform numbers. Words, uniform numbers and integers stand in the case files math_philox.case and so on.
+ * test_random.c: normal numbers against the formula that docs/random.md states, in a wider type,
+ * and the moments and tails of normal and uniform numbers. Words, uniform numbers and integers
+ * stand in the case files math_philox.case and so on.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -65,19 +66,23 @@ static void polar(bool is_wide, uint64_t a, uint64_t b, long double *radius, lon
 /** The least and the greatest words, words with few bits, and others. */
 static uint64_t word_of(int i, uint64_t *state)
 {
-    static const uint64_t special[] = {0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1) << 31, UINT32_MAX};
+    static const uint64_t special[] = {
+        0, 1, UINT64_MAX, UINT64_MAX - 1, UINT64_C(1) << 63, UINT64_C(1) << 31, UINT32_MAX};
     *state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
     uint64_t word = (*state ^ *state >> 29) * UINT64_C(0x9e3779b97f4a7c15);
     return i < 7 ? special[i] : i % 4 == 0 ? word >> (i / 4 % 64) : word ^ word >> 32;
 }
 
-/** Errors in units of the last place of the radius: near a zero of the sine that of the angle's rounding counts, too. */
+/** Errors in units of the last place of the radius: near a zero of the sine that of the angle's
+ * rounding counts, too. */
 static void test_words(qn_context *c, bool is_wide)
 {
     int word = is_wide ? QN_U64 : QN_U32, dtype = is_wide ? QN_F64 : QN_F32;
     qn_kernel *k = kernel_of_words(word, dtype);
-    qn_view v[4] = {vector_of(c, "a", word, N), vector_of(c, "b", word, N), vector_of(c, "x", dtype, N), vector_of(c, "y", dtype, N)};
-    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2]), qn_arg_view(&v[3])};
+    qn_view v[4] = {vector_of(c, "a", word, N), vector_of(c, "b", word, N),
+                    vector_of(c, "x", dtype, N), vector_of(c, "y", dtype, N)};
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2]),
+                           qn_arg_view(&v[3])};
     static uint64_t words[2][N];
     uint64_t state = 1;
     double worst = 0;
@@ -96,9 +101,12 @@ static void test_words(qn_context *c, bool is_wide)
         x = is_wide ? ((double *)v[2].data)[i] : ((float *)v[2].data)[i];
         y = is_wide ? ((double *)v[3].data)[i] : ((float *)v[3].data)[i];
         double unit = (is_wide ? 0x1p-52 : 0x1p-23) * (double)(radius + 1e-9L);
-        worst = fmax(worst, (double)fmaxl(fabsl(x - radius * cosl(angle * QUARTER)), fabsl(y - radius * sinl(angle * QUARTER))) / unit);
+        worst = fmax(worst, (double)fmaxl(fabsl(x - radius * cosl(angle * QUARTER)),
+                                          fabsl(y - radius * sinl(angle * QUARTER))) /
+                                unit);
     }
-    tap_ok(worst < 2, "normal of %s: %d pairs, error at most %.2f units of the radius", qn_dtype_name(word), N, worst);
+    tap_ok(worst < 2, "normal of %s: %d pairs, error at most %.2f units of the radius",
+           qn_dtype_name(word), N, worst);
     for (int i = 0; i < 4; i++)
         qn_view_release(&v[i]);
     qn_kernel_release(k);
@@ -121,7 +129,8 @@ static moments measure(const double *x)
 }
 
 /** Mean, variance and tail within five standard deviations of what they should be. */
-static void test_moments(qn_context *c, const char *name, int dtype, qn_val draw(qn_builder *, qn_val, qn_val), moments exact,
+static void test_moments(qn_context *c, const char *name, int dtype,
+                         qn_val draw(qn_builder *, qn_val, qn_val), moments exact,
                          moments deviation)
 {
     static double x[N];
@@ -132,9 +141,11 @@ static void test_moments(qn_context *c, const char *name, int dtype, qn_val draw
     for (int i = 0; i < N; i++)
         x[i] = dtype == QN_F64 ? ((double *)v.data)[i] : (double)((float *)v.data)[i];
     moments m = measure(x);
-    tap_ok(fabs(m.mean - exact.mean) < 5 * deviation.mean && fabs(m.variance - exact.variance) < 5 * deviation.variance &&
+    tap_ok(fabs(m.mean - exact.mean) < 5 * deviation.mean &&
+               fabs(m.variance - exact.variance) < 5 * deviation.variance &&
                fabs(m.beyond - exact.beyond) <= 5 * deviation.beyond,
-           "%s: %d numbers have mean %.4f, variance %.4f; %.4f of them lie beyond 2", name, N, m.mean, m.variance, m.beyond);
+           "%s: %d numbers have mean %.4f, variance %.4f; %.4f of them lie beyond 2", name, N,
+           m.mean, m.variance, m.beyond);
     qn_view_release(&v);
     qn_kernel_release(k);
 }
@@ -142,8 +153,11 @@ static void test_moments(qn_context *c, const char *name, int dtype, qn_val draw
 int main(void)
 {
     qn_context *c = context_with(NULL);
-    const moments normal = {0, 1, 0.0455003}, normal_deviation = {1 / sqrt((double)N), sqrt(2.0 / (double)N), sqrt(0.0455003 * 0.9544997 / (double)N)};
-    const moments uniform = {0.5, 1 / 12.0, 0}, uniform_deviation = {sqrt(1 / 12.0 / (double)N), sqrt(1 / 180.0 / (double)N), 0};
+    const moments normal = {0, 1, 0.0455003},
+                  normal_deviation = {1 / sqrt((double)N), sqrt(2.0 / (double)N),
+                                      sqrt(0.0455003 * 0.9544997 / (double)N)};
+    const moments uniform = {0.5, 1 / 12.0, 0},
+                  uniform_deviation = {sqrt(1 / 12.0 / (double)N), sqrt(1 / 180.0 / (double)N), 0};
     test_words(c, false);
     test_words(c, true);
     test_moments(c, "normal_f32", QN_F32, qn_normal_f32, normal, normal_deviation);

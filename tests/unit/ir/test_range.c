@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_range.c: intervals of floats. Accesses whose indices are made of floats and are proved or not; and random expressions of
- * floats and integers, whose values are inside the intervals that the analysis gives.
+ * test_range.c: intervals of floats. Accesses whose indices are made of floats and are proved or
+ * not; and random expressions of floats and integers, whose values are inside the intervals that
+ * the analysis gives.
  */
 #include "ir/range.h"
 #include "tests/tap.h"
@@ -16,18 +17,27 @@ enum { N = 1000 };
 
 /* Functions that texts below call. "sin_f32" has a name of the library's, but not its range. */
 static const char functions[] =
-    "function \"share\" { scalar x: f32; %x: f32 = param x; %s: f32 = sin %x; %t: f32 = add %s, 1; %h: f32 = mul %t, 0.5; return %h; }\n"
-    "function \"limited\" { scalar x: f32; %x: f32 = param x; %b: f32 = min %x, 1; %l: f32 = max %b, 0; return %l; }\n"
+    "function \"share\" { scalar x: f32; %x: f32 = param x; %s: f32 = sin %x; %t: f32 = add %s, 1; "
+    "%h: f32 = mul %t, 0.5; return %h; }\n"
+    "function \"limited\" { scalar x: f32; %x: f32 = param x; %b: f32 = min %x, 1; %l: f32 = max "
+    "%b, 0; return %l; }\n"
     "function \"sin_f32\" { scalar x: f32; %x: f32 = param x; return %x; }\n"
-    "function \"halves\" { scalar x: f32; %x: f32 = param x; %h: f32 = call limited(%x); %g: f32 = mul %h, 0.5; return %g, %h; }\n";
+    "function \"halves\" { scalar x: f32; %x: f32 = param x; %h: f32 = call limited(%x); %g: f32 = "
+    "mul %h, 0.5; return %g, %h; }\n";
 
-/** Whether the load of the table, the second access, is proved: its index %j is made of %x: f32 and the extent %n of the table. */
+/** Whether the load of the table, the second access, is proved: its index %j is made of %x: f32 and
+ * the extent %n of the table. */
 static void check_proof(const char *body, bool is_proved, const char *what)
 {
     char text[4096];
-    snprintf(text, sizeof text, "%skernel \"k\" { view x: f32[1]; view t: f32[1]; view y: f32[1]; array a: f32 = 0, 0x1.8p+2, 999;\n"
-             "%%0: i64 = const 0; %%m: i64 = extent y, 0; %%n: i64 = extent t, 0; %%last: i64 = sub %%n, 1;\n"
-             "%%i: i64 = parallel %%0, %%m; %%x: f32 = load x[%%i];\n%s\n%%v: f32 = load t[%%j]; store y[%%i], %%v; }", functions, body);
+    snprintf(text, sizeof text,
+             "%skernel \"k\" { view x: f32[1]; view t: f32[1]; view y: f32[1]; array a: f32 = 0, "
+             "0x1.8p+2, 999;\n"
+             "%%0: i64 = const 0; %%m: i64 = extent y, 0; %%n: i64 = extent t, 0; %%last: i64 = "
+             "sub %%n, 1;\n"
+             "%%i: i64 = parallel %%0, %%m; %%x: f32 = load x[%%i];\n%s\n%%v: f32 = load t[%%j]; "
+             "store y[%%i], %%v; }",
+             functions, body);
     qn_layout layout;
     qn_layout_right(1, (const int64_t[]){N}, &layout, NULL);
     qn_arg_value args[3] = {{.layout = &layout}, {.layout = &layout}, {.layout = &layout}};
@@ -37,7 +47,9 @@ static void check_proof(const char *body, bool is_proved, const char *what)
     uint8_t proved[3] = {2, 2, 2};
     bool ok = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK;
     const qn_kernel *inlined = ok && k->inlined ? k->inlined : k;
-    ok = ok && inlined->n_accesses == 3 && qn__domain(inlined, args, true, &domain, &err) == QN_OK && qn__prove_bounds(inlined, args, &domain, proved);
+    ok = ok && inlined->n_accesses == 3 &&
+         qn__domain(inlined, args, true, &domain, &err) == QN_OK &&
+         qn__prove_bounds(inlined, args, &domain, proved);
     if (!tap_ok(ok && proved[1] == is_proved, "%s: %s", is_proved ? "proved" : "not proved", what))
         tap_note("%s, found %d", err.message, proved[1]);
     qn_kernel_release(k);
@@ -49,32 +61,54 @@ static void check_proof(const char *body, bool is_proved, const char *what)
 
 static void test_proofs(void)
 {
-    check_proof(SHARE "%f: f32 = cast %last; %p: f32 = mul %h, %f; %q: f32 = floor %p; %j: i64 = cast %q;", true,
-                "floor((n - 1) (s + 1) / 2), s in [-1, 1] or NaN, which becomes 0");
-    check_proof(SHARE "%f: f32 = cast %n; %p: f32 = mul %h, %f; %q: f32 = floor %p; %j: i64 = cast %q;", false,
-                "floor(n (s + 1) / 2): it is n where s is 1");
-    check_proof(SHARE "%f: f32 = cast %n; %p: f32 = mul %h, %f; %q: f32 = floor %p; %k: i64 = cast %q; %j: i64 = min %k, %last;", true,
-                "the same limited to n - 1");
-    check_proof(LIMITED "%f: f32 = cast %last; %p: f32 = mul %s, %f; %j: i64 = cast %p;", false, "a negative index");
-    check_proof(LIMITED "%f: f32 = cast %last; %p: f32 = mul %s, %f; %a: f32 = abs %p; %j: i64 = cast %a;", true, "its magnitude");
+    check_proof(
+        SHARE "%f: f32 = cast %last; %p: f32 = mul %h, %f; %q: f32 = floor %p; %j: i64 = cast %q;",
+        true, "floor((n - 1) (s + 1) / 2), s in [-1, 1] or NaN, which becomes 0");
+    check_proof(SHARE
+                "%f: f32 = cast %n; %p: f32 = mul %h, %f; %q: f32 = floor %p; %j: i64 = cast %q;",
+                false, "floor(n (s + 1) / 2): it is n where s is 1");
+    check_proof(SHARE "%f: f32 = cast %n; %p: f32 = mul %h, %f; %q: f32 = floor %p; %k: i64 = cast "
+                      "%q; %j: i64 = min %k, %last;",
+                true, "the same limited to n - 1");
+    check_proof(LIMITED "%f: f32 = cast %last; %p: f32 = mul %s, %f; %j: i64 = cast %p;", false,
+                "a negative index");
+    check_proof(LIMITED
+                "%f: f32 = cast %last; %p: f32 = mul %s, %f; %a: f32 = abs %p; %j: i64 = cast %a;",
+                true, "its magnitude");
     check_proof(SHARE "%p: f32 = fma %h, 500, 499; %j: i64 = cast %p;", true, "fma up to n - 1");
     check_proof(SHARE "%p: f32 = fma %h, 500, 500; %j: i64 = cast %p;", false, "fma up to n");
-    check_proof(SHARE "%p: f32 = fma %h, 500, 1; %k: i64 = cast %p; %j: i64 = sub %k, 1;", false, "a NaN becomes 0, which is below 1");
-    check_proof("%below: f32 = min %x, 999; %zero: f32 = const 0; %s: f32 = max %zero, %below; %j: i64 = cast %s;", true, "max of a constant");
-    check_proof("%one: f32 = const 1; %below: f32 = min %x, 999; %j: i64 = cast %below;", false, "nothing limits it from below");
-    check_proof(LIMITED "%w: f64 = cast %s; %p: f64 = fma %w, 400, 400; %r: f64 = sqrt %p; %j: i64 = cast %r;", true, "in f64, a square root");
-    check_proof(LIMITED "%zero: f32 = const 0; %c: bool = gt %x, %zero; %p: f32 = select %c, %s, 5; %q: f32 = mul %p, %p; %j: i64 = cast %q;",
+    check_proof(SHARE "%p: f32 = fma %h, 500, 1; %k: i64 = cast %p; %j: i64 = sub %k, 1;", false,
+                "a NaN becomes 0, which is below 1");
+    check_proof("%below: f32 = min %x, 999; %zero: f32 = const 0; %s: f32 = max %zero, %below; %j: "
+                "i64 = cast %s;",
+                true, "max of a constant");
+    check_proof("%one: f32 = const 1; %below: f32 = min %x, 999; %j: i64 = cast %below;", false,
+                "nothing limits it from below");
+    check_proof(
+        LIMITED
+        "%w: f64 = cast %s; %p: f64 = fma %w, 400, 400; %r: f64 = sqrt %p; %j: i64 = cast %r;",
+        true, "in f64, a square root");
+    check_proof(LIMITED "%zero: f32 = const 0; %c: bool = gt %x, %zero; %p: f32 = select %c, %s, "
+                        "5; %q: f32 = mul %p, %p; %j: i64 = cast %q;",
                 false, "a product with itself may be of two numbers, as far as is known");
-    check_proof(LIMITED "%zero: f32 = const 0; %c: bool = gt %x, %zero; %a: f32 = abs %s; %p: f32 = if %c { yield %a; } else { yield %zero; };"
-                " %q: f32 = mul %p, 999; %j: i64 = cast %q;", true, "both sides of an if");
-    check_proof("%q: f32 = sub %x, %x; %r: f32 = mul %q, 2; %j: i64 = cast %r;", false, "of numbers without limits nothing");
-    check_proof("%k: i32 = cast %x; %l: i32 = and %k, 63; %f: f32 = cast %l; %r: f32 = div %f, 2; %j: i64 = cast %r;", true, "from an integer");
-    check_proof("%k: i32 = cast %x; %l: i32 = and %k, 63; %f: f32 = cast %l; %two: f32 = const 2; %r: f32 = div %two, %f; %j: i64 = cast %r;",
+    check_proof(LIMITED "%zero: f32 = const 0; %c: bool = gt %x, %zero; %a: f32 = abs %s; %p: f32 "
+                        "= if %c { yield %a; } else { yield %zero; };"
+                        " %q: f32 = mul %p, 999; %j: i64 = cast %q;",
+                true, "both sides of an if");
+    check_proof("%q: f32 = sub %x, %x; %r: f32 = mul %q, 2; %j: i64 = cast %r;", false,
+                "of numbers without limits nothing");
+    check_proof("%k: i32 = cast %x; %l: i32 = and %k, 63; %f: f32 = cast %l; %r: f32 = div %f, 2; "
+                "%j: i64 = cast %r;",
+                true, "from an integer");
+    check_proof("%k: i32 = cast %x; %l: i32 = and %k, 63; %f: f32 = cast %l; %two: f32 = const 2; "
+                "%r: f32 = div %two, %f; %j: i64 = cast %r;",
                 false, "a divisor may be 0");
-    check_proof("%k: i64 = cast %x; %f: f32 = lookup a[%k]; %j: i64 = cast %f;", true, "a constant array");
+    check_proof("%k: i64 = cast %x; %f: f32 = lookup a[%k]; %j: i64 = cast %f;", true,
+                "a constant array");
 }
 
-/* A function whose values are in [low, high], called as kernels call it, or one of unknown range. */
+/* A function whose values are in [low, high], called as kernels call it, or one of unknown range.
+ */
 static const struct bounded {
     const char *call;
     double low, high;
@@ -114,9 +148,12 @@ static void test_functions(void)
     for (size_t i = 0; i < sizeof bounded / sizeof *bounded; i++) {
         const struct bounded *f = &bounded[i];
         char body[512], what[128];
-        snprintf(body, sizeof body, "%%k: i64 = cast %%x; %%s: f32 = %s; %%t: f32 = sub %%s, %g; %%p: f32 = mul %%t, %g; %%q: f32 = floor %%p; %%j: i64 = cast %%q;", f->call,
-                 f->low, 999 / (f->high - f->low));
-        snprintf(what, sizeof what, "%s, moved from [%g, %g] to [0, n - 1]", f->call, f->low, f->high);
+        snprintf(body, sizeof body,
+                 "%%k: i64 = cast %%x; %%s: f32 = %s; %%t: f32 = sub %%s, %g; %%p: f32 = mul %%t, "
+                 "%g; %%q: f32 = floor %%p; %%j: i64 = cast %%q;",
+                 f->call, f->low, 999 / (f->high - f->low));
+        snprintf(what, sizeof what, "%s, moved from [%g, %g] to [0, n - 1]", f->call, f->low,
+                 f->high);
         check_proof(body, f->is_bounded, what);
     }
 }
@@ -126,21 +163,36 @@ static void test_functions(void)
 
 static void test_sines(void)
 {
-    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX, false, "floor((n (sin(x) + 1)) / 2): n where sin(x) is 1");
-    check_proof(SINE_AND_1 "%f: f32 = cast %last; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX, true,
-                "floor((m (sin(x) + 1)) / 2) in a view of m + 1 elements");
-    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; %q: f32 = floor %p; %k: i64 = cast %q;"
-                " %j: i64 = min %k, %last;", true, "floor((n (sin(x) + 1)) / 2), at most n - 1");
-    check_proof(SINE_AND_1 "%h: f32 = div %t, 2; %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "floor((n - 1) ((sin(x) + 1) / 2))");
-    check_proof(SINE_AND_1 "%h: f32 = div %t, 2; %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX, false, "floor(n ((sin(x) + 1) / 2))");
-    check_proof("%h: f32 = call share(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "the share from a function of the kernel's text");
-    check_proof("%h: f32 = call share(%x); %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX, false, "and its product with n");
-    check_proof("%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX, true, "the second result of a call in a call");
-    check_proof("%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, 2; %a: f32 = mul %p, %h; %j: i64 = cast %a;", false,
-                "twice the second result");
-    check_proof("%w: f64 = cast %x; %s: f64 = sin %w; %t: f64 = add %s, 1; %f: f64 = cast %last; %a: f64 = mul %f, %t; %p: f64 = div %a, 2; "
-                "%q: f64 = floor %p; %j: i64 = cast %q;", true, "in f64");
-    check_proof("%s: f32, %c: f32 = sincos %x; %t: f32 = add %c, 1; %p: f32 = mul %t, 499; " INDEX, true, "the cosine of sincos");
+    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX,
+                false, "floor((n (sin(x) + 1)) / 2): n where sin(x) is 1");
+    check_proof(SINE_AND_1
+                "%f: f32 = cast %last; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; " INDEX,
+                true, "floor((m (sin(x) + 1)) / 2) in a view of m + 1 elements");
+    check_proof(SINE_AND_1 "%f: f32 = cast %n; %a: f32 = mul %f, %t; %p: f32 = div %a, 2; %q: f32 "
+                           "= floor %p; %k: i64 = cast %q;"
+                           " %j: i64 = min %k, %last;",
+                true, "floor((n (sin(x) + 1)) / 2), at most n - 1");
+    check_proof(SINE_AND_1
+                "%h: f32 = div %t, 2; %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX,
+                true, "floor((n - 1) ((sin(x) + 1) / 2))");
+    check_proof(SINE_AND_1 "%h: f32 = div %t, 2; %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX,
+                false, "floor(n ((sin(x) + 1) / 2))");
+    check_proof("%h: f32 = call share(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX,
+                true, "the share from a function of the kernel's text");
+    check_proof("%h: f32 = call share(%x); %f: f32 = cast %n; %p: f32 = mul %f, %h; " INDEX, false,
+                "and its product with n");
+    check_proof(
+        "%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, %h; " INDEX,
+        true, "the second result of a call in a call");
+    check_proof("%g: f32, %h: f32 = call halves(%x); %f: f32 = cast %last; %p: f32 = mul %f, 2; "
+                "%a: f32 = mul %p, %h; %j: i64 = cast %a;",
+                false, "twice the second result");
+    check_proof("%w: f64 = cast %x; %s: f64 = sin %w; %t: f64 = add %s, 1; %f: f64 = cast %last; "
+                "%a: f64 = mul %f, %t; %p: f64 = div %a, 2; "
+                "%q: f64 = floor %p; %j: i64 = cast %q;",
+                true, "in f64");
+    check_proof("%s: f32, %c: f32 = sincos %x; %t: f32 = add %c, 1; %p: f32 = mul %t, 499; " INDEX,
+                true, "the cosine of sincos");
 }
 
 /* ---------------------------------------------------------------- random expressions */
@@ -156,7 +208,8 @@ static int below(int n)
 /** A small number, an end of the range, an infinity or NaN. */
 static double any_number(void)
 {
-    static const double special[] = {0, -0.0, INFINITY, -INFINITY, NAN, 0x1.fffffep127, 0x1p-149, 0x1p1023, -0x1p-1074, 1, -1, 0x1p53};
+    static const double special[] = {0,        -0.0,     INFINITY,   -INFINITY, NAN, 0x1.fffffep127,
+                                     0x1p-149, 0x1p1023, -0x1p-1074, 1,         -1,  0x1p53};
     return below(3) == 0 ? special[below(12)] : (below(2001) - 1000) * (below(2) ? 0.25 : 0x1p-20);
 }
 
@@ -178,8 +231,10 @@ static double number_of(int type, uint64_t bits)
 /** A kernel that stores a value made by random ops of what it loads. */
 static qn_kernel *random_kernel(void)
 {
-    static const int ops[] = {QN_OP_add, QN_OP_sub, QN_OP_mul, QN_OP_div, QN_OP_min, QN_OP_max, QN_OP_min, QN_OP_max, QN_OP_fma, QN_OP_neg, QN_OP_abs,
-                              QN_OP_floor, QN_OP_ceil, QN_OP_round, QN_OP_trunc, QN_OP_sqrt, QN_OP_copysign, QN_OP_select};
+    static const int ops[] = {QN_OP_add,  QN_OP_sub,      QN_OP_mul,   QN_OP_div,   QN_OP_min,
+                              QN_OP_max,  QN_OP_min,      QN_OP_max,   QN_OP_fma,   QN_OP_neg,
+                              QN_OP_abs,  QN_OP_floor,    QN_OP_ceil,  QN_OP_round, QN_OP_trunc,
+                              QN_OP_sqrt, QN_OP_copysign, QN_OP_select};
     enum { N_OPS = sizeof ops / sizeof ops[0], N_VALUES = 24 };
     int type = below(2) ? QN_F32 : QN_F64, other = type == QN_F32 ? QN_F64 : QN_F32;
     const int integers[] = {QN_I8, QN_U8, QN_I32, QN_U32, QN_I64, QN_U64};
@@ -192,8 +247,11 @@ static qn_kernel *random_kernel(void)
         int op = ops[below(N_OPS)], kind = below(8);
         qn_val c = op == QN_OP_select ? qn_lt(b, a[0], a[1]) : a[0];
         const qn_val args[3] = {c, a[1], a[2]};
-        int arity = op == QN_OP_fma || op == QN_OP_select ? 3 : op == QN_OP_add || op == QN_OP_sub || op == QN_OP_mul || op == QN_OP_div ||
-                    op == QN_OP_min || op == QN_OP_max || op == QN_OP_copysign ? 2 : 1;
+        int arity = op == QN_OP_fma || op == QN_OP_select ? 3
+                    : op == QN_OP_add || op == QN_OP_sub || op == QN_OP_mul || op == QN_OP_div ||
+                            op == QN_OP_min || op == QN_OP_max || op == QN_OP_copysign
+                        ? 2
+                        : 1;
         v[n] = kind < 2   ? qn_const_bits(b, type, bits_of(type, any_number()))
                : kind < 3 ? qn_cast(b, type, qn_cast(b, integers[below(6)], a[0]))
                : kind < 4 ? qn_cast(b, type, qn_cast(b, other, a[0]))
@@ -217,11 +275,13 @@ static bool is_inside(int type, qn_interval r, uint64_t bits)
     if (qn__dtype_class(type) != QN_CLASS_F)
         return (type == QN_U64 && r.low < 0) || ((int64_t)bits >= r.low && (int64_t)bits <= r.high);
     double x = number_of(type, bits);
-    return isnan(x) ? r.may_be_nan : x >= number_of(type, (uint64_t)r.low) && x <= number_of(type, (uint64_t)r.high);
+    return isnan(x)
+               ? r.may_be_nan
+               : x >= number_of(type, (uint64_t)r.low) && x <= number_of(type, (uint64_t)r.high);
 }
 
-/** Values of the kernel for one random element; the first instruction whose value is outside, or 0. *n_known: intervals that are
- *  not everything. */
+/** Values of the kernel for one random element; the first instruction whose value is outside, or 0.
+ * *n_known: intervals that are not everything. */
 static uint32_t find_outside(const qn_kernel *k, qn_interval *r, uint64_t *v, int64_t *n_known)
 {
     for (uint32_t i = 1; i < k->n_insts; i++) {
@@ -230,13 +290,17 @@ static uint32_t find_outside(const qn_kernel *k, qn_interval *r, uint64_t *v, in
         int from = x->n_args ? k->inst[a[x->n_args - 1]].type : 0;
         if (x->op == QN_I_CONST) {
             v[i] = x->imm;
-            r[i] = qn__dtype_class(x->type) == QN_CLASS_F ? qn__float_const(x->type, x->imm) : (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
+            r[i] = qn__dtype_class(x->type) == QN_CLASS_F
+                       ? qn__float_const(x->type, x->imm)
+                       : (qn_interval){(int64_t)x->imm, (int64_t)x->imm, false};
         } else if (x->op == QN_I_LOAD) {
             v[i] = bits_of(x->type, any_number());
             r[i] = qn__interval_of_type(x->type);
         } else if (x->op == QN_I_CAST || x->op >= QN_I_PURE) {
-            v[i] = x->op == QN_I_CAST ? qn__eval_cast(x->type, from, v[a[0]])
-                                      : qn__eval_op(qn__pure(x), from, v[a[0]], x->n_args > 1 ? v[a[1]] : 0, x->n_args > 2 ? v[a[2]] : 0);
+            v[i] = x->op == QN_I_CAST
+                       ? qn__eval_cast(x->type, from, v[a[0]])
+                       : qn__eval_op(qn__pure(x), from, v[a[0]], x->n_args > 1 ? v[a[1]] : 0,
+                                     x->n_args > 2 ? v[a[2]] : 0);
             r[i] = qn__interval_of_pure(k, r, i);
             *n_known += memcmp(&r[i].low, &(int64_t){qn__interval_of_type(x->type).low}, 8) != 0;
             if (!is_inside(x->type, r[i], v[i]))
@@ -262,8 +326,10 @@ static void test_random(void)
             char text[8192];
             qn_kernel_print(k, text, sizeof text);
             n_wrong++;
-            tap_note("instruction %u: %a is not in [%a, %a], NaN %d\n%s", i, number_of(k->inst[i].type, v[i]),
-                     number_of(k->inst[i].type, (uint64_t)r[i].low), number_of(k->inst[i].type, (uint64_t)r[i].high), r[i].may_be_nan, text);
+            tap_note("instruction %u: %a is not in [%a, %a], NaN %d\n%s", i,
+                     number_of(k->inst[i].type, v[i]),
+                     number_of(k->inst[i].type, (uint64_t)r[i].low),
+                     number_of(k->inst[i].type, (uint64_t)r[i].high), r[i].may_be_nan, text);
             break;
         }
         qn_kernel_release(k);

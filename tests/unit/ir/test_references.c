@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_references.c: reference counts under threads (rows RC1, RC2, RC7). Threads copy, cut, transform, assign, resize
- * and release views of the same storage, tables of digits included; counts come out right, the storage lives as long as
- * anyone has it, and goes with the last one, whichever thread that is. Meant for `./bootstrap races` too.
+ * test_references.c: reference counts under threads (rows RC1, RC2, RC7). Threads copy, cut,
+ * transform, assign, resize and release views of the same storage, tables of digits included;
+ * counts come out right, the storage lives as long as anyone has it, and goes with the last one,
+ * whichever thread that is. Meant for `./bootstrap races` too.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/unit/launch.h"
@@ -68,7 +69,8 @@ static void assign(job *j)
     qn_view_type type;
     qn_view dst = qn_view_copy(j->tiled);
     qn_view_type_init(QN_I32, 2, INDEX(ROWS, COLUMNS), QN_FAMILY_ANY, &type, NULL);
-    j->wrong += qn_view_assign(&dst, &type, j->plain, NULL) != QN_OK || !qn_view_equal(&dst, j->plain);
+    j->wrong +=
+        qn_view_assign(&dst, &type, j->plain, NULL) != QN_OK || !qn_view_equal(&dst, j->plain);
     type.extent[0] = 3;
     j->wrong += qn_view_assign(&dst, &type, j->tiled, NULL) != QN_ERR_EXTENT;
     qn_view traits;
@@ -182,7 +184,8 @@ static void test_launches(void)
            "RC4, VC21: a launch counts nothing %s", err.message);
     tap_ok(qn_prepare(c, k, 2, args, &o, &call, &err) == QN_OK && qn_view_use_count(&x) == 2,
            "RC4: a prepared call holds its views %s", err.message);
-    tap_ok(qn_run(call, &err) == QN_OK && qn_view_use_count(&x) == 2, "RC4: its runs count nothing");
+    tap_ok(qn_run(call, &err) == QN_OK && qn_view_use_count(&x) == 2,
+           "RC4: its runs count nothing");
     qn_call_release(call);
     tap_is_int(qn_view_use_count(&x), 1, "RC4: and gives them back");
     qn_view_release(&x);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_spec_views.c: rows of the specification of views that no other test shows, as far as they need no kernel. Every
- * check starts with the ids of its rows; the table in docs/views.md has all rows.
+ * test_spec_views.c: rows of the specification of views that no other test shows, as far as they
+ * need no kernel. Every check starts with the ids of its rows; the table in docs/views.md has all
+ * rows.
  */
 #include "tests/unit/launch.h"
 #include "tests/unit/layout.h"
@@ -22,7 +23,8 @@ static qn_view new_view(const char *label, int dtype, int rank, const int64_t *e
 {
     qn_view v = {0};
     qn_error err = {0};
-    tap_ok(qn_view_new(NULL, label, dtype, rank, extents, &v, &err) == QN_OK, "a view %s", err.message);
+    tap_ok(qn_view_new(NULL, label, dtype, rank, extents, &v, &err) == QN_OK, "a view %s",
+           err.message);
     return v;
 }
 
@@ -50,7 +52,8 @@ static int64_t offset_of(const qn_layout *l, const int64_t *index)
     return offset;
 }
 
-/* ------------------------------------------------------------------------------------------------ construction */
+/* ------------------------------------------------------------------------------------------------
+ * construction */
 
 static void test_construction(void)
 {
@@ -72,7 +75,8 @@ static void test_construction(void)
     for (int r = 0; r < 3; r++) {
         qn_view_type type = type_of(rows[r].dtype, rows[r].rank, rows[r].fixed, QN_FAMILY_ANY);
         tap_ok(qn_view_type_layout(&type, rows[r].n, rows[r].given, &l, &err) == QN_OK &&
-                   qn_layout_required_bytes(&l, qn_dtype_bytes(rows[r].dtype), &bytes, &err) == QN_OK,
+                   qn_layout_required_bytes(&l, qn_dtype_bytes(rows[r].dtype), &bytes, &err) ==
+                       QN_OK,
                "VC17: a type gives its layout");
         tap_is_int(bytes, rows[r].bytes, "VC17: required bytes with fixed extents");
     }
@@ -103,7 +107,8 @@ static void test_construction(void)
 /** VC14, DR1, DR5, X3.1, X3.3: rank is run-time data. */
 static void test_rank(void)
 {
-    qn_view none = {0}, s = new_view("label", QN_F64, 0, NULL), a = new_view("A", QN_F64, 1, INDEX(7)), v;
+    qn_view none = {0}, s = new_view("label", QN_F64, 0, NULL),
+            a = new_view("A", QN_F64, 1, INDEX(7)), v;
     tap_ok(none.layout.rank == 0 && !none.data && qn_view_size(&none) == 0, "X3.1, VC1: default");
     tap_ok(qn_view_size(&s) == 1 && s.layout.rank == 0, "DR1: a label only: rank 0, size 1");
     tap_ok(a.layout.rank == 1 && qn_view_size(&a) == 7, "X3.1: one extent: rank 1");
@@ -123,12 +128,14 @@ static void test_rank(void)
     REFUSED(QN_ERR_RANK, v, qn_view_new, NULL, "v", QN_U8, QN_MAX_RANK + 1, ones, &v);
     qn_view four = new_view("w", QN_I32, 4, INDEX(3, 5, 1, 1));
     const qn_slice cut[] = {ALL, ALL, at(0), at(0)};
-    tap_ok(qn_subview(&four, 4, cut, &v, NULL) == QN_OK && v.layout.rank == 2 && v.data == four.data,
+    tap_ok(qn_subview(&four, 4, cut, &v, NULL) == QN_OK && v.layout.rank == 2 &&
+               v.data == four.data,
            "VC14: a lower rank, where the extents beyond it are 1");
     qn_view_release(&v);
     qn_layout l;
     qn_layout_squeeze(&four.layout, &l, NULL);
-    tap_ok(qn_view_with_layout(&four, &l, &v, NULL) == QN_OK && v.layout.rank == 2, "VC14: or all of them");
+    tap_ok(qn_view_with_layout(&four, &l, &v, NULL) == QN_OK && v.layout.rank == 2,
+           "VC14: or all of them");
     qn_view_release(&v);
     qn_view_release(&four);
     qn_view_release(&a);
@@ -155,12 +162,14 @@ static void test_fixed_extents(void)
     qn_view_release(&v);
 }
 
-/* ------------------------------------------------------------------------------------------------ layouts */
+/* ------------------------------------------------------------------------------------------------
+ * layouts */
 
 static void test_layouts(void)
 {
     qn_layout l, m;
-    static const int spaces[] = {QN_SPACE_HOST, QN_SPACE_CUDA, QN_SPACE_CUDA_MANAGED, QN_SPACE_CUDA_PINNED};
+    static const int spaces[] = {QN_SPACE_HOST, QN_SPACE_CUDA, QN_SPACE_CUDA_MANAGED,
+                                 QN_SPACE_CUDA_PINNED};
     for (int s = 0; s < 4; s++) {
         qn_view_type type = type_of(QN_F64, 2, NULL, QN_FAMILY_ANY);
         type.space = spaces[s];
@@ -201,8 +210,8 @@ static void test_unpack(void)
             for (int k = 0; k < 5; k++, g++) {
                 wrong += qn_layout_inverse(&c, g, index, NULL) != QN_OK || index[0] != i ||
                          index[1] != j || index[2] != k;
-                wrong += qn_layout_inverse(&fortran, g, index, NULL) != QN_OK || index[0] != i - 1 ||
-                         index[1] != j + 1 || index[2] != k + 7;
+                wrong += qn_layout_inverse(&fortran, g, index, NULL) != QN_OK ||
+                         index[0] != i - 1 || index[1] != j + 1 || index[2] != k + 7;
             }
     tap_is_int(wrong, 0, "IM6: unpacking");
     REFUSED(QN_ERR_NOT_FOUND, index, qn_layout_inverse, &c, 60, index);
@@ -220,8 +229,9 @@ static void test_shift(void)
     for (int64_t x = -2; x < 20; x++)
         for (int64_t y = -2; y < 25; y++) {
             bool inside = x >= BY && x < 10 + BY && y >= BY && y < 15 + BY;
-            wrong += inside ? offset_of(&shifted, INDEX(x, y)) != offset_of(&a, INDEX(x - BY, y - BY))
-                            : offset_of(&shifted, INDEX(x, y)) != INT64_MIN;
+            wrong += inside
+                         ? offset_of(&shifted, INDEX(x, y)) != offset_of(&a, INDEX(x - BY, y - BY))
+                         : offset_of(&shifted, INDEX(x, y)) != INT64_MIN;
         }
     tap_is_int(wrong, 0, "X1.14: Ashift(x,y) is A(x-N,y-N) inside, out of bounds outside");
 }
@@ -272,7 +282,8 @@ static void test_styles(void)
                    qn_layout_as_fortran(&l, NULL, &back, &err) == QN_ERR_UNSUPPORTED,
                "X2.6, LY27: strides %d,%d are no style", (int)strides[s][0], (int)strides[s][1]);
     }
-    tap_contains(err.message, "qn_layout_as_fortran: layout (4,6):(0,1) is not left", "X2.6: message");
+    tap_contains(err.message, "qn_layout_as_fortran: layout (4,6):(0,1) is not left",
+                 "X2.6: message");
     qn_layout_tiled(2, INDEX(4, 6), INDEX(2, 3), NULL, NULL, &l, NULL);
     tap_ok(qn_layout_as_c(&l, &back, &err) == QN_ERR_UNSUPPORTED, "X2.6: nor are tiles");
     qn_layout_release(&l);
@@ -281,7 +292,8 @@ static void test_styles(void)
     REFUSED(QN_ERR_OVERFLOW, back, qn_layout_as_fortran, &l, INDEX(INT64_MAX), &back);
 }
 
-/* ------------------------------------------------------------------------------------------------ subviews */
+/* ------------------------------------------------------------------------------------------------
+ * subviews */
 
 /** SV3, SV4: the families of what is cut out of a Left and of a Right view. */
 static void test_subview_families(void)
@@ -292,12 +304,21 @@ static void test_subview_families(void)
         bool left_of_left, right_of_right;
     } rows[] = {
         {"(ALL,ALL,2)", {{0}, {0}, {QN_AT, 2, 0, 0}}, true, false},
-        {"((1,3),(1,3),1)", {{QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}, {QN_AT, 1, 0, 0}}, true, false},
+        {"((1,3),(1,3),1)",
+         {{QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}, {QN_AT, 1, 0, 0}},
+         true,
+         false},
         {"((1,3),ALL,ALL)", {{QN_RANGE, 1, 3, 1}, {0}, {0}}, true, true},
         {"(ALL,2,ALL)", {{0}, {QN_AT, 2, 0, 0}, {0}}, true, true},
         {"(2,ALL,ALL)", {{QN_AT, 2, 0, 0}, {0}, {0}}, false, true},
-        {"(1,(1,3),(1,3))", {{QN_AT, 1, 0, 0}, {QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}}, false, true},
-        {"three ranges", {{QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}}, false, false},
+        {"(1,(1,3),(1,3))",
+         {{QN_AT, 1, 0, 0}, {QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}},
+         false,
+         true},
+        {"three ranges",
+         {{QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}, {QN_RANGE, 1, 3, 1}},
+         false,
+         false},
     };
     qn_layout left, right, cut;
     qn_layout_left(3, INDEX(4, 5, 6), &left, NULL);
@@ -306,7 +327,8 @@ static void test_subview_families(void)
         qn_layout_slice(&left, 3, rows[r].cut, &cut, NULL);
         tap_ok(qn_layout_is_left(&cut) == rows[r].left_of_left, "SV3: %s of Left", rows[r].what);
         qn_layout_slice(&right, 3, rows[r].cut, &cut, NULL);
-        tap_ok(qn_layout_is_right(&cut) == rows[r].right_of_right, "SV4: %s of Right", rows[r].what);
+        tap_ok(qn_layout_is_right(&cut) == rows[r].right_of_right, "SV4: %s of Right",
+               rows[r].what);
     }
     const qn_slice middle[] = {ALL, at(2), ALL};
     qn_layout_slice(&left, 3, middle, &cut, NULL);
@@ -320,7 +342,8 @@ static void test_subview_families(void)
            "SV10: subset of the slowest dimension, both bounds included");
 }
 
-/** SV8: what is cut out of a type with fixed extents is assignable to the type that the rule gives. */
+/** SV8: what is cut out of a type with fixed extents is assignable to the type that the rule gives.
+ */
 static void test_subview_types(void)
 {
     const struct {
@@ -340,7 +363,8 @@ static void test_subview_types(void)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
         qn_view v = new_view("v", QN_I32, rows[r].rank, rows[r].extents), part = {0};
         qn_view_type type = type_of(QN_I32, rows[r].rank_of_result, rows[r].fixed, QN_FAMILY_ANY);
-        tap_ok(qn_subview(&v, rows[r].rank, rows[r].cut, &part, NULL) == QN_OK && is_assigned(&type, &part),
+        tap_ok(qn_subview(&v, rows[r].rank, rows[r].cut, &part, NULL) == QN_OK &&
+                   is_assigned(&type, &part),
                "SV8: %s", rows[r].what);
         qn_view_release(&part);
         qn_view_release(&v);
@@ -377,7 +401,8 @@ static void test_subview_arguments(void)
     qn_layout_release(&l);
 }
 
-/* ------------------------------------------------------------------------------------------------ the rest */
+/* ------------------------------------------------------------------------------------------------
+ * the rest */
 
 /** AC1 to AC4, X3.5 to X3.7, X4.5, X4.26: one condition at a time. */
 static void test_conditions(void)
@@ -412,7 +437,8 @@ static void test_conditions(void)
 /** MT1, MS6, MS7, X4.15, X4.17, ET1, ET7: names and tables. */
 static void test_tables(void)
 {
-    const uint32_t traits[] = {QN_READ_ONLY, QN_ATOMIC, QN_RESTRICT, QN_RANDOM_ACCESS, QN_ALIGNED, QN_STREAMING};
+    const uint32_t traits[] = {QN_READ_ONLY,     QN_ATOMIC,  QN_RESTRICT,
+                               QN_RANDOM_ACCESS, QN_ALIGNED, QN_STREAMING};
     uint32_t all = 0;
     bool good = true;
     for (int t = 0; t < 6; t++) {
@@ -422,11 +448,13 @@ static void test_tables(void)
     tap_ok(good, "MT1: traits are bits of their own");
     qn_view v = new_view("host", QN_F32, 1, INDEX(3));
     tap_is_int(v.space, QN_SPACE_HOST, "MS6: the space of a view");
-    tap_ok(qn_exec_can_access(QN_EXEC_SERIAL, v.space) && qn_exec_can_access(QN_EXEC_OPENMP, v.space) &&
+    tap_ok(qn_exec_can_access(QN_EXEC_SERIAL, v.space) &&
+               qn_exec_can_access(QN_EXEC_OPENMP, v.space) &&
                !qn_exec_can_access(QN_EXEC_CUDA, v.space),
            "X4.15, X4.17, MS5: access depends on the memory");
     qn_view_release(&v);
-    const char *const names[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64", "f32", "f64"};
+    const char *const names[] = {"bool", "i8",  "i16", "i32", "i64", "u8",
+                                 "u16",  "u32", "u64", "f32", "f64"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         good = good && qn_dtype_of_name(names[i]) != QN_VOID;
     tap_ok(good, "ET1, ET7: element types by name");
@@ -456,15 +484,18 @@ static void test_no_allocation(void)
     static float data[60];
     qn_layout l;
     qn_view v = {0}, part = {0}, same = {0}, w = {0};
-    const qn_slice cut[] = {at(1), ALL, range(1, 4)}, steps[] = {ALL, range(0, 4), {QN_RANGE, 0, 5, 2}};
+    const qn_slice cut[] = {at(1), ALL, range(1, 4)},
+                   steps[] = {ALL, range(0, 4), {QN_RANGE, 0, 5, 2}};
     qn__fail_allocation(1, true);
     bool good = qn_layout_right(3, INDEX(3, 4, 5), &l, NULL) == QN_OK &&
                 qn_view_wrap("v", data, QN_F32, &l, 0, &v, NULL) == QN_OK &&
-                qn_subview(&v, 3, cut, &part, NULL) == QN_OK && qn_subview(&v, 3, steps, &w, NULL) == QN_OK;
+                qn_subview(&v, 3, cut, &part, NULL) == QN_OK &&
+                qn_subview(&v, 3, steps, &w, NULL) == QN_OK;
     same = qn_view_copy(&part);
     qn_view_release(&part);
     qn__fail_allocation(0, false);
-    tap_ok(good && same.data == data + 21 && same.layout.dim[1].extent == 3 && w.layout.dim[2].stride == 2,
+    tap_ok(good && same.data == data + 21 && same.layout.dim[1].extent == 3 &&
+               w.layout.dim[2].stride == 2,
            "creation, subviews and copies allocate nothing");
     qn_view_release(&same);
 }

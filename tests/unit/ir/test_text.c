@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_text.c: the text form of kernels. Texts that are printed as they stand, texts in freer form that reach a fixed point,
- * literals, labels, memory that runs out; and every prefix and thousands of one-byte changes of valid texts, which must fail
- * cleanly or reach a fixed point. Wrong texts are in test_text_errors.c.
+ * test_text.c: the text form of kernels. Texts that are printed as they stand, texts in freer form
+ * that reach a fixed point, literals, labels, memory that runs out; and every prefix and thousands
+ * of one-byte changes of valid texts, which must fail cleanly or reach a fixed point. Wrong texts
+ * are in test_text_errors.c.
  */
 #include "ir/ir.h"
 #include "tests/tap.h"
@@ -196,7 +197,8 @@ static const char *const free_texts[] = {
     "  } }\n"
     "}\n",
 
-    "function f (v: f32[], i: i64) { return v[i], !(v[i] <= 1) ? min(v[i], 2) : sum j in v of v[j] }\n"
+    "function f (v: f32[], i: i64) { return v[i], !(v[i] <= 1) ? min(v[i], 2) : sum j in v of v[j] "
+    "}\n"
     "kernel \"functions and both forms\" (x: f32[], y: f32[0]) {\n"
     "  %n: i64 = extent x, 0;\n"
     "  p, q = f(x, %n - 1)\n"
@@ -515,7 +517,10 @@ static void test_memory(void)
 {
 #ifdef QN_FAULTS
     int n = 0;
-    enum { N_PRINTED = sizeof printed_texts / sizeof *printed_texts, N_FREE = sizeof free_texts / sizeof *free_texts };
+    enum {
+        N_PRINTED = sizeof printed_texts / sizeof *printed_texts,
+        N_FREE = sizeof free_texts / sizeof *free_texts
+    };
     for (size_t i = 0; i < N_PRINTED + N_FREE; i++) {
         const char *tried = i < N_PRINTED ? printed_texts[i] : free_texts[i - N_PRINTED];
         qn_status status = QN_ERR_MEMORY;

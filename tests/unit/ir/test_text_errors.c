@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_text_errors.c: texts that are no kernels: a table of wrong ones with the place and the words of each message,
- * wrong arguments, large texts, and limits.
+ * test_text_errors.c: texts that are no kernels: a table of wrong ones with the place and the words
+ * of each message, wrong arguments, large texts, and limits.
  */
 #include "ir/ir.h"
 #include "tests/tap.h"
@@ -187,7 +187,8 @@ static const struct {
      4, 59, P(BUILD), "assert"},
     {VALUES "if %i { };}", 7, 1, P(TYPE), "qn_if"},
     {VALUES "if %c ;}", 7, 7, P(PARSE), "expected '{' but found \";\""},
-    {VALUES "%0: f32 = if %c { yield %x; } else { yield %x; }}", 7, 49, P(PARSE), "expected ';' but found \"}\""},
+    {VALUES "%0: f32 = if %c { yield %x; } else { yield %x; }}", 7, 49, P(PARSE),
+     "expected ';' but found \"}\""},
     {VALUES "%0: f32 = if %c { yield %x; };}", 7, 30, P(PARSE),
      "expected 'else', since the 'if' has results,"},
     {VALUES "%0: f32 = if %c { } else { };}", 7, 1, P(PARSE),
@@ -283,7 +284,8 @@ static void test_arguments(void)
     static const char in_string[] = "kernel \"\0\" {}";
     tap_is_int(qn_kernel_parse(in_string, sizeof in_string - 1, &k, &err), QN_ERR_PARSE,
                "a zero byte in a string");
-    static const char in_comment[] = "kernel \"k\" { # \0\n view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
+    static const char in_comment[] =
+        "kernel \"k\" { # \0\n view y: i64[0]; %0: i64 = const 0; store y[], %0; }";
     tap_is_int(qn_kernel_parse(in_comment, sizeof in_comment - 1, &k, &err), QN_OK,
                "a zero byte in a comment is fine");
     qn_kernel_release(k);
@@ -330,13 +332,17 @@ static void test_large_texts(void)
                  "expected a name");
     expect_large("kernel \"k\" { %c: i64 = const ", "-", 100000, "1; }", QN_ERR_PARSE,
                  "expected an integer");
-    expect_large("kernel \"", "x", 1000000, "\" { view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
+    expect_large("kernel \"", "x", 1000000,
+                 "\" { view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
     expect_large("kernel \"", "x", 1, "\" {}", QN_ERR_BUILD, "kernel \"x\" stores nothing");
-    expect_large("kernel \"k\" { view ", "x", 1000000, ": f32[1]; view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
-    expect_large("kernel \"k\" { view y: f64[0]; %c: f64 = const 0.", "9", 1000000, "; store y[], %c; }", QN_OK, "");
+    expect_large("kernel \"k\" { view ", "x", 1000000,
+                 ": f32[1]; view y: f64[0]; %0: f64 = const 1.0; store y[], %0; }", QN_OK, "");
+    expect_large("kernel \"k\" { view y: f64[0]; %c: f64 = const 0.", "9", 1000000,
+                 "; store y[], %c; }", QN_OK, "");
     expect_large("kernel \"k\" { %c: f64 = const 1", "0", 1000000, "; }", QN_ERR_PARSE,
                  "does not fit (f64)");
-    expect_large("kernel \"k\" { view y: i64[0]; %c: i64 = const ", "0", 1000000, "1; store y[], %c; }", QN_OK, "");
+    expect_large("kernel \"k\" { view y: i64[0]; %c: i64 = const ", "0", 1000000,
+                 "1; store y[], %c; }", QN_OK, "");
     expect_large("", "\n", 1000000, "kernel", QN_ERR_PARSE, "line 1000001, column 7");
     expect_large("kernel \"k\" {", "\"", 1000000, "", QN_ERR_PARSE, "expected a statement");
 }

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_budget.c: the budget of compiles. The table of costs and the steps down, without a code generator; then kernels that
- * took seconds and hundreds of megabytes before there was a budget: which step each takes, that what is left is within the
- * budget, that the history says so, and that the results are those of the interpreter.
+ * test_budget.c: the budget of compiles. The table of costs and the steps down, without a code
+ * generator; then kernels that took seconds and hundreds of megabytes before there was a budget:
+ * which step each takes, that what is left is within the budget, that the history says so, and that
+ * the results are those of the interpreter.
  */
 #include "jit/schedule/budget.h"
 #include "runtime/context.h"
@@ -25,16 +26,23 @@ static void test_table(void)
                 for (int lanes = 1; lanes <= 64; lanes *= 2) {
                     int64_t units = qn__work_units(work, bits, lanes, qn__target_row(isa));
                     is_positive &= units > 0;
-                    grows &= lanes < 4 || units >= qn__work_units(work, bits, lanes / 2, qn__target_row(isa));
+                    grows &= lanes < 4 ||
+                             units >= qn__work_units(work, bits, lanes / 2, qn__target_row(isa));
                 }
     tap_ok(is_positive, "every operation costs something");
     tap_ok(grows, "more lanes cost no less");
-    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V3)), 16, "64 lanes of 64 bits are 16 registers of 256 bits");
-    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V4)), 8, "... and 8 of 512");
-    tap_ok(qn__work_units(QN_WORK_DIVIDE, 8, 64, qn__target_row(QN_ISA_V4)) >= 64 * 8, "bytes are divided lane by lane");
-    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, qn__target_row(QN_ISA_V3)) >= 32 * 8, "v3 has no masks for bytes");
+    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V3)), 16,
+               "64 lanes of 64 bits are 16 registers of 256 bits");
+    tap_is_int(qn__work_units(QN_WORK_SIMPLE, 64, 64, qn__target_row(QN_ISA_V4)), 8,
+               "... and 8 of 512");
+    tap_ok(qn__work_units(QN_WORK_DIVIDE, 8, 64, qn__target_row(QN_ISA_V4)) >= 64 * 8,
+           "bytes are divided lane by lane");
+    tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, qn__target_row(QN_ISA_V3)) >= 32 * 8,
+           "v3 has no masks for bytes");
     tap_ok(qn__work_units(QN_WORK_MASKED, 8, 32, qn__target_row(QN_ISA_V4)) < 8, "v4 has");
-    tap_is_int(qn__work_units(-1, 8, 32, qn__target_row(QN_ISA_V4)) + qn__work_units(QN_N_WORKS, 8, 32, qn__target_row(QN_ISA_V4)), 0, "what is no work costs nothing");
+    tap_is_int(qn__work_units(-1, 8, 32, qn__target_row(QN_ISA_V4)) +
+                   qn__work_units(QN_N_WORKS, 8, 32, qn__target_row(QN_ISA_V4)),
+               0, "what is no work costs nothing");
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -62,14 +70,18 @@ typedef struct made {
 
 static qn_status make_layouts(const example *x, made *m, int *dtype, qn_error *err)
 {
-    static const int64_t row[1] = {1000}, plane[2] = {20, 50}, wide[2] = {60, 150}, tiled[RANK] = {4, 4, 4, 4, 4, 4, 4, 4};
+    static const int64_t row[1] = {1000}, plane[2] = {20, 50}, wide[2] = {60, 150},
+                         tiled[RANK] = {4, 4, 4, 4, 4, 4, 4, 4};
     static const int64_t tile[RANK] = {2, 2, 2, 2, 2, 2, 2, 2};
     static const int order[RANK] = {0, 1, 2, 3, 4, 5, 6, 7}, n_digits[1] = {MOST_DIGITS};
     qn_digit digit[MOST_DIGITS];
     for (int i = 0; i < MOST_DIGITS; i++)
         digit[i] = (qn_digit){.extent = 2 + i % 2, .stride = INT64_C(1) << (2 * i)};
     const int64_t two[2] = {wide[1] * 3, 3};
-    *dtype = x->kind == DIVISIONS || x->kind == UPDATE ? QN_I8 : x->kind == GATHERS ? QN_F32 : x->kind == ATOMICS ? QN_I32 : QN_U8;
+    *dtype = x->kind == DIVISIONS || x->kind == UPDATE ? QN_I8
+             : x->kind == GATHERS                      ? QN_F32
+             : x->kind == ATOMICS                      ? QN_I32
+                                                       : QN_U8;
     qn_status status = x->kind == STRIDES   ? qn_layout_strided(2, plane, two, &m->layout[0], err)
                        : x->kind == GATHERS ? qn_layout_right(1, tile, &m->layout[0], err)
                                             : qn_layout_right(1, row, &m->layout[0], err);
@@ -88,26 +100,32 @@ static qn_status make_layouts(const example *x, made *m, int *dtype, qn_error *e
 }
 
 /** Another value made of v and the element of an access. */
-static qn_val next_value(const example *x, qn_builder *b, const qn_param *p, int n, const qn_val *dim, qn_val v, qn_val first)
+static qn_val next_value(const example *x, qn_builder *b, const qn_param *p, int n,
+                         const qn_val *dim, qn_val v, qn_val first)
 {
     qn_val at[RANK], any = {0};
     switch (x->kind) {
     case SELECTS:
-        return qn_select(b, qn_lt(b, v, qn_const_int(b, QN_U8, n % 200)), qn_add(b, v, first), first);
+        return qn_select(b, qn_lt(b, v, qn_const_int(b, QN_U8, n % 200)), qn_add(b, v, first),
+                         first);
     case UPDATE:
         return n % 2 ? qn_sub(b, v, first) : qn_div(b, v, first);
     case DIVISIONS:
         return n % 2 ? qn_div(b, v, first) : qn_div(b, first, v);
     case GATHERS:
         for (int d = 0; d < RANK; d++)
-            at[d] = qn_rem(b, qn_add(b, qn_mul(b, dim[0], qn_index(b, (n >> d) % 3)), qn_index(b, (n * 7 >> d) % 4)), qn_index(b, 4));
+            at[d] = qn_rem(b,
+                           qn_add(b, qn_mul(b, dim[0], qn_index(b, (n >> d) % 3)),
+                                  qn_index(b, (n * 7 >> d) % 4)),
+                           qn_index(b, 4));
         return qn_add(b, v, qn_load(b, p[1], RANK, at));
     case ATOMICS:
         at[0] = qn_rem(b, qn_mul(b, dim[0], qn_index(b, n + 3)), qn_index(b, 1000));
         qn_atomic(b, QN_COMBINE_SUM, p[1], 1, at, v, any);
         return v;
     default:
-        return n % 3 ? qn_add(b, qn_mul(b, v, first), qn_const_int(b, QN_U8, n)) : qn_shr(b, v, qn_and(b, first, qn_const_int(b, QN_U8, 3)));
+        return n % 3 ? qn_add(b, qn_mul(b, v, first), qn_const_int(b, QN_U8, n))
+                     : qn_shr(b, v, qn_and(b, first, qn_const_int(b, QN_U8, 3)));
     }
 }
 
@@ -118,14 +136,17 @@ static bool make(const example *x, made *m, qn_error *err)
     if (make_layouts(x, m, &dtype, err))
         return false;
     qn_builder *b = qn_builder_new("example", 0);
-    const qn_param p[2] = {qn_view_param(b, "y", dtype, m->layout[0].rank, x->kind == UPDATE ? QN_ATOMIC : 0), qn_view_param(b, "x", dtype, m->layout[1].rank, 0)};
+    const qn_param p[2] = {
+        qn_view_param(b, "y", dtype, m->layout[0].rank, x->kind == UPDATE ? QN_ATOMIC : 0),
+        qn_view_param(b, "x", dtype, m->layout[1].rank, 0)};
     qn_val dim[2] = {{0}};
     for (int d = 0; d < m->layout[0].rank; d++)
         dim[d] = qn_parallel_over(b, p[0], d);
     if (x->kind == DIGITS)
         dim[1] = qn_rem(b, dim[0], qn_extent(b, p[1], 0));
-    qn_val first = x->kind == GATHERS || x->kind == ATOMICS ? qn_const_int(b, QN_I32, 1)
-                                                            : qn_load(b, p[1], m->layout[1].rank, x->kind == DIGITS ? dim + 1 : dim);
+    qn_val first = x->kind == GATHERS || x->kind == ATOMICS
+                       ? qn_const_int(b, QN_I32, 1)
+                       : qn_load(b, p[1], m->layout[1].rank, x->kind == DIGITS ? dim + 1 : dim);
     first = x->kind == GATHERS ? qn_cast(b, QN_F32, first) : first;
     qn_val v = x->kind == UPDATE ? qn_load(b, p[0], 1, dim) : first;
     for (int n = 0; n < x->n; n++)
@@ -136,7 +157,8 @@ static bool make(const example *x, made *m, qn_error *err)
     for (int i = 0; i < 2 && m->kernel; i++) {
         m->bytes[i] = (size_t)(qn_layout_span(&m->layout[i]) * qn_dtype_bytes(dtype));
         m->memory[i] = malloc(m->bytes[i]);
-        if (!m->memory[i] || qn_view_wrap("v", m->memory[i], dtype, &m->layout[i], 0, &m->view[i], err))
+        if (!m->memory[i] ||
+            qn_view_wrap("v", m->memory[i], dtype, &m->layout[i], 0, &m->view[i], err))
             return false;
         m->arg[i] = qn_arg_view(&m->view[i]);
     }
@@ -167,16 +189,25 @@ static const example examples[] = {
     {"100 divisions of i8, v4", DIVISIONS, 100, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},
     {"1,000 divisions of i8, v4", DIVISIONS, 1000, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"3,000 selects of u8, v3", SELECTS, 3000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
-    {"one update of 1,000 divisions and differences of i8, v3", UPDATE, 1000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
-    {"one update of 3,600 divisions and differences of i8, v3", UPDATE, 3600, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
-    {"1,200 gathers from a tiled view of rank 8, v3", GATHERS, 1200, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"one update of 1,000 divisions and differences of i8, v3", UPDATE, 1000, QN_ISA_V3,
+     QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"one update of 3,600 divisions and differences of i8, v3", UPDATE, 3600, QN_ISA_V3,
+     QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
+    {"1,200 gathers from a tiled view of rank 8, v3", GATHERS, 1200, QN_ISA_V3, QN_SPECIALIZE_EXACT,
+     QN_RUNG_FAST},
     {"1,500 atomics, v3", ATOMICS, 1500, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
-    {"1,500 atomics, dynamic extents, v4", ATOMICS, 1500, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_RUNG_FAST},
-    {"12 ops of u8 with dynamic strides, v3", STRIDES, 12, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC, QN_RUNG_PLANNED},
-    {"12 ops of u8 with dynamic strides, v4", STRIDES, 12, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_RUNG_PLANNED},
-    {"12 ops of u8 with exact strides, v3", STRIDES, 12, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_PLANNED},
-    {"a load of u8 with nine dynamic digits, v3", DIGITS, 1, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC, QN_RUNG_PLANNED},
-    {"a load of u8 with nine dynamic digits, v4", DIGITS, 1, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_RUNG_NARROW},
+    {"1,500 atomics, dynamic extents, v4", ATOMICS, 1500, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC,
+     QN_RUNG_FAST},
+    {"12 ops of u8 with dynamic strides, v3", STRIDES, 12, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC,
+     QN_RUNG_PLANNED},
+    {"12 ops of u8 with dynamic strides, v4", STRIDES, 12, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC,
+     QN_RUNG_PLANNED},
+    {"12 ops of u8 with exact strides, v3", STRIDES, 12, QN_ISA_V3, QN_SPECIALIZE_EXACT,
+     QN_RUNG_PLANNED},
+    {"a load of u8 with nine dynamic digits, v3", DIGITS, 1, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC,
+     QN_RUNG_PLANNED},
+    {"a load of u8 with nine dynamic digits, v4", DIGITS, 1, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC,
+     QN_RUNG_NARROW},
 };
 enum { N_EXAMPLES = sizeof examples / sizeof *examples };
 
@@ -190,13 +221,16 @@ static bool collect(const example *x, made *m, qn_facts *f, qn_error *err)
     qn_options o = {.bytes = sizeof o};
     qn_domain domain;
     uint8_t *proved = calloc((size_t)m->kernel->n_accesses + 1, 1);
-    bool is_good = proved && !qn__domain(m->kernel, value, false, &domain, err) && qn__prove_bounds(m->kernel, value, &domain, proved) &&
-                   !qn__facts_collect(m->kernel, m->arg, &domain, proved, &o, &policy, x->isa, false, f, err);
+    bool is_good =
+        proved && !qn__domain(m->kernel, value, false, &domain, err) &&
+        qn__prove_bounds(m->kernel, value, &domain, proved) &&
+        !qn__facts_collect(m->kernel, m->arg, &domain, proved, &o, &policy, x->isa, false, f, err);
     free(proved);
     return is_good;
 }
 
-/** Steps down as far as it goes: each step costs no more by the estimate, or is of fewer lanes, and there are few. */
+/** Steps down as far as it goes: each step costs no more by the estimate, or is of fewer lanes, and
+ * there are few. */
 static void test_steps(const example *x)
 {
     made m;
@@ -219,8 +253,10 @@ static void test_steps(const example *x)
         rung = d.rung;
         last = units;
     }
-    tap_ok(falls && n < 30 && d.rung == QN_RUNG_FAST && plan.lane_dim == -1, "%s: %d steps lead to fast selection of scalar code", x->what, n);
-    tap_ok(last <= first && last > 0, "%s: from %" PRId64 " units to %" PRId64, x->what, first, last);
+    tap_ok(falls && n < 30 && d.rung == QN_RUNG_FAST && plan.lane_dim == -1,
+           "%s: %d steps lead to fast selection of scalar code", x->what, n);
+    tap_ok(last <= first && last > 0, "%s: from %" PRId64 " units to %" PRId64, x->what, first,
+           last);
     qn__facts_release(&f);
     release(&m);
 }
@@ -228,7 +264,8 @@ static void test_steps(const example *x)
 /** Twice as much costs twice as much. */
 static void test_estimate(void)
 {
-    const example small = {"", DIVISIONS, 200, QN_ISA_V4, 0, 0}, large = {"", DIVISIONS, 400, QN_ISA_V4, 0, 0};
+    const example small = {"", DIVISIONS, 200, QN_ISA_V4, 0, 0},
+                  large = {"", DIVISIONS, 400, QN_ISA_V4, 0, 0};
     const example *x[2] = {&small, &large};
     int64_t units[2] = {0};
     for (int i = 0; i < 2; i++) {
@@ -244,7 +281,8 @@ static void test_estimate(void)
         release(&m);
     }
     tap_ok(units[0] > 200 * 64, "lanes of divisions are estimated: %" PRId64 " units", units[0]);
-    tap_ok(units[1] > units[0] * 19 / 10 && units[1] < units[0] * 21 / 10, "twice the divisions are twice the units: %" PRId64, units[1]);
+    tap_ok(units[1] > units[0] * 19 / 10 && units[1] < units[0] * 21 / 10,
+           "twice the divisions are twice the units: %" PRId64, units[1]);
 }
 
 /* ---------------------------------------------------------------- compiles */
@@ -266,7 +304,8 @@ static int rung_of(const qn_code *f, int64_t *units)
     *units = at ? strtoll(at + strlen("\ncode "), &end, 10) : -1;
     for (int rung = 0; at && rung < QN_N_RUNGS; rung++) {
         size_t n = strlen(qn__rung_name(rung));
-        if (!strncmp(end, " units, ", 8) && !strncmp(end + 8, qn__rung_name(rung), n) && end[8 + n] == '\n')
+        if (!strncmp(end, " units, ", 8) && !strncmp(end + 8, qn__rung_name(rung), n) &&
+            end[8 + n] == '\n')
             return rung;
     }
     return -1;
@@ -298,13 +337,16 @@ static void test_refused(qn_context *c, const example *x)
     qn_error err = {0};
     qn_code *f = NULL;
     char history[20000] = "";
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
+    qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
     bool is_made = make(x, &m, &err);
-    tap_ok(is_made && qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_ERR_LIMIT, "%s: no code: %s", x->what, err.message);
+    tap_ok(is_made && qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_ERR_LIMIT,
+           "%s: no code: %s", x->what, err.message);
     o.engine = QN_ENGINE_AUTO;
     tap_ok(is_made && has_results_of_interpreter(c, &m, &o), "%s: runs all the same", x->what);
     (void)qn_context_history(c, history, sizeof history);
-    tap_contains(history, "interpreted: QN_ERR_LIMIT: ", "... in the interpreter, as the history says");
+    tap_contains(history,
+                 "interpreted: QN_ERR_LIMIT: ", "... in the interpreter, as the history says");
     release(&m);
 }
 
@@ -315,7 +357,8 @@ static void test_compile(qn_context *c, const example *x)
     qn_code *f = NULL;
     int64_t before = stepped_down(c), units = 0;
     char history[20000] = "";
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
+    qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
     if (!make(x, &m, &err) || qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err)) {
         tap_ok(false, "%s: %s", x->what, err.message);
         release(&m);
@@ -327,7 +370,8 @@ static void test_compile(qn_context *c, const example *x)
         last--; /* the last line begins there, or one before */
     const char *line = history + (last ? last - 1 : 0);
     tap_ok(rung == x->rung, "%s: %s", x->what, qn__rung_name(rung));
-    tap_ok(units > 0 && units <= qn__budget_units(0, rung, qn__target_row(x->isa)), "%s: %" PRId64 " units are within the budget", x->what, units);
+    tap_ok(units > 0 && units <= qn__budget_units(0, rung, qn__target_row(x->isa)),
+           "%s: %" PRId64 " units are within the budget", x->what, units);
     bool is_stepped = x->rung != QN_RUNG_PLANNED;
     tap_ok(stepped_down(c) - before == is_stepped && !!strstr(line, "stepped down") == is_stepped,
            "%s: the history says so", x->what);
@@ -351,11 +395,14 @@ static void test_interpreted(void)
     }
     c->compiler.most_units = 10;
     fill(&m);
-    tap_ok(qn_launch(c, m.kernel, 2, m.arg, &o, &err) == QN_OK, "what is beyond every budget is run %s", err.message);
+    tap_ok(qn_launch(c, m.kernel, 2, m.arg, &o, &err) == QN_OK,
+           "what is beyond every budget is run %s", err.message);
     (void)qn_context_history(c, history, sizeof history);
-    tap_contains(history, "interpreted: QN_ERR_LIMIT", "... by the interpreter, as the history says");
+    tap_contains(history, "interpreted: QN_ERR_LIMIT",
+                 "... by the interpreter, as the history says");
     o.engine = QN_ENGINE_X86;
-    tap_is_int(qn_launch(c, m.kernel, 2, m.arg, &o, &err), QN_ERR_LIMIT, "code that was asked for by name is refused");
+    tap_is_int(qn_launch(c, m.kernel, 2, m.arg, &o, &err), QN_ERR_LIMIT,
+               "code that was asked for by name is refused");
     release(&m);
     qn_context_release(c);
 }
@@ -383,7 +430,9 @@ static void test_retry(void)
     qn_error err = {0};
     char history[2000] = "";
     made m;
-    if (qn_context_new(&limit, &c, &err) || qn__provider_open(c->options.provider_path, &real_provider, NULL, &err) || !make(&x, &m, &err)) {
+    if (qn_context_new(&limit, &c, &err) ||
+        qn__provider_open(c->options.provider_path, &real_provider, NULL, &err) ||
+        !make(&x, &m, &err)) {
         tap_ok(false, "context: %s", err.message);
         return;
     }
@@ -392,10 +441,12 @@ static void test_retry(void)
     fill(&m);
     qn_code *f = NULL;
     int64_t units;
-    tap_ok(qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_OK, "a compile that took too long gives code %s", err.message);
+    tap_ok(qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_OK,
+           "a compile that took too long gives code %s", err.message);
     tap_ok(f && rung_of(f, &units) == QN_RUNG_FAST, "... of the cheapest plan");
     (void)qn_context_history(c, history, sizeof history);
-    tap_contains(history, "compiled again with the cheapest plan: qn__compile: kernel", "... as the history says");
+    tap_contains(history, "compiled again with the cheapest plan: qn__compile: kernel",
+                 "... as the history says");
     tap_contains(history, "of processor time", "... with the reason");
     tap_ok(f && has_results_of_interpreter(c, &m, &o), "... and the results are the interpreter's");
     atomic_store(&may_leave, true);
@@ -467,6 +518,7 @@ int main(void)
     else
         test_no_room(c);
     qn_context_release(c);
-    test_retry(); /* last: its thread may still be inside the code generator, which forks do not like */
+    test_retry(); /* last: its thread may still be inside the code generator, which forks do not
+                     like */
     return tap_done();
 }

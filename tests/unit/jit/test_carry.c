@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_carry.c: transposing kernels with non-temporal stores to rows that begin anywhere in a cache line: all of the rows are
- * written, and nothing between or beside them.
+ * test_carry.c: transposing kernels with non-temporal stores to rows that begin anywhere in a cache
+ * line: all of the rows are written, and nothing between or beside them.
  */
 #include "quern.h"
 #include "tests/plan.h"
@@ -11,25 +11,33 @@
 
 enum { MOST_BYTES = 3 << 20, GUARD = 128 };
 
-/* What else than the sum is stored: nothing, a second result, what is loaded behind the first store, from the same elements, or
- * a row of each column. */
+/* What else than the sum is stored: nothing, a second result, what is loaded behind the first
+ * store, from the same elements, or a row of each column. */
 enum { ONE, TWO, SHARED, COLUMNS, N_KINDS };
 
 /* Of the same size: views of another type share no elements. */
 static int other_dtype(int dtype)
 {
-    return dtype == QN_F64 ? QN_I64 : dtype == QN_F32 ? QN_I32 : dtype == QN_I64 ? QN_F64 : dtype == QN_I16 ? QN_U16 : QN_I8;
+    return dtype == QN_F64   ? QN_I64
+           : dtype == QN_F32 ? QN_I32
+           : dtype == QN_I64 ? QN_F64
+           : dtype == QN_I16 ? QN_U16
+                             : QN_I8;
 }
 
-/* O[i, j] = A[j, i] + B[i, j], and P[i, j] or P[j, i] = A[j, i]; or, where O and B are one array, O[i, j] = A[j, i],
- * P[i, j] = B[i, j]. A is stored by rows. */
+/* O[i, j] = A[j, i] + B[i, j], and P[i, j] or P[j, i] = A[j, i]; or, where O and B are one array,
+ * O[i, j] = A[j, i], P[i, j] = B[i, j]. A is stored by rows. */
 static qn_kernel *build(int dtype, int kind, qn_error *err)
 {
     qn_builder *b = qn_builder_new("turn", 0);
     qn_kernel *k = NULL;
-    qn_param o = qn_view_param(b, "o", dtype, 2, 0), x = qn_view_param(b, "a", kind == SHARED ? other_dtype(dtype) : dtype, 2, 0), y = qn_view_param(b, "b", dtype, 2, 0);
-    qn_param q = kind != ONE ? qn_view_param(b, "p", kind == COLUMNS ? other_dtype(dtype) : dtype, 2, 0) : o;
-    qn_val at[2] = {qn_parallel_over(b, o, 0), qn_parallel_over(b, o, 1)}, turned[2] = {at[1], at[0]};
+    qn_param o = qn_view_param(b, "o", dtype, 2, 0),
+             x = qn_view_param(b, "a", kind == SHARED ? other_dtype(dtype) : dtype, 2, 0),
+             y = qn_view_param(b, "b", dtype, 2, 0);
+    qn_param q =
+        kind != ONE ? qn_view_param(b, "p", kind == COLUMNS ? other_dtype(dtype) : dtype, 2, 0) : o;
+    qn_val at[2] = {qn_parallel_over(b, o, 0), qn_parallel_over(b, o, 1)},
+           turned[2] = {at[1], at[0]};
     qn_val v = qn_cast(b, dtype, qn_load(b, x, 2, turned));
     if (kind == COLUMNS)
         qn_store(b, q, 2, turned, qn_cast(b, other_dtype(dtype), v));
@@ -49,11 +57,14 @@ typedef struct trial {
 } trial;
 
 /* Runs into `out`, the results one behind the other; all of their memory counts. */
-static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engine, char *out, qn_error *err)
+static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engine, char *out,
+                     qn_error *err)
 {
     static char in[2][MOST_BYTES];
-    const int64_t bytes = qn_dtype_bytes(t->dtype), e[2] = {t->rows, t->columns}, turned[2] = {t->columns, t->rows};
-    const int64_t pitch[2] = {t->columns + t->gap, 1}, all = t->rows * pitch[0] * bytes + 2 * GUARD + 64;
+    const int64_t bytes = qn_dtype_bytes(t->dtype), e[2] = {t->rows, t->columns},
+                  turned[2] = {t->columns, t->rows};
+    const int64_t pitch[2] = {t->columns + t->gap, 1},
+                  all = t->rows * pitch[0] * bytes + 2 * GUARD + 64;
     qn_layout l, lt, lp;
     qn_view v[4];
     qn_arg args[4];
@@ -64,14 +75,19 @@ static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engi
     }
     char *o = out + GUARD + t->begin * bytes, *p = out + all + GUARD + t->begin * bytes;
     if (qn_layout_strided(2, e, pitch, &l, err) || qn_layout_right(2, turned, &lt, err) ||
-        (t->kind == COLUMNS ? qn_layout_right(2, turned, &lp, err) : qn_layout_strided(2, e, pitch, &lp, err)) ||
-        qn_view_wrap("o", o, t->dtype, &l, 0, &v[0], err) || qn_view_wrap("a", in[0], t->kind == SHARED ? other_dtype(t->dtype) : t->dtype, &lt, 0, &v[1], err) ||
+        (t->kind == COLUMNS ? qn_layout_right(2, turned, &lp, err)
+                            : qn_layout_strided(2, e, pitch, &lp, err)) ||
+        qn_view_wrap("o", o, t->dtype, &l, 0, &v[0], err) ||
+        qn_view_wrap("a", in[0], t->kind == SHARED ? other_dtype(t->dtype) : t->dtype, &lt, 0,
+                     &v[1], err) ||
         qn_view_wrap("b", t->kind == SHARED ? (void *)o : in[1], t->dtype, &l, 0, &v[2], err) ||
-        qn_view_wrap("p", p, t->kind == COLUMNS ? other_dtype(t->dtype) : t->dtype, &lp, 0, &v[3], err))
+        qn_view_wrap("p", p, t->kind == COLUMNS ? other_dtype(t->dtype) : t->dtype, &lp, 0, &v[3],
+                     err))
         return QN_ERR_ARGUMENT;
     for (int n = 0; n < 4; n++)
         args[n] = qn_arg_view(&v[n]);
-    qn_options options = {.bytes = sizeof options, .engine = engine, .isa = t->isa, .executor = t->executor};
+    qn_options options = {
+        .bytes = sizeof options, .engine = engine, .isa = t->isa, .executor = t->executor};
     options.plan = PLAN_WITH(.streams = 1, .chunk = 4096);
     return qn_launch(c, k, t->kind == ONE ? 3 : 4, args, &options, err);
 }
@@ -79,19 +95,22 @@ static qn_status run(qn_context *c, const qn_kernel *k, const trial *t, int engi
 static bool is_right(qn_context *c, const qn_kernel *k, const trial *t)
 {
     static char ours[2 * MOST_BYTES], expected[2 * MOST_BYTES];
-    const int64_t all = 2 * (t->rows * (t->columns + t->gap) * qn_dtype_bytes(t->dtype) + 2 * GUARD + 64);
+    const int64_t all =
+        2 * (t->rows * (t->columns + t->gap) * qn_dtype_bytes(t->dtype) + 2 * GUARD + 64);
     qn_error err = {0};
-    bool is_equal = run(c, k, t, QN_ENGINE_INTERP, expected, &err) == QN_OK && run(c, k, t, QN_ENGINE_X86, ours, &err) == QN_OK &&
+    bool is_equal = run(c, k, t, QN_ENGINE_INTERP, expected, &err) == QN_OK &&
+                    run(c, k, t, QN_ENGINE_X86, ours, &err) == QN_OK &&
                     memcmp(ours, expected, (size_t)all) == 0;
     if (!is_equal)
-        tap_note("%s, %d x %d, gap %d, begin %d: %s", qn_dtype_name(t->dtype), (int)t->rows, (int)t->columns, (int)t->gap,
-                 (int)t->begin, err.message);
+        tap_note("%s, %d x %d, gap %d, begin %d: %s", qn_dtype_name(t->dtype), (int)t->rows,
+                 (int)t->columns, (int)t->gap, (int)t->begin, err.message);
     return is_equal;
 }
 
 int main(void)
 {
-    static const char *const names[N_KINDS] = {"one result", "two", "two, one of them from the elements of the other",
+    static const char *const names[N_KINDS] = {"one result", "two",
+                                               "two, one of them from the elements of the other",
                                                "two, one of them by columns"};
     static const int dtypes[] = {QN_F64, QN_F32, QN_I16, QN_I64, QN_U8};
     static const int64_t rows[] = {4, 8, 13, 67, 2065}, columns[] = {5, 8, 33, 70, 131};
@@ -107,7 +126,10 @@ int main(void)
             qn_kernel *k = build(dtypes[d], n % N_KINDS, &err);
             bool is_equal = k != NULL;
             for (int m = 0; m < 25 && is_equal; m++) {
-                trial t = {.dtype = dtypes[d], .kind = n % N_KINDS, .rows = rows[m / 5], .columns = columns[m % 5]};
+                trial t = {.dtype = dtypes[d],
+                           .kind = n % N_KINDS,
+                           .rows = rows[m / 5],
+                           .columns = columns[m % 5]};
                 t.gap = (int64_t)(m + n) % 4;
                 t.begin = (int64_t)m % 7;
                 t.executor = n < N_KINDS ? QN_SERIAL : QN_THREADS;
@@ -115,7 +137,8 @@ int main(void)
             }
             if (!k)
                 tap_note("%s", err.message);
-            tap_ok(is_equal, "%s, %s, %s", qn_dtype_name(dtypes[d]), names[n % N_KINDS], n < N_KINDS ? "one thread" : "threads");
+            tap_ok(is_equal, "%s, %s, %s", qn_dtype_name(dtypes[d]), names[n % N_KINDS],
+                   n < N_KINDS ? "one thread" : "threads");
             qn_kernel_release(k);
         }
     qn_context_release(c);

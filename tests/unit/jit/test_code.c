@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_code.c: that what a plan says of memory is in the code: prefetches and non-temporal stores change no result, so no other
- * test sees whether they are there; nor whether code goes around sides of an `if` that no lane takes. Views are only described.
+ * test_code.c: that what a plan says of memory is in the code: prefetches and non-temporal stores
+ * change no result, so no other test sees whether they are there; nor whether code goes around
+ * sides of an `if` that no lane takes. Views are only described.
  */
 #include "tests/unit/launch.h"
 
 #define DIMS(...) ((const int64_t[]){__VA_ARGS__})
 
-static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
-                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
-                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
-                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
-static const char batch[] = "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
-                            "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: i64 = extent c, 2;\n"
-                            "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = reduction %z, %l;\n"
-                            "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
-                            "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
-static const char three[] = "kernel \"three\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
-                            "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
-                            "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %h: i64 = sub %i, %o; %k: i64 = add %i, %o;\n"
-                            "%a: f64 = load x[%i, %j]; %b: f64 = load x[%h, %j]; %c: f64 = load x[%k, %j];\n"
-                            "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
+static const char matmul[] =
+    "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+    "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
+    "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
+    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
+    "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
+static const char batch[] =
+    "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
+    "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: "
+    "i64 = extent c, 2;\n"
+    "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = "
+    "reduction %z, %l;\n"
+    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
+    "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
+static const char three[] =
+    "kernel \"three\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
+    "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+    "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %h: i64 = sub %i, %o; %k: i64 = add "
+    "%i, %o;\n"
+    "%a: f64 = load x[%i, %j]; %b: f64 = load x[%h, %j]; %c: f64 = load x[%k, %j];\n"
+    "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
 
-static const char complex[] = "kernel \"complex\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-                              "%z: i64 = const 0; %o: i64 = const 1; %n: i64 = extent c, 0; %i: i64 = parallel %z, %n;\n"
-                              "%ar: f64 = load a[%i, %z]; %ai: f64 = load a[%i, %o];\n"
-                              "%br: f64 = load b[%i, %z]; %bi: f64 = load b[%i, %o];\n"
-                              "%rr: f64 = mul %ar, %br; %ii: f64 = mul %ai, %bi; %ri: f64 = mul %ar, %bi; %ir: f64 = mul %ai, %br;\n"
-                              "%r: f64 = sub %rr, %ii; %m: f64 = add %ri, %ir; store c[%i, %z], %r; store c[%i, %o], %m; }";
+static const char complex[] =
+    "kernel \"complex\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+    "%z: i64 = const 0; %o: i64 = const 1; %n: i64 = extent c, 0; %i: i64 = parallel %z, %n;\n"
+    "%ar: f64 = load a[%i, %z]; %ai: f64 = load a[%i, %o];\n"
+    "%br: f64 = load b[%i, %z]; %bi: f64 = load b[%i, %o];\n"
+    "%rr: f64 = mul %ar, %br; %ii: f64 = mul %ai, %bi; %ri: f64 = mul %ar, %bi; %ir: f64 = mul "
+    "%ai, %br;\n"
+    "%r: f64 = sub %rr, %ii; %m: f64 = add %ri, %ir; store c[%i, %z], %r; store c[%i, %o], %m; }";
 
-static const char twice[] = "kernel \"twice\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0;\n"
-                            "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n;\n"
-                            "%a: f64 = load x[%i, %j]; %b: f64 = add %a, %a; store y[%i, %j], %b; }";
+static const char twice[] =
+    "kernel \"twice\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0;\n"
+    "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m; %j: i64 = parallel "
+    "%z, %n;\n"
+    "%a: f64 = load x[%i, %j]; %b: f64 = add %a, %a; store y[%i, %j], %b; }";
 
 /** A view that shares memory with no other, at an address that is never used. */
 static qn_view view(int rank, const int64_t *extents, bool left)
@@ -44,8 +55,8 @@ static qn_view view(int rank, const int64_t *extents, bool left)
 }
 
 /** Whether a word stands in the LLVM text, and a line in the plan, both or neither. */
-static void check(qn_context *c, const char *text, int n, const qn_view *v, int streams, const char *planned, const char *word,
-                  bool is_there, const char *what)
+static void check(qn_context *c, const char *text, int n, const qn_view *v, int streams,
+                  const char *planned, const char *word, bool is_there, const char *what)
 {
     static char plan[8192], code[1 << 20];
     qn_kernel *k = kernel_of(text);
@@ -54,8 +65,12 @@ static void check(qn_context *c, const char *text, int n, const qn_view *v, int 
     qn_arg args[3];
     for (int i = 0; i < n; i++)
         args[i] = qn_arg_view(&v[i]);
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = PLAN_WITH(.streams = streams)};
-    bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_X86,
+                          .isa = QN_ISA_V3,
+                          .plan = PLAN_WITH(.streams = streams)};
+    bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
               qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
     bool is_planned = ok && strstr(plan, planned), is_emitted = ok && strstr(code, word);
     if (!tap_ok(ok && is_planned == is_there && is_emitted == is_there, "%s", what))
@@ -66,13 +81,15 @@ static void check(qn_context *c, const char *text, int n, const qn_view *v, int 
 
 static const char *const checked_rows =
     "kernel \"k\" { view x: f64[2]; view y: i64[1]; scalar rows: i64;\n"
-    "%0: i64 = const 0; %n: i64 = extent y, 0; %i: i64 = parallel %0, %n; %e: i64 = param rows; %k: i64 = reduction %0, %e;\n"
-    "%s: i64 = reduce sum over %k { %j: i64 = add %k, 4; %h: i64 = sub %i, 1; %a: f64 = load x[%j, %h]; %b: i64 = cast %a; yield %b; };\n"
+    "%0: i64 = const 0; %n: i64 = extent y, 0; %i: i64 = parallel %0, %n; %e: i64 = param rows; "
+    "%k: i64 = reduction %0, %e;\n"
+    "%s: i64 = reduce sum over %k { %j: i64 = add %k, 4; %h: i64 = sub %i, 1; %a: f64 = load x[%j, "
+    "%h]; %b: i64 = cast %a; yield %b; };\n"
     "store y[%i], %s; }\n";
 
 /**
- * Three lanes of a vector of eight, and a row that is checked: LLVM 19 may load the upper half of such a vector whole if it can
- * compute that half of the mask from constants.
+ * Three lanes of a vector of eight, and a row that is checked: LLVM 19 may load the upper half of
+ * such a vector whole if it can compute that half of the mask from constants.
  */
 static void test_known_lanes(qn_context *c)
 {
@@ -82,12 +99,17 @@ static void test_known_lanes(qn_context *c)
     x.dtype = QN_F64;
     y.dtype = QN_I64;
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_int(QN_I64, 5)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_EXACT,
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_X86,
+                          .isa = QN_ISA_V3,
+                          .specialize = QN_SPECIALIZE_EXACT,
                           .plan = PLAN_WITH(.lane_dim = 1, .width = 8, .unroll = 1)};
     qn_kernel *k = kernel_of(checked_rows);
     qn_code *f = NULL;
-    bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
-    if (!tap_ok(ok && strstr(code, "@llvm.masked.load.v8f64") && strstr(code, "and <8 x i1> %") && !strstr(code, "and <8 x i1> <"),
+    bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, "@llvm.masked.load.v8f64") && strstr(code, "and <8 x i1> %") &&
+                    !strstr(code, "and <8 x i1> <"),
                 "a mask of known lanes and a check is no mask of constants"))
         tap_note("%s", err.message);
     qn_code_release(f);
@@ -99,7 +121,8 @@ static size_t add_chain(char *text, size_t at, size_t bytes, int n)
 {
     at += (size_t)snprintf(text + at, bytes - at, "%%p%d: f64 = mul %%x, 0x1p-1;\n", n);
     for (; n > 0; n--)
-        at += (size_t)snprintf(text + at, bytes - at, "%%p%d: f64 = fma %%p%d, %%x, %d;\n", n - 1, n, n);
+        at += (size_t)snprintf(text + at, bytes - at, "%%p%d: f64 = fma %%p%d, %%x, %d;\n", n - 1,
+                               n, n);
     return at;
 }
 
@@ -112,7 +135,8 @@ static int count_of(const char *text, const char *word)
     return n;
 }
 
-/** Whether all lanes' results are chosen where code does not come if no lane takes the side: between `active` and its join. */
+/** Whether all lanes' results are chosen where code does not come if no lane takes the side:
+ * between `active` and its join. */
 static bool is_chosen_inside(const char *code)
 {
     const char *side = strstr(code, "\nactive"), *join = side ? strstr(side, "\njoin") : NULL;
@@ -121,13 +145,18 @@ static bool is_chosen_inside(const char *code)
 }
 
 /** Sides of so many operations: around how many the code of this plan goes. */
-static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no, const qn_plan_options *plan, int isa, int n_around,
-                        const char *what)
+static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no,
+                        const qn_plan_options *plan, int isa, int n_around, const char *what)
 {
     static char text[16384], code[1 << 20];
-    size_t at = (size_t)snprintf(text, sizeof text, "kernel \"sides\" { view x: f64[2]; view y: f64[2]; %%o: i64 = const 0;\n"
-                                 "%%m: i64 = extent y, 0; %%n: i64 = extent y, 1; %%i: i64 = parallel %%o, %%m; %%j: i64 = parallel %%o, %%n;\n"
-                                 "%%x: f64 = load x[%%i, %%j]; %%b: f64 = const 1; %%c: bool = gt %%x, %%b; %%r: f64 = %s %%c {\n", opening);
+    size_t at =
+        (size_t)snprintf(text, sizeof text,
+                         "kernel \"sides\" { view x: f64[2]; view y: f64[2]; %%o: i64 = const 0;\n"
+                         "%%m: i64 = extent y, 0; %%n: i64 = extent y, 1; %%i: i64 = parallel %%o, "
+                         "%%m; %%j: i64 = parallel %%o, %%n;\n"
+                         "%%x: f64 = load x[%%i, %%j]; %%b: f64 = const 1; %%c: bool = gt %%x, "
+                         "%%b; %%r: f64 = %s %%c {\n",
+                         opening);
     at = add_chain(text, at, sizeof text, n_yes);
     at += (size_t)snprintf(text + at, sizeof text - at, "yield %%p0; } else {\n");
     at = add_chain(text, at, sizeof text, n_no);
@@ -138,12 +167,14 @@ static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no,
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = isa, .plan = plan};
     qn_code *f = NULL;
     qn_error err = {0};
-    bool ok = qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    bool ok = qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
     int found = ok ? count_of(code, "\nactive") : -1;
     if (!tap_ok(found == n_around, "%s", what))
         tap_note("%s, found %d", err.message, found);
     if (n_around == 1)
-        tap_ok(ok && is_chosen_inside(code), "... behind which results are chosen, and not where code always comes");
+        tap_ok(ok && is_chosen_inside(code),
+               "... behind which results are chosen, and not where code always comes");
     qn_code_release(f);
     qn_kernel_release(k);
 }
@@ -151,20 +182,26 @@ static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no,
 /** Plans whose steps fill the rows, so that each body stands once. */
 static void test_sides(qn_context *c)
 {
-    const qn_plan_options *plain = PLAN_WITH(.width = 4, .unroll = 1, .jam = 1), *unrolled = PLAN_WITH(.width = 4, .unroll = 4, .jam = 1),
-                          *jammed = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 1, .jam_dim = 1, .jam = 2);
+    const qn_plan_options *plain = PLAN_WITH(.width = 4, .unroll = 1, .jam = 1),
+                          *unrolled = PLAN_WITH(.width = 4, .unroll = 4, .jam = 1),
+                          *jammed = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 1, .jam_dim = 1,
+                                              .jam = 2);
     check_sides(c, "if", 3, 3, plain, QN_ISA_V3, 0, "sides of three operations are computed both");
-    check_sides(c, "if rare", 3, 3, plain, QN_ISA_V3, 1, "a rare one of three operations is gone around");
-    check_sides(c, "if rare", 3, 80, plain, QN_ISA_V3, 2, "... and an expensive one that is usual, too");
+    check_sides(c, "if rare", 3, 3, plain, QN_ISA_V3, 1,
+                "a rare one of three operations is gone around");
+    check_sides(c, "if rare", 3, 80, plain, QN_ISA_V3, 2,
+                "... and an expensive one that is usual, too");
     check_sides(c, "if", 80, 3, plain, QN_ISA_V3, 1, "a test skips a side of 80");
     check_sides(c, "if", 3, 80, plain, QN_ISA_V3, 1, "... also the second");
     check_sides(c, "if", 80, 80, plain, QN_ISA_V3, 2, "... and both");
-    check_sides(c, "if", 30, 3, plain, QN_ISA_V3, 0, "30 operations cost less than a test that was guessed wrongly");
+    check_sides(c, "if", 30, 3, plain, QN_ISA_V3, 0,
+                "30 operations cost less than a test that was guessed wrongly");
     check_sides(c, "if", 30, 3, unrolled, QN_ISA_V3, 1, "30 of four vectors cost more");
     check_sides(c, "if", 50, 3, jammed, QN_ISA_V3, 1, "... and so do 50 of two rows");
 }
 
-/** LLVM 19 takes twenty times as long to select code for a conversion of a vector of bools as for a select. */
+/** LLVM 19 takes twenty times as long to select code for a conversion of a vector of bools as for a
+ * select. */
 static void test_bools(qn_context *c)
 {
     static char code[1 << 16];
@@ -172,27 +209,39 @@ static void test_bools(qn_context *c)
     qn_view x = view(1, DIMS(64), false), y = view(1, DIMS(64), false);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3};
-    qn_kernel *k = kernel_of("kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
-                             "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: f64 = cast %b; store y[%i], %c; }");
+    qn_kernel *k = kernel_of(
+        "kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
+        "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: f64 = cast %b; "
+        "store y[%i], %c; }");
     qn_code *f = NULL;
-    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
-    if (!tap_ok(ok && strstr(code, "select <4 x i1>") && !strstr(code, "uitofp"), "a vector of bools becomes floats by a select"))
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, "select <4 x i1>") && !strstr(code, "uitofp"),
+                "a vector of bools becomes floats by a select"))
         tap_note("%s", err.message);
     qn_code_release(f);
     qn_kernel_release(k);
-    const qn_options scalar = {.bytes = sizeof scalar, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .plan = PLAN_WITH(.lane_dim = -1)};
-    k = kernel_of("kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
-                  "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: bool = lt %a, 9; %d: bool = and %b, %c;\n"
-                  "%e: f64 = select %d, %a, 1; store y[%i], %e; }");
+    const qn_options scalar = {.bytes = sizeof scalar,
+                               .engine = QN_ENGINE_X86,
+                               .isa = QN_ISA_V3,
+                               .plan = PLAN_WITH(.lane_dim = -1)};
+    k = kernel_of(
+        "kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
+        "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: bool = lt %a, "
+        "9; %d: bool = and %b, %c;\n"
+        "%e: f64 = select %d, %a, 1; store y[%i], %e; }");
     f = NULL;
-    ok = k && qn_specialize(c, k, 2, args, &scalar, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
-    if (!tap_ok(ok && strstr(code, " = and i8 ") && !strstr(code, " = and i1 "), "scalar bools are combined in bytes"))
+    ok = k && qn_specialize(c, k, 2, args, &scalar, &f, &err) == QN_OK &&
+         qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, " = and i8 ") && !strstr(code, " = and i1 "),
+                "scalar bools are combined in bytes"))
         tap_note("%s", err.message);
     qn_code_release(f);
     qn_kernel_release(k);
 }
 
-/** The first address of a row is known where the loops of a tile are open, and those inside are not. */
+/** The first address of a row is known where the loops of a tile are open, and those inside are
+ * not. */
 static void test_tiled_stream(qn_context *c)
 {
     char code[60000] = "";
@@ -203,7 +252,8 @@ static void test_tiled_stream(qn_context *c)
                           .plan = PLAN_WITH(.streams = 1, .tile_dim = 1, .tile = 32)};
     qn_kernel *k = kernel_of(twice);
     qn_code *f = NULL;
-    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK && qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
     if (!tap_ok(ok && strstr(code, "!nontemporal"), "a transposition in tiles streams"))
         tap_note("%s", err.message);
     qn_code_release(f);
@@ -218,21 +268,26 @@ int main(void)
         return tap_done();
     }
     qn_context *c = context_with(NULL);
-    qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false), view(2, DIMS(300, 300), false)};
-    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true, "a product asks for the first operand by columns ahead of time");
+    qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false),
+                    view(2, DIMS(300, 300), false)};
+    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
+          "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
-    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", false, "by rows it asks for nothing");
+    check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", false,
+          "by rows it asks for nothing");
     qn_view b[3];
     for (int large = 1; large >= 0; large--) {
         for (int i = 0; i < 3; i++)
             b[i] = view(3, DIMS(4, 4, large ? 100000 : 960), false);
         check(c, batch, 3, b, 0, "steps of the lanes ahead", "llvm.prefetch", large,
-              large ? "a large batch asks for what the next steps load" : "a small one for nothing");
+              large ? "a large batch asks for what the next steps load"
+                    : "a small one for nothing");
     }
     qn_view x[2] = {view(2, DIMS(3000, 3000), false), view(2, DIMS(3000, 3000), false)};
     for (int streams = 1; streams >= -1; streams -= 2) {
         check(c, three, 2, x, streams, "bytes ahead", "llvm.prefetch", streams > 0,
-              streams > 0 ? "a streaming stencil asks for its leading row" : "one that does not stream for nothing");
+              streams > 0 ? "a streaming stencil asks for its leading row"
+                          : "one that does not stream for nothing");
         check(c, three, 2, x, streams, "streams 1", "!nontemporal", streams > 0,
               streams > 0 ? "its stores are non-temporal" : "nor has it such stores");
     }
@@ -241,9 +296,12 @@ int main(void)
         bool is_whole = columns == 2;
         for (int i = 0; i < 3; i++)
             z[i] = view(2, DIMS(800, columns), false);
-        check(c, complex, 3, z, 0, is_whole ? "lanes 0" : "no such word", "store <4 x double>", is_whole,
-              is_whole ? "both parts of complex numbers are stored as whole vectors" : "two of three members are not");
-        check(c, complex, 3, z, 0, is_whole ? "no such word" : "lanes 0", "llvm.masked.load", !is_whole,
+        check(c, complex, 3, z, 0, is_whole ? "lanes 0" : "no such word", "store <4 x double>",
+              is_whole,
+              is_whole ? "both parts of complex numbers are stored as whole vectors"
+                       : "two of three members are not");
+        check(c, complex, 3, z, 0, is_whole ? "no such word" : "lanes 0", "llvm.masked.load",
+              !is_whole,
               is_whole ? "they are loaded as whole vectors" : "these are loaded under masks");
     }
     for (int side = 2; side <= 4; side += 2) {
@@ -252,8 +310,10 @@ int main(void)
             x[i] = view(2, DIMS(64, 64), false);
             qn_layout_tiled(2, DIMS(64, 64), DIMS(side, side), NULL, NULL, &x[i].layout, NULL);
         }
-        check(c, twice, 2, x, 0, is_whole ? "width 4" : "no such word", "load <4 x double>", is_whole,
-              is_whole ? "lanes within a tile are loaded as a vector" : "tiles that are shorter than a vector are not");
+        check(c, twice, 2, x, 0, is_whole ? "width 4" : "no such word", "load <4 x double>",
+              is_whole,
+              is_whole ? "lanes within a tile are loaded as a vector"
+                       : "tiles that are shorter than a vector are not");
         for (int i = 0; i < 2; i++)
             qn_layout_release(&x[i].layout);
     }

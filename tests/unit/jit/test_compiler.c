@@ -187,7 +187,8 @@ static void test_strays(const qn_kernel *k)
     for (int i = 0; i < STRAYS - 1; i++)
         n_timeouts += copy(c, k, 8 + i, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT;
     tap_is_int(n_timeouts, STRAYS - 1, "each compile that hangs fails by itself");
-    tap_is_int(counters_of(c).compile_retries, 1, "only the first one was begun again, which hangs, too");
+    tap_is_int(counters_of(c).compile_retries, 1,
+               "only the first one was begun again, which hangs, too");
     atomic_store(&behaviour, GIVE_RETURN);
     tap_ok(copy(c, k, 20, QN_ENGINE_X86, &err) == QN_ERR_BUSY, "after several no more is begun");
     tap_contains(err.message, "4 compiles do not come to an end", "with the reason");

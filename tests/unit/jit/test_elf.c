@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_elf.c: object file -> blob. A small object is written here section by section, converted, and its code run. Then
- * everything that a blob may not hold is put into it, one thing at a time, and it is cut and mutated at every byte: the
- * answer must be a status. At last an object of the system's compiler, where there is one.
+ * test_elf.c: object file -> blob. A small object is written here section by section, converted,
+ * and its code run. Then everything that a blob may not hold is put into it, one thing at a time,
+ * and it is cut and mutated at every byte: the answer must be a status. At last an object of the
+ * system's compiler, where there is one.
  */
 #define _GNU_SOURCE
 #include "jit/jit.h"
@@ -61,10 +62,14 @@ static void write_object(const section_data *section, qn_text *out)
     add_name(&names, "");
     qn__text_bytes(out, &head, sizeof head);
     for (int i = 0; i < N_SECTIONS; i++)
-        table[i] = (Elf64_Shdr){.sh_name = add_name(&names, section[i].name), .sh_type = section[i].type,
-                                .sh_flags = section[i].flags, .sh_addralign = section[i].align,
-                                .sh_entsize = section[i].entry_bytes, .sh_link = section[i].link,
-                                .sh_info = section[i].info, .sh_size = section[i].bytes};
+        table[i] = (Elf64_Shdr){.sh_name = add_name(&names, section[i].name),
+                                .sh_type = section[i].type,
+                                .sh_flags = section[i].flags,
+                                .sh_addralign = section[i].align,
+                                .sh_entsize = section[i].entry_bytes,
+                                .sh_link = section[i].link,
+                                .sh_info = section[i].info,
+                                .sh_size = section[i].bytes};
     table[S_NAMES].sh_size = names.n;
     for (int i = 0; i < N_SECTIONS; i++) {
         table[i].sh_offset = out->n;
@@ -94,14 +99,16 @@ static qn_text make_object(const recipe *r)
         [S_NULL] = {.name = ""},
         [S_TEXT] = {".text", SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, 16, 0, 0, 0, text_bytes,
                     sizeof text_bytes},
-        [S_CONSTANTS] = {".rodata.cst64", SHT_PROGBITS, SHF_ALLOC | SHF_MERGE, 64, 64, 0, 0, constants,
-                         sizeof constants},
-        [S_RELA] = {".rela.text", SHT_RELA, 0, 8, sizeof rela, S_SYMBOLS, S_TEXT, &rela, sizeof rela},
+        [S_CONSTANTS] = {".rodata.cst64", SHT_PROGBITS, SHF_ALLOC | SHF_MERGE, 64, 64, 0, 0,
+                         constants, sizeof constants},
+        [S_RELA] = {".rela.text", SHT_RELA, 0, 8, sizeof rela, S_SYMBOLS, S_TEXT, &rela,
+                    sizeof rela},
         [S_SYMBOLS] = {".symtab", SHT_SYMTAB, 0, 8, sizeof symbol[0], S_STRINGS, 1, symbol,
                        sizeof symbol},
         [S_STRINGS] = {".strtab", SHT_STRTAB, 0, 1, 0, 0, 0, strings, sizeof strings},
         [S_NAMES] = {.name = ".shstrtab", .type = SHT_STRTAB, .align = 1},
-        [S_EXTRA] = {r->extra_name, r->extra_type, r->extra_flags, 8, 0, 0, 0, extra, r->extra_bytes},
+        [S_EXTRA] = {r->extra_name, r->extra_type, r->extra_flags, 8, 0, 0, 0, extra,
+                     r->extra_bytes},
     };
     qn_text out = {0};
     write_object(section, &out);
@@ -131,7 +138,8 @@ static void test_good(void)
     qn_text object = make_object(&good), code = {0};
     uint32_t entry = 99, align = 0;
     qn_error err = {0};
-    qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
+    qn_status status =
+        qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     if (!tap_ok(status == QN_OK, "a good object is converted"))
         tap_note("%s", err.message);
     tap_is_int(entry, 0, "entry");
@@ -144,10 +152,12 @@ static void test_good(void)
     tap_is_int(run_blob(&code, entry), 42, "the code runs");
 
     size_t n = code.n;
-    status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
+    status =
+        qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     tap_ok(status == QN_OK && code.n == 2 * n && memcmp(code.data, code.data + n, n) == 0,
            "a second conversion is appended");
-    status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "other", &code, &entry, &align, &err);
+    status =
+        qn__elf_to_blob(object.data, object.n, EM_X86_64, "other", &code, &entry, &align, &err);
     tap_ok(status == QN_ERR_INTERNAL && code.n == 2 * n, "a name that is no function");
     tap_contains(err.message, "other", "... is in the message");
     qn__text_release(&code);
@@ -160,7 +170,8 @@ static void expect_refused(const recipe *r, qn_status expected, const char *part
     qn_text object = make_object(r), code = {0};
     uint32_t entry = 99, align = 98;
     qn_error err = {0};
-    qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
+    qn_status status =
+        qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
     tap_is_int(status, expected, what);
     tap_contains(err.message, part, "... and the message");
     tap_ok(code.n == 0 && entry == 99 && align == 98, "... and no output");
@@ -196,8 +207,9 @@ static void test_refused(void)
     expect_refused(&r, QN_ERR_INTERNAL, "symbol other", "an undefined symbol");
     r.extra_symbol = SHN_COMMON;
     expect_refused(&r, QN_ERR_INTERNAL, "symbol other", "a common symbol");
-    static const uint32_t bad_type[] = {R_X86_64_NONE, R_X86_64_64, R_X86_64_32, R_X86_64_32S,
-                                        R_X86_64_GOTPCREL, R_X86_64_REX_GOTPCRELX, R_X86_64_TPOFF32};
+    static const uint32_t bad_type[] = {R_X86_64_NONE,   R_X86_64_64,       R_X86_64_32,
+                                        R_X86_64_32S,    R_X86_64_GOTPCREL, R_X86_64_REX_GOTPCRELX,
+                                        R_X86_64_TPOFF32};
     for (size_t i = 0; i < sizeof bad_type / sizeof bad_type[0]; i++) {
         r = good;
         r.relocation = bad_type[i];
@@ -223,7 +235,8 @@ static void test_accepted(void)
     r.extra_bytes = 0;
     qn_text object = make_object(&r), code = {0};
     uint32_t entry, align;
-    tap_ok(qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL) == QN_OK &&
+    tap_ok(qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align,
+                           NULL) == QN_OK &&
                run_blob(&code, entry) == 42,
            "PLT32, and an empty .data");
     qn__text_release(&object);
@@ -235,7 +248,8 @@ static void test_accepted(void)
     r.addend = -((INT64_C(1) << 40) + 5);
     object = make_object(&r);
     int64_t value = 0;
-    if (qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL) == QN_OK)
+    if (qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL) ==
+        QN_OK)
         memcpy(&value, code.data + 3, sizeof value);
     tap_is_int(value, 128 - 3 + r.addend, "PC64");
     qn__text_release(&object);
@@ -346,7 +360,8 @@ static void test_compiled(void)
     if (compile_program(&object)) {
         uint32_t entry = 0, align = 0;
         qn_error err = {0};
-        qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, &err);
+        qn_status status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code,
+                                           &entry, &align, &err);
         if (!tap_ok(status == QN_OK, "an object of the system's compiler"))
             tap_note("%s", err.message);
         const int table[8] = {3, 1, 4, 1, 5, 9, 2, 6};
@@ -397,20 +412,24 @@ static void test_machines(void)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         qn_text object = make_other(rows[i].type, rows[i].addend), code = {0};
         uint32_t word = 0;
-        qn_status status = qn__elf_to_blob(object.data, object.n, EM_AARCH64, "kernel", &code, &entry, &align, NULL);
+        qn_status status = qn__elf_to_blob(object.data, object.n, EM_AARCH64, "kernel", &code,
+                                           &entry, &align, NULL);
         if (status == QN_OK)
             memcpy(&word, code.data + 4, sizeof word);
-        tap_ok(status == rows[i].status && word == rows[i].word, "AArch64, %s: %#x", rows[i].what, (unsigned)word);
+        tap_ok(status == rows[i].status && word == rows[i].word, "AArch64, %s: %#x", rows[i].what,
+               (unsigned)word);
         qn__text_release(&object);
         qn__text_release(&code);
     }
     qn_error err = {0};
     qn_text ours = make_object(&good), other = make_other(R_AARCH64_CALL26, 0), code = {0};
-    tap_is_int(qn__elf_to_blob(other.data, other.n, EM_X86_64, "kernel", &code, &entry, &align, &err), QN_ERR_TARGET,
-               "x86 refuses an object for AArch64");
+    tap_is_int(
+        qn__elf_to_blob(other.data, other.n, EM_X86_64, "kernel", &code, &entry, &align, &err),
+        QN_ERR_TARGET, "x86 refuses an object for AArch64");
     tap_contains(err.message, "ELF machine 183, not of 62", "... and says so");
-    tap_is_int(qn__elf_to_blob(ours.data, ours.n, EM_AARCH64, "kernel", &code, &entry, &align, &err), QN_ERR_TARGET,
-               "and the reverse");
+    tap_is_int(
+        qn__elf_to_blob(ours.data, ours.n, EM_AARCH64, "kernel", &code, &entry, &align, &err),
+        QN_ERR_TARGET, "and the reverse");
     qn__text_release(&ours);
     qn__text_release(&other);
 }
@@ -424,7 +443,8 @@ static void test_memory(void)
         qn_text code = {0};
         uint32_t entry, align;
         qn__fail_allocation(n, false);
-        status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align, NULL);
+        status = qn__elf_to_blob(object.data, object.n, EM_X86_64, "kernel", &code, &entry, &align,
+                                 NULL);
         n_wrong += status != QN_OK && status != QN_ERR_MEMORY;
         qn__text_release(&code);
     }

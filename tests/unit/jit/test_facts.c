@@ -186,7 +186,7 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.param[0].dim[1].extent.value = 11)                                                         \
     X(f.digit[0].stride.value = 13)                                                                \
     X(f.digit[0].stride.kind = QN_FACT_DYNAMIC)                                                    \
-    X((f.param[2].is_constant = 1, f.param[2].bits[0] = 5))                                           \
+    X((f.param[2].is_constant = 1, f.param[2].bits[0] = 5))                                        \
     X(f.param[0].unit = 2)                                                                         \
     X(f.proved[0] = 0)                                                                             \
     X(f.proved[1] = 1)                                                                             \
@@ -219,12 +219,15 @@ static void test_gpu(const setup *s)
     const qn_policy exact = {0};
     qn_facts f, back = {0};
     qn_text key = {0}, text = {0};
-    tap_ok(qn__facts_collect(s->k, s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false, &f, NULL) == QN_OK,
+    tap_ok(qn__facts_collect(s->k, s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false,
+                             &f, NULL) == QN_OK,
            "facts for a GPU");
     tap_is_int(f.ptx, 70, "sm_80 takes PTX 7.0");
-    tap_ok(f.param[0].is_constant_memory != s->k->param[0].is_written, "constant memory is what is not written");
+    tap_ok(f.param[0].is_constant_memory != s->k->param[0].is_written,
+           "constant memory is what is not written");
     qn__key_encode(&f, &key);
-    tap_ok(qn__key_decode(key.data, key.n, &back, NULL) == QN_OK && is_same_key(&back, &key), "the key is read back");
+    tap_ok(qn__key_decode(key.data, key.n, &back, NULL) == QN_OK && is_same_key(&back, &key),
+           "the key is read back");
     qn__key_print(&back, s->k, &text);
     tap_contains(text.data, "target: sm_80, PTX 7.0", "and printed");
     tap_contains(text.data, "128 multiprocessors", "with the record of the GPU");
@@ -248,7 +251,8 @@ static void test_gpu(const setup *s)
     tap_is_int(qn__isa_of_gpu(60), 0, "older ones none");
     qn_gpu_step step = {.tile = {4, 0}};
     int64_t rows = s->domain.end[0] - s->domain.begin[0];
-    tap_is_int(qn__gpu_units(&step, s->k, &s->domain), (rows + 3) / 4, "units are tiles, rounded up");
+    tap_is_int(qn__gpu_units(&step, s->k, &s->domain), (rows + 3) / 4,
+               "units are tiles, rounded up");
     qn__text_release(&key);
     qn__text_release(&text);
     qn__facts_release(&f);

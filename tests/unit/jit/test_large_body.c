@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_large_body.c: a body of several hundred operations, which generated code holds only once: rows of all lengths around
- * those of vectors, with and without accesses that fail.
+ * test_large_body.c: a body of several hundred operations, which generated code holds only once:
+ * rows of all lengths around those of vectors, with and without accesses that fail.
  */
 #include "quern.h"
 #include "tests/tap.h"
@@ -30,7 +30,8 @@ static qn_kernel *build(int64_t shift, qn_error *err)
 }
 
 /* Runs with rows of n elements; the memory around them must stay. */
-static qn_status run(qn_context *c, const qn_kernel *k, int64_t n, int engine, int isa, double *out, qn_error *err)
+static qn_status run(qn_context *c, const qn_kernel *k, int64_t n, int engine, int isa, double *out,
+                     qn_error *err)
 {
     static double in[ROWS * (LONGEST + GAP)];
     const int64_t extents[2] = {ROWS, n}, strides[2] = {n + GAP, 1};
@@ -40,7 +41,8 @@ static qn_status run(qn_context *c, const qn_kernel *k, int64_t n, int engine, i
         in[i] = (double)(i * 37 % 101) * 0x1p-5;
         out[i] = -1;
     }
-    if (qn_layout_strided(2, extents, strides, &l, err) || qn_view_wrap("y", out, QN_F64, &l, 0, &y, err) ||
+    if (qn_layout_strided(2, extents, strides, &l, err) ||
+        qn_view_wrap("y", out, QN_F64, &l, 0, &y, err) ||
         qn_view_wrap("x", in, QN_F64, &l, 0, &x, err))
         return QN_ERR_ARGUMENT;
     qn_arg args[2] = {qn_arg_view(&y), qn_arg_view(&x)};
@@ -57,7 +59,8 @@ static bool is_right(qn_context *c, const qn_kernel *k, int isa)
         qn_error first = {0}, second = {0};
         int64_t n = sizes[s];
         qn_status status = run(c, k, n, QN_ENGINE_INTERP, 0, expected, &first);
-        if (run(c, k, n, QN_ENGINE_X86, isa, ours, &second) != status || strcmp(first.message, second.message) != 0 ||
+        if (run(c, k, n, QN_ENGINE_X86, isa, ours, &second) != status ||
+            strcmp(first.message, second.message) != 0 ||
             memcmp(ours, expected, (size_t)(ROWS * (n + GAP)) * sizeof *ours) != 0) {
             tap_note("rows of %d: %s; expected %s", (int)n, second.message, first.message);
             return false;
@@ -72,8 +75,11 @@ int main(void)
         int64_t shift;
         int isa;
         const char *what;
-    } cases[] = {{0, QN_ISA_V3, "v3"}, {0, QN_ISA_V4, "v4"}, {1, QN_ISA_V3, "v3, last column fails"},
-                 {1, QN_ISA_V4, "v4, last column fails"}, {-2, QN_ISA_V4, "v4, first columns fail"}};
+    } cases[] = {{0, QN_ISA_V3, "v3"},
+                 {0, QN_ISA_V4, "v4"},
+                 {1, QN_ISA_V3, "v3, last column fails"},
+                 {1, QN_ISA_V4, "v4, last column fails"},
+                 {-2, QN_ISA_V4, "v4, first columns fail"}};
     qn_context *c = NULL;
     qn_error err = {0};
     tap_ok(qn_context_new(NULL, &c, &err) == QN_OK, "context %s", err.message);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_parts.c: elements of several parts where they are easily lost: who holds a record type, views that count other
- * units in lists, MultiViews and copies, tuples in regions and in large kernels, and bad input of all these.
+ * test_parts.c: elements of several parts where they are easily lost: who holds a record type,
+ * views that count other units in lists, MultiViews and copies, tuples in regions and in large
+ * kernels, and bad input of all these.
  */
 #include "quern/bytes.h"
 #include "tests/unit/launch.h"
@@ -55,22 +56,27 @@ static void *at(const qn_view *v, int n, const int64_t *index)
 /** Records of different types are not converted: the one has bytes that the other lacks. */
 static void test_convert(void)
 {
-    qn_record *small = record_of(1, DTYPES(QN_F64), 0), *large = record_of(3, DTYPES(QN_F64, QN_F64, QN_I32), 0);
+    qn_record *small = record_of(1, DTYPES(QN_F64), 0),
+              *large = record_of(3, DTYPES(QN_F64, QN_F64, QN_I32), 0);
     qn_layout l = right_of(9);
     qn_view a, b, z, w;
     qn_error err = {0};
     qn_view_alloc_record(context, "a", small, &l, 0, &a, NULL);
     qn_view_alloc_record(context, "b", large, &l, 0, &b, NULL);
-    tap_ok(qn_convert_copy(context, QN_SERIAL, &b, &a, &err) == QN_ERR_DTYPE, "small to large records: %s", err.message);
-    tap_ok(qn_convert_copy(context, QN_SERIAL, &a, &b, &err) == QN_ERR_DTYPE, "large to small records: %s", err.message);
+    tap_ok(qn_convert_copy(context, QN_SERIAL, &b, &a, &err) == QN_ERR_DTYPE,
+           "small to large records: %s", err.message);
+    tap_ok(qn_convert_copy(context, QN_SERIAL, &a, &b, &err) == QN_ERR_DTYPE,
+           "large to small records: %s", err.message);
     qn_view_new(context, "z", QN_C64, 1, INDEX(9), &z, NULL);
     qn_view_new(context, "w", QN_C128, 1, INDEX(9), &w, NULL);
     float *from = z.data;
     double *to = w.data;
     for (int i = 0; i < 18; i++)
         from[i] = (float)i;
-    tap_ok(qn_convert_copy(context, QN_SERIAL, &w, &z, &err) == QN_OK && to[17] == 17, "c64 to c128: %s", err.message);
-    tap_ok(qn_convert_copy(context, QN_SERIAL, &z, &a, &err) == QN_ERR_DTYPE, "record to c64: %s", err.message);
+    tap_ok(qn_convert_copy(context, QN_SERIAL, &w, &z, &err) == QN_OK && to[17] == 17,
+           "c64 to c128: %s", err.message);
+    tap_ok(qn_convert_copy(context, QN_SERIAL, &z, &a, &err) == QN_ERR_DTYPE, "record to c64: %s",
+           err.message);
     qn_view_release(&a);
     qn_view_release(&b);
     qn_view_release(&z);
@@ -92,15 +98,18 @@ static void test_realloc(void)
             qn_view_alloc_record(context, "v", packed, &l, 0, &v, NULL);
         else
             qn_view_alloc(context, "v", dtypes[t], &l, 0, &v, NULL);
-        size_t bytes = 5 * (size_t)(dtypes[t] == QN_RECORD ? qn_record_bytes(packed) : qn_dtype_bytes(dtypes[t]));
+        size_t bytes = 5 * (size_t)(dtypes[t] == QN_RECORD ? qn_record_bytes(packed)
+                                                           : qn_dtype_bytes(dtypes[t]));
         memset(v.data, 7, bytes);
         qn_status status = qn_view_realloc(context, &v, 1, INDEX(5), NULL, &err);
         bool is_zero = true;
         for (size_t i = 0; i < bytes; i++)
             is_zero = is_zero && ((char *)v.data)[i] == 0;
-        tap_ok(status == QN_OK && is_zero, "realloc of %s: %s", qn_dtype_name(dtypes[t]), err.message);
+        tap_ok(status == QN_OK && is_zero, "realloc of %s: %s", qn_dtype_name(dtypes[t]),
+               err.message);
         status = qn_view_resize(context, &v, 1, INDEX(8), NULL, &err);
-        tap_ok(status == QN_OK && v.layout.dim[0].extent == 8, "resize of %s: %s", qn_dtype_name(dtypes[t]), err.message);
+        tap_ok(status == QN_OK && v.layout.dim[0].extent == 8, "resize of %s: %s",
+               qn_dtype_name(dtypes[t]), err.message);
         qn_view_release(&v);
     }
     qn_record_release(packed);
@@ -133,11 +142,12 @@ static void test_ownership(void)
     char memory[64] = {0};
     qn_view_alloc_record(context, "v", r, &l, 0, &v, NULL);
     qn_record_release(r);
-    tap_ok(qn_view_assign_data(&v, memory, &err) == QN_ERR_UNSUPPORTED && qn_view_use_count(&v) == 1,
+    tap_ok(qn_view_assign_data(&v, memory, &err) == QN_ERR_UNSUPPORTED &&
+               qn_view_use_count(&v) == 1,
            "the storage that holds the record type stays: %s", err.message);
     qn_view_unmanaged(&v, &mine, NULL);
-    tap_ok(qn_view_assign_data(&mine, memory, &err) == QN_OK && mine.data == memory, "a borrow has other data: %s",
-           err.message);
+    tap_ok(qn_view_assign_data(&mine, memory, &err) == QN_OK && mine.data == memory,
+           "a borrow has other data: %s", err.message);
     qn_view_release(&mine);
     qn_view_release(&v);
     for (int i = 0; i < 2; i++) { /* equal types, but two objects */
@@ -188,7 +198,8 @@ static void test_prepared(void)
     qn_record_release(r);
     memset(&v, 0x5a, sizeof v);
     int64_t last = 0;
-    tap_ok(status == QN_OK && qn_run(call, &err) == QN_OK && memcpy(&last, memory + 40, 8) && last == 3,
+    tap_ok(status == QN_OK && qn_run(call, &err) == QN_OK && memcpy(&last, memory + 40, 8) &&
+               last == 3,
            "a prepared call runs without the caller's record type: %s", err.message);
     qn_call_release(call);
     qn_kernel_release(k);
@@ -213,7 +224,8 @@ static void test_multi_units(void)
     }
     qn_status status = qn_view_multi("m", 2, field, 0, &multi, &err);
     qn_view_new(context, "out", QN_F32, 2, INDEX(2, N), &out, NULL);
-    tap_ok(status == QN_OK && multi.unit == field[0].unit && qn_deep_copy(context, &out, &multi, &err) == QN_OK,
+    tap_ok(status == QN_OK && multi.unit == field[0].unit &&
+               qn_deep_copy(context, &out, &multi, &err) == QN_OK,
            "a MultiView of packed fields is copied: %s", err.message);
     int wrong = 0;
     for (int i = 0; i < 2 * N; i++)
@@ -239,16 +251,18 @@ static void test_list_unit(void)
     qn_layout l = right_of(N), listed = {0};
     qn_view_from_bytes("list", memory, QN_I64, 1, INDEX(N), INDEX(12), NULL, 0, &list, &err);
     tap_ok(list.unit == 4, "a list counts words");
-    tap_ok(qn_layout_list(&l, 0, &list, &listed, &err) == QN_ERR_UNSUPPORTED, "no list: %s", err.message);
+    tap_ok(qn_layout_list(&l, 0, &list, &listed, &err) == QN_ERR_UNSUPPORTED, "no list: %s",
+           err.message);
     qn_view_new(context, "copy", QN_I64, 1, INDEX(N), &copy, NULL);
-    tap_ok(qn_deep_copy(context, &copy, &list, &err) == QN_OK && qn_layout_list(&l, 0, &copy, &listed, &err) == QN_OK,
+    tap_ok(qn_deep_copy(context, &copy, &list, &err) == QN_OK &&
+               qn_layout_list(&l, 0, &copy, &listed, &err) == QN_OK,
            "its copy is one: %s", err.message);
     qn_status status = qn_view_alloc(context, "v", QN_C64, &listed, 0, &v, &err);
     tap_ok(status == QN_OK, "a view of complex numbers with it");
     qn_view im;
     status = qn_view_field(&v, 1, &im, &err);
-    tap_ok(status == QN_OK && at(&im, 1, INDEX(0)) == (char *)at(&v, 1, INDEX(0)) + 4, "and its imaginary parts: %s",
-           err.message);
+    tap_ok(status == QN_OK && at(&im, 1, INDEX(0)) == (char *)at(&v, 1, INDEX(0)) + 4,
+           "and its imaginary parts: %s", err.message);
     qn_view_release(&im);
     qn_view_release(&v);
     qn_view_release(&copy);
@@ -295,8 +309,8 @@ static void test_listed_parts(void)
             memcpy(&cell, element, 2);
             memcpy(parts, element + 2, 8);
             memcpy(&im, element + 10, 8);
-            wrong += cell != N - 1 - n || parts[0] != (float)(2 * n) + 0.5f || parts[1] != (float)(2 * n + 3) ||
-                     im != 2 * n + 3;
+            wrong += cell != N - 1 - n || parts[0] != (float)(2 * n) + 0.5f ||
+                     parts[1] != (float)(2 * n + 3) || im != 2 * n + 3;
         }
         tap_ok(wrong == 0, "parts through lists, engine %d: %s", engines[e], err.message);
     }
@@ -336,7 +350,8 @@ static void test_many_fields(void)
         ((float *)in.data)[2 * f] = 1;
     qn_arg args[2] = {qn_arg_view(&in), qn_arg_view(&out)};
     int wrong = 0;
-    tap_ok(k && qn_launch(context, k, 2, args, NULL, &err) == QN_OK, "many complex fields: %s", err.message);
+    tap_ok(k && qn_launch(context, k, 2, args, NULL, &err) == QN_OK, "many complex fields: %s",
+           err.message);
     for (int f = 0; f < 6 * N; f++)
         wrong += ((float *)out.data)[f] != (float)(f / 2 % N);
     tap_ok(wrong == 0, "each has its own parts: %d wrong", wrong);
@@ -353,7 +368,8 @@ static void test_nested_sums(void)
     qn_builder *b = qn_builder_new("nested", QN_ORDER_ORDERED);
     qn_param z = qn_view_param(b, "z", QN_C128, 2, 0), w = qn_view_param(b, "w", QN_C64, 2, 0);
     qn_param out = qn_view_param(b, "out", QN_C128, 1, 0);
-    qn_val i = qn_parallel_over(b, z, 0), j = qn_reduction_over(b, z, 1), k = qn_reduction_over(b, w, 1);
+    qn_val i = qn_parallel_over(b, z, 0), j = qn_reduction_over(b, z, 1),
+           k = qn_reduction_over(b, w, 1);
     qn_reduce(b, QN_COMBINE_SUM, 0, 1, &j);
     qn_val x = qn_load(b, z, 2, (qn_val[]){i, j});
     qn_reduce(b, QN_COMBINE_SUM, 0, 1, &k);
@@ -397,7 +413,8 @@ static void test_nested_sums(void)
     qn_kernel_release(kernel);
 }
 
-/** Records of one field, which is not all of the record, through kernels that would transpose or stream numbers. */
+/** Records of one field, which is not all of the record, through kernels that would transpose or
+ * stream numbers. */
 static void test_one_field(void)
 {
     enum { N = 70 };
@@ -412,7 +429,8 @@ static void test_one_field(void)
     char text[4000];
     qn_error err = {0};
     size_t n = qn_kernel_print(k, text, sizeof text);
-    tap_ok(qn_kernel_parse(text, n, &again, &err) == QN_OK, "one field: text there and back: %s", err.message);
+    tap_ok(qn_kernel_parse(text, n, &again, &err) == QN_OK, "one field: text there and back: %s",
+           err.message);
     qn_layout l;
     qn_view from, to;
     qn_layout_right(2, INDEX(N, N), &l, NULL);
@@ -422,7 +440,8 @@ static void test_one_field(void)
         ((float *)from.data)[at] = (float)at;
     static const int isas[] = {QN_ISA_V3, QN_ISA_V4};
     for (int w = 0; w < 6; w++) {
-        qn_options o = {.bytes = sizeof o, .isa = isas[w % 2], .plan = PLAN_WITH(.streams = w / 2 - 1)};
+        qn_options o = {
+            .bytes = sizeof o, .isa = isas[w % 2], .plan = PLAN_WITH(.streams = w / 2 - 1)};
         qn_arg args[2] = {qn_arg_view(&from), qn_arg_view(&to)};
         memset(to.data, 0, 16 * N * N);
         qn_status status = qn_launch(context, k, 2, args, &o, &err);
@@ -431,14 +450,16 @@ static void test_one_field(void)
         int wrong = status != QN_OK;
         for (int at = 0; at < 4 * N * N; at++) {
             int row = at / 4 / N, column = at / 4 % N;
-            wrong += ((float *)to.data)[at] != (at % 4 == 2 ? (float)(4 * (column * N + row) + 2) : 0);
+            wrong +=
+                ((float *)to.data)[at] != (at % 4 == 2 ? (float)(4 * (column * N + row) + 2) : 0);
         }
         tap_ok(wrong == 0, "one field, way %d: %d wrong: %s", w, wrong, err.message);
     }
     qn_view atomic;
     qn_view_with_traits(&to, QN_ATOMIC, &atomic, &err);
     qn_arg args[2] = {qn_arg_view(&from), qn_arg_view(&atomic)};
-    tap_ok(qn_launch(context, k, 2, args, NULL, &err) == QN_ERR_UNSUPPORTED, "is not atomic: %s", err.message);
+    tap_ok(qn_launch(context, k, 2, args, NULL, &err) == QN_ERR_UNSUPPORTED, "is not atomic: %s",
+           err.message);
     qn_view_release(&atomic);
     qn_view_release(&from);
     qn_view_release(&to);
@@ -460,7 +481,8 @@ static void test_parts_do_not_collide(void)
         qn_kernel *k = NULL;
         qn_error err = {0};
         qn_status status = qn_finish(b, &k, &err);
-        tap_ok(status == (read ? QN_OK : QN_ERR_COLLISION), "field 0 of i is field %d of i + 1: %s", read, err.message);
+        tap_ok(status == (read ? QN_OK : QN_ERR_COLLISION), "field 0 of i is field %d of i + 1: %s",
+               read, err.message);
         qn_layout l = right_of(100);
         qn_view v;
         qn_view_alloc_record(context, "v", r, &l, 0, &v, NULL);
@@ -469,7 +491,8 @@ static void test_parts_do_not_collide(void)
             data[n] = n;
         qn_arg arg = qn_arg_view(&v);
         int wrong = 0;
-        if (k && tap_ok(qn_launch(context, k, 1, &arg, NULL, &err) == QN_OK, "it runs: %s", err.message)) {
+        if (k && tap_ok(qn_launch(context, k, 1, &arg, NULL, &err) == QN_OK, "it runs: %s",
+                        err.message)) {
             for (int n = 0; n < 99; n++)
                 wrong += data[2 * n] != 2 * n + 3 || data[2 * n + 1] != 2 * n + 1;
             tap_ok(wrong == 0 && data[198] == 198, "and moves the field");
@@ -484,13 +507,15 @@ static void test_parts_do_not_collide(void)
 #define REFUSED(call, text)                                                                        \
     do {                                                                                           \
         qn_builder *b = qn_builder_new("bad", 0);                                                  \
-        qn_param r = qn_record_param(b, "r", large, 1, 0), z = qn_view_param(b, "z", QN_C64, 1, 0); \
+        qn_param r = qn_record_param(b, "r", large, 1, 0),                                         \
+                 z = qn_view_param(b, "z", QN_C64, 1, 0);                                          \
         qn_val i = qn_parallel_over(b, r, 0), k = qn_reduction_over(b, z, 0);                      \
         qn_val u = qn_load(b, z, 1, &i), p = qn_load(b, r, 1, &i), t = {0};                        \
         qn_error e = {0};                                                                          \
         (void)u, (void)p, (void)k, (void)t;                                                        \
         call;                                                                                      \
-        tap_ok(qn_builder_status(b, &e) != QN_OK && strstr(e.message, text), "refused: %s", e.message); \
+        tap_ok(qn_builder_status(b, &e) != QN_OK && strstr(e.message, text), "refused: %s",        \
+               e.message);                                                                         \
         qn_builder_release(b);                                                                     \
     } while (0)
 
@@ -508,8 +533,8 @@ static void test_builder(void)
     REFUSED(qn_while(b, u, 0, NULL, NULL), "not an integer");
     REFUSED(qn_while(b, qn_index(b, 3), 1, &u, &t); p = qn_mul(b, t, t); qn_do(b, qn_eq(b, t, u));
             qn_end_while(b, 1, &p, &t), "outside its region");
-    REFUSED(qn_if(b, qn_eq(b, u, u)); p = qn_mul(b, u, u); qn_end_if(b, 0, NULL, NULL); qn_store(b, z, 1, &i, p),
-            "outside its region");
+    REFUSED(qn_if(b, qn_eq(b, u, u)); p = qn_mul(b, u, u); qn_end_if(b, 0, NULL, NULL);
+            qn_store(b, z, 1, &i, p), "outside its region");
     REFUSED(qn_store(b, z, 1, &i, ((qn_val){100000, i.builder})), "no value of this builder");
     REFUSED(qn_load(b, z, 1, &u), "not an integer");
     REFUSED(qn_parallel(b, u, u), "");
@@ -569,7 +594,8 @@ static void test_text(void)
         qn_kernel *k = NULL;
         qn_error err = {0};
         snprintf(text, sizeof text, "kernel \"k\" {\n%s\n}\n", bad[i]);
-        tap_ok(qn_kernel_parse(text, strlen(text), &k, &err) != QN_OK, "%s: %s", bad[i], err.message);
+        tap_ok(qn_kernel_parse(text, strlen(text), &k, &err) != QN_OK, "%s: %s", bad[i],
+               err.message);
         qn_kernel_release(k);
     }
 }
@@ -623,7 +649,8 @@ static void test_hostile_views(void)
         qn_view_required_bytes(&bad[i], &bytes, &err);
         (void)qn_view_equal(&bad[i], &good);
         bool is_empty = i == 6 || i == 8; /* no data: resize and realloc may make some */
-        tap_ok(n_taken == 0 || (is_empty && n_taken <= 2), "hostile view %d: %d calls take it, %s", i, n_taken, err.message);
+        tap_ok(n_taken == 0 || (is_empty && n_taken <= 2), "hostile view %d: %d calls take it, %s",
+               i, n_taken, err.message);
         if (is_empty)
             qn_view_release(&held);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_plan.c: which plan comes out of which layouts, and that overrides are taken or refused. Plans are data, so no code
- * generator is needed.
+ * test_plan.c: which plan comes out of which layouts, and that overrides are taken or refused.
+ * Plans are data, so no code generator is needed.
  */
 #include "jit/jit.h"
 #include "tests/plan.h"
@@ -11,54 +11,68 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char copy2[] = "kernel \"copy\" { view x: f32[2]; view y: f32[2];\n"
-                            "%b0: i64 = lower y, 0; %n0: i64 = extent y, 0; %e0: i64 = add %b0, %n0;\n"
-                            "%b1: i64 = lower y, 1; %n1: i64 = extent y, 1; %e1: i64 = add %b1, %n1;\n"
-                            "%i: i64 = parallel %b0, %e0; %j: i64 = parallel %b1, %e1;\n"
-                            "%v: f32 = load x[%i, %j]; store y[%i, %j], %v; }";
-static const char dot[] = "kernel \"dot\" { view x: f64[1]; view y: f64[1]; view s: f64[0];\n"
-                          "%z: i64 = const 0; %n: i64 = extent x, 0; %k: i64 = reduction %z, %n;\n"
-                          "%r: f64 = reduce sum over %k { %a: f64 = load x[%k]; %b: f64 = load y[%k];\n"
-                          "%p: f64 = mul %a, %b; yield %p; }; store s[], %r; }";
-static const char matmul[] = "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
-                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
-                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
-                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
+static const char copy2[] =
+    "kernel \"copy\" { view x: f32[2]; view y: f32[2];\n"
+    "%b0: i64 = lower y, 0; %n0: i64 = extent y, 0; %e0: i64 = add %b0, %n0;\n"
+    "%b1: i64 = lower y, 1; %n1: i64 = extent y, 1; %e1: i64 = add %b1, %n1;\n"
+    "%i: i64 = parallel %b0, %e0; %j: i64 = parallel %b1, %e1;\n"
+    "%v: f32 = load x[%i, %j]; store y[%i, %j], %v; }";
+static const char dot[] =
+    "kernel \"dot\" { view x: f64[1]; view y: f64[1]; view s: f64[0];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %k: i64 = reduction %z, %n;\n"
+    "%r: f64 = reduce sum over %k { %a: f64 = load x[%k]; %b: f64 = load y[%k];\n"
+    "%p: f64 = mul %a, %b; yield %p; }; store s[], %r; }";
+static const char matmul[] =
+    "kernel \"matmul\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+    "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
+    "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %l;\n"
+    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j];\n"
+    "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j], %r; }";
 
-static const char batch3[] = "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
-                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: i64 = extent c, 2;\n"
-                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = reduction %z, %l;\n"
-                             "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
-                             "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
+static const char batch3[] =
+    "kernel \"batch\" { view a: f64[3]; view b: f64[3]; view c: f64[3];\n"
+    "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %l: i64 = extent a, 1; %h: "
+    "i64 = extent c, 2;\n"
+    "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %o: i64 = parallel %z, %h; %k: i64 = "
+    "reduction %z, %l;\n"
+    "%r: f64 = reduce sum over %k { %x: f64 = load a[%i, %k, %o]; %y: f64 = load b[%k, %j, %o];\n"
+    "%p: f64 = mul %x, %y; yield %p; }; store c[%i, %j, %o], %r; }";
 
-static const char five[] = "kernel \"five\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
-                           "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
-                           "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %i0: i64 = sub %i, %o; %i2: i64 = add %i, %o;\n"
-                           "%a: f64 = load x[%i, %j]; %b: f64 = load x[%i0, %j]; %c: f64 = load x[%i2, %j];\n"
-                           "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
-static const char seven[] = "kernel \"seven\" { view x: f64[3]; view y: f64[3]; %o: i64 = const 1;\n"
-                            "%l: i64 = extent y, 0; %m: i64 = extent y, 1; %n: i64 = extent y, 2;\n"
-                            "%l1: i64 = sub %l, %o; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
-                            "%i: i64 = parallel %o, %l1; %j: i64 = parallel %o, %m1; %k: i64 = parallel %o, %n1;\n"
-                            "%i0: i64 = sub %i, %o; %i2: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j2: i64 = add %j, %o;\n"
-                            "%a: f64 = load x[%i, %j, %k]; %b: f64 = load x[%i0, %j, %k]; %c: f64 = load x[%i2, %j, %k];\n"
-                            "%d: f64 = load x[%i, %j0, %k]; %e: f64 = load x[%i, %j2, %k]; %s: f64 = add %a, %b;\n"
-                            "%t: f64 = add %c, %d; %u: f64 = add %s, %t; %v: f64 = add %u, %e; store y[%i, %j, %k], %v; }";
-static const char planes[] = "kernel \"planes\" { view x: f32[3]; view y: f32[1]; %z: i64 = const 0; %n: i64 = extent y, 0;\n"
-                             "%h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %z, %n;\n"
-                             "%k: i64 = reduction %z, %h; %l: i64 = reduction %z, %w;\n"
-                             "%r: f32 = reduce sum over %k, %l { %v: f32 = load x[%k, %l, %i]; yield %v; }; store y[%i], %r; }";
+static const char five[] =
+    "kernel \"five\" { view x: f64[2]; view y: f64[2]; %o: i64 = const 1;\n"
+    "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+    "%i: i64 = parallel %o, %m1; %j: i64 = parallel %o, %n1; %i0: i64 = sub %i, %o; %i2: i64 = add "
+    "%i, %o;\n"
+    "%a: f64 = load x[%i, %j]; %b: f64 = load x[%i0, %j]; %c: f64 = load x[%i2, %j];\n"
+    "%s: f64 = add %a, %b; %t: f64 = add %s, %c; store y[%i, %j], %t; }";
+static const char seven[] =
+    "kernel \"seven\" { view x: f64[3]; view y: f64[3]; %o: i64 = const 1;\n"
+    "%l: i64 = extent y, 0; %m: i64 = extent y, 1; %n: i64 = extent y, 2;\n"
+    "%l1: i64 = sub %l, %o; %m1: i64 = sub %m, %o; %n1: i64 = sub %n, %o;\n"
+    "%i: i64 = parallel %o, %l1; %j: i64 = parallel %o, %m1; %k: i64 = parallel %o, %n1;\n"
+    "%i0: i64 = sub %i, %o; %i2: i64 = add %i, %o; %j0: i64 = sub %j, %o; %j2: i64 = add %j, %o;\n"
+    "%a: f64 = load x[%i, %j, %k]; %b: f64 = load x[%i0, %j, %k]; %c: f64 = load x[%i2, %j, %k];\n"
+    "%d: f64 = load x[%i, %j0, %k]; %e: f64 = load x[%i, %j2, %k]; %s: f64 = add %a, %b;\n"
+    "%t: f64 = add %c, %d; %u: f64 = add %s, %t; %v: f64 = add %u, %e; store y[%i, %j, %k], %v; }";
+static const char planes[] =
+    "kernel \"planes\" { view x: f32[3]; view y: f32[1]; %z: i64 = const 0; %n: i64 = extent y, "
+    "0;\n"
+    "%h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %z, %n;\n"
+    "%k: i64 = reduction %z, %h; %l: i64 = reduction %z, %w;\n"
+    "%r: f32 = reduce sum over %k, %l { %v: f32 = load x[%k, %l, %i]; yield %v; }; store y[%i], "
+    "%r; }";
 static const char number2[] = "kernel \"number\" { view y: f32[2]; %z: i64 = const 0;\n"
                               "%n0: i64 = extent y, 0; %n1: i64 = extent y, 1;\n"
                               "%i: i64 = parallel %z, %n0; %j: i64 = parallel %z, %n1;\n"
                               "%v: f32 = cast %j; store y[%i, %j], %v; }";
 
 /** y[i] = sum over j of a[i, j] in an order. */
-#define ROWS(ORDER)                                                                                                          \
-    "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, 0;\n" \
-    "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n" \
-    "%s: f64 = reduce sum " ORDER " over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }"
+#define ROWS(ORDER)                                                                                \
+    "kernel \"rows\" { view y: f64[1]; view a: f64[2]; %zero: i64 = const 0; %m: i64 = extent a, " \
+    "0;\n"                                                                                         \
+    "%n: i64 = extent a, 1; %i: i64 = parallel %zero, %m; %j: i64 = reduction %zero, %n;\n"        \
+    "%s: f64 = reduce sum " ORDER                                                                  \
+    " over %j { %v: f64 = load a[%i, %j]; yield %v; }; store y[%i], %s; }"
 
 static double storage[64];
 
@@ -84,8 +98,8 @@ static qn_view padded(int dtype, int64_t rows, int64_t columns, int64_t gap)
 }
 
 /** Kernel and facts as the provider has them before the plan is made. */
-static bool facts_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered, qn_kernel **k,
-                     qn_facts *f)
+static bool facts_of(const char *text, qn_view *views, int n, const qn_options *o, int isa,
+                     bool ordered, qn_kernel **k, qn_facts *f)
 {
     qn_error err = {0};
     qn_arg args[4];
@@ -97,7 +111,8 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
         values[i].layout = &views[i].layout;
     }
     qn_policy policy = {0};
-    if (qn_kernel_parse(text, strlen(text), k, &err) || qn__domain(*k, values, false, &domain, &err) ||
+    if (qn_kernel_parse(text, strlen(text), k, &err) ||
+        qn__domain(*k, values, false, &domain, &err) ||
         !qn__prove_bounds(*k, values, &domain, proved) ||
         qn__facts_collect(*k, args, &domain, proved, o, &policy, isa, ordered, f, &err)) {
         tap_ok(false, "plan: %s", err.message);
@@ -108,7 +123,8 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
     return true;
 }
 
-static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa, bool ordered)
+static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa,
+                       bool ordered)
 {
     qn_kernel *k = NULL;
     qn_facts f;
@@ -130,8 +146,10 @@ static int accesses_of(const char *body, qn_view last, bool ordered)
     qn_kernel *k = NULL;
     qn_facts f;
     snprintf(text, sizeof text,
-             "kernel \"k\" { view o: f32[1]; view a: f32[1]; view b: f32[1]; %%one: i64 = const 1; %%n: i64 = extent o, 0;\n"
-             "%%i: i64 = parallel %%one, %%n; %%m: i64 = sub %%i, %%one; %s }", body);
+             "kernel \"k\" { view o: f32[1]; view a: f32[1]; view b: f32[1]; %%one: i64 = const 1; "
+             "%%n: i64 = extent o, 0;\n"
+             "%%i: i64 = parallel %%one, %%n; %%m: i64 = sub %%i, %%one; %s }",
+             body);
     if (!facts_of(text, v, 3, NULL, QN_ISA_V4, ordered, &k, &f))
         return -1;
     int left = f.n_accesses == k->n_accesses ? (int)f.n_accesses : -1;
@@ -144,24 +162,31 @@ static int accesses_of(const char *body, qn_view last, bool ordered)
 
 static void test_sharing(void)
 {
-    static const char twice[] = "%x: f32 = load a[%i]; store o[%i], %x; %y: f32 = load a[%i]; store b[%i], %y;";
+    static const char twice[] =
+        "%x: f32 = load a[%i]; store o[%i], %x; %y: f32 = load a[%i]; store b[%i], %y;";
     static const char apart[] = "%x: f32 = load a[%i]; %w: f32 = load a[%m]; store o[%i], %x;\n"
                                 "%y: f32 = load a[%i]; %s: f32 = add %y, %w; store b[%i], %s;";
-    static const char own[] = "%x: f32 = load o[%i]; store o[%i], %x; %y: f32 = load o[%i]; store b[%i], %y;";
-    static const char before[] = "%x: f32 = load a[%i]; %q: i64 = add %m, %one; %y: f32 = load a[%q];\n"
-                                 "%s: f32 = add %x, %y; store o[%i], %s;";
-    static const char around[] = "%x: f32 = load b[%i]; store o[%i], %x; %y: f32 = load b[%i]; store a[%i], %y;";
+    static const char own[] =
+        "%x: f32 = load o[%i]; store o[%i], %x; %y: f32 = load o[%i]; store b[%i], %y;";
+    static const char before[] =
+        "%x: f32 = load a[%i]; %q: i64 = add %m, %one; %y: f32 = load a[%q];\n"
+        "%s: f32 = add %x, %y; store o[%i], %s;";
+    static const char around[] =
+        "%x: f32 = load b[%i]; store o[%i], %x; %y: f32 = load b[%i]; store a[%i], %y;";
     int64_t n[1] = {100}, far[1] = {2}, longer[1] = {101};
     qn_view same = view(QN_F32, 1, n, false), strided = same;
     strided.layout.dim[0].stride = far[0];
     tap_is_int(accesses_of(before, same, false), 2, "loads of one element are one");
     tap_is_int(accesses_of(before, same, true), 3, "not in iteration order");
-    tap_is_int(accesses_of(twice, same, false), 4, "not across a store to what may be the same view");
-    tap_is_int(accesses_of(apart, same, false), 4, "but where another index shows that it is another view");
+    tap_is_int(accesses_of(twice, same, false), 4,
+               "not across a store to what may be the same view");
+    tap_is_int(accesses_of(apart, same, false), 4,
+               "but where another index shows that it is another view");
     tap_is_int(accesses_of(own, strided, false), 4, "not across a store to the view itself");
     tap_is_int(accesses_of(around, same, false), 4, "nor to one with the same layout");
     tap_is_int(accesses_of(around, strided, false), 3, "but to one with other strides");
-    tap_is_int(accesses_of(around, view(QN_F32, 1, longer, false), false), 3, "or other extents: a launch of such views that overlap runs in order");
+    tap_is_int(accesses_of(around, view(QN_F32, 1, longer, false), false), 3,
+               "or other extents: a launch of such views that overlap runs in order");
 }
 
 static void test_layouts(void)
@@ -183,75 +208,93 @@ static void test_layouts(void)
     p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "mixed: the store's unit stride weighs more");
     p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, true);
-    tap_ok(p.lane_dim == -1 && p.width == 1 && p.order[0] == 0 && p.order[1] == 1 && p.split_dim == -1,
+    tap_ok(p.lane_dim == -1 && p.width == 1 && p.order[0] == 0 && p.order[1] == 1 &&
+               p.split_dim == -1,
            "overlapping views: scalar code in declared order on one thread");
 }
 
 /** Short reduces have no loops as long as all of them together are small. */
 static void test_straight(void)
 {
-    static const char text[] = "kernel \"sums\" {\n  view x: f64[2]; view y: f64[2]; view z: f64[1];\n"
-                               "  %0: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent x, 1;\n"
-                               "  %i: i64 = parallel %0, %n; %j: i64 = reduction %0, %m;\n"
-                               "  %a: f64 = reduce sum over %j { %x: f64 = load x[%i, %j]; yield %x; };\n"
-                               "  %b: f64 = reduce max over %j { %y: f64 = load y[%i, %j]; yield %y; };\n"
-                               "  %c: f64 = add %a, %b;\n  store z[%i], %c;\n}\n";
+    static const char text[] =
+        "kernel \"sums\" {\n  view x: f64[2]; view y: f64[2]; view z: f64[1];\n"
+        "  %0: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent x, 1;\n"
+        "  %i: i64 = parallel %0, %n; %j: i64 = reduction %0, %m;\n"
+        "  %a: f64 = reduce sum over %j { %x: f64 = load x[%i, %j]; yield %x; };\n"
+        "  %b: f64 = reduce max over %j { %y: f64 = load y[%i, %j]; yield %y; };\n"
+        "  %c: f64 = add %a, %b;\n  store z[%i], %c;\n}\n";
     int64_t m[2] = {40, 40};
-    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 1, m, false)};
-    tap_is_int(plan_of(text, w, 3, NULL, QN_ISA_V4, false).straight, 64, "two reduces have 64 additions each without a loop");
+    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false),
+                    view(QN_F64, 1, m, false)};
+    tap_is_int(plan_of(text, w, 3, NULL, QN_ISA_V4, false).straight, 64,
+               "two reduces have 64 additions each without a loop");
 }
 
-/** Iterations of the last tile may run twice where nothing that they read can be what they write. */
+/** Iterations of the last tile may run twice where nothing that they read can be what they write.
+ */
 static void test_repeated(void)
 {
-    static const char text[] = "kernel \"added\" { view a: f64[2]; view b: f64[2]; view d: f64[2]; view c: f64[2];\n"
-                               "  %0: i64 = const 0; %n: i64 = extent c, 0; %m: i64 = extent c, 1; %l: i64 = extent a, 1;\n"
-                               "  %i: i64 = parallel %0, %n; %j: i64 = parallel %0, %m; %k: i64 = reduction %0, %l;\n"
-                               "  %s: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j]; %p: f64 = mul %x, %y; yield %p; };\n"
-                               "  %e: f64 = load d[%i, %j]; %t: f64 = add %s, %e;\n  store c[%i, %j], %t;\n}\n";
+    static const char text[] =
+        "kernel \"added\" { view a: f64[2]; view b: f64[2]; view d: f64[2]; view c: f64[2];\n"
+        "  %0: i64 = const 0; %n: i64 = extent c, 0; %m: i64 = extent c, 1; %l: i64 = extent a, "
+        "1;\n"
+        "  %i: i64 = parallel %0, %n; %j: i64 = parallel %0, %m; %k: i64 = reduction %0, %l;\n"
+        "  %s: f64 = reduce sum over %k { %x: f64 = load a[%i, %k]; %y: f64 = load b[%k, %j]; %p: "
+        "f64 = mul %x, %y; yield %p; };\n"
+        "  %e: f64 = load d[%i, %j]; %t: f64 = add %s, %e;\n  store c[%i, %j], %t;\n}\n";
     int64_t m[2] = {97, 96}, longer[2] = {98, 96};
-    qn_view v[4] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 2, longer, false), view(QN_F64, 2, m, false)};
+    qn_view v[4] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false),
+                    view(QN_F64, 2, longer, false), view(QN_F64, 2, m, false)};
     qn_plan p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
-    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_OVERLAP, "a view of other extents is not the one that is written: the last tile overlaps");
+    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_OVERLAP,
+           "a view of other extents is not the one that is written: the last tile overlaps");
     v[2] = view(QN_F64, 2, m, false);
     p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
-    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_SCALAR, "a view of these extents may be: no iteration runs twice");
+    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_SCALAR,
+           "a view of these extents may be: no iteration runs twice");
 }
 
 static void test_reductions(void)
 {
     int64_t n[1] = {1000}, m[2] = {96, 96};
-    qn_view v[3] = {view(QN_F64, 1, n, false), view(QN_F64, 1, n, false), view(QN_F64, 0, NULL, false)};
+    qn_view v[3] = {view(QN_F64, 1, n, false), view(QN_F64, 1, n, false),
+                    view(QN_F64, 0, NULL, false)};
     qn_plan p = plan_of(dot, v, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "dot product: lanes run over the reduction");
     tap_is_int(p.width * p.unroll, 64, "its 64 partials are the lanes of one step");
-    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false), view(QN_F64, 2, m, false)};
+    qn_view w[3] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false),
+                    view(QN_F64, 2, m, false)};
     p = plan_of(matmul, w, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "matrix product, right: lanes run over the columns");
     tap_ok(p.jam_dim == 0 && p.jam >= 4 && p.unroll >= 2 && p.jam * p.unroll >= 16,
            "a register tile of rows and columns: %d x %d", p.jam, p.unroll);
-    tap_ok(p.order[0] == 1 && p.order[1] == 0, "the rows are inside: columns that were loaded serve all of them");
+    tap_ok(p.order[0] == 1 && p.order[1] == 0,
+           "the rows are inside: columns that were loaded serve all of them");
     tap_is_int(p.jam_rest, QN_REMAINDER_OVERLAP, "the last tile of rows overlaps the one before");
     const int64_t edge[4] = {200, 512, 1024, 4096};
     for (int i = 0; i < 4; i++) {
         int64_t e[2] = {edge[i], edge[i]};
-        qn_view x[3] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
+        qn_view x[3] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false),
+                        view(QN_F64, 2, e, false)};
         qn_plan big = plan_of(matmul, x, 3, NULL, QN_ISA_V4, false);
         tap_ok((big.pack > 0) == (i > 0) && !big.streams, "n = %d: %s", (int)edge[i],
                i == 0 ? "no copy" : "rows a power of two apart, or long ones, are copied");
-        tap_ok(big.split_dim == 1 && big.granule == big.width * big.unroll && big.second_granule == (i < 3 ? big.jam : 0),
-               "threads divide its columns%s, in steps: each copies its own", i < 3 ? " and rows" : "");
+        tap_ok(big.split_dim == 1 && big.granule == big.width * big.unroll &&
+                   big.second_granule == (i < 3 ? big.jam : 0),
+               "threads divide its columns%s, in steps: each copies its own",
+               i < 3 ? " and rows" : "");
     }
     const int64_t far[2] = {300, 300};
-    qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false), view(QN_F64, 2, far, false)};
+    qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false),
+                    view(QN_F64, 2, far, false)};
     p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
     tap_ok(p.prefetch > 0, "the first operand by columns is asked for ahead of time");
     t[0] = view(QN_F64, 2, far, false);
     p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.prefetch, 0, "by rows the hardware does that");
     qn_plan narrow = plan_of(matmul, w, 3, NULL, QN_ISA_V3, false);
-    tap_ok(narrow.jam * narrow.unroll <= 14 && narrow.jam >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
-           narrow.unroll);
+    tap_ok(narrow.jam * narrow.unroll <= 14 && narrow.jam >= 4,
+           "fewer registers, a smaller tile: %d x %d", narrow.jam, narrow.unroll);
     qn_view l[3] = {view(QN_F64, 2, m, true), view(QN_F64, 2, m, true), view(QN_F64, 2, m, true)};
     p = plan_of(matmul, l, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
@@ -263,49 +306,65 @@ static void test_strips(void)
     const int64_t n[1] = {1000}, large[2] = {1000, 1000}, few[1] = {50}, small[2] = {50, 50};
     qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
     qn_plan p = plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.strip >= 1000 && p.jam_dim == 1 && p.jam > 1 && p.scratch_bytes >= 8000, "by columns: %d sums in memory, %d points at once",
-           p.strip, p.jam);
-    tap_ok(p.strip % (p.width * p.unroll) == 0 && p.lane_dim == 0, "a strip is whole steps of the lanes");
+    tap_ok(p.strip >= 1000 && p.jam_dim == 1 && p.jam > 1 && p.scratch_bytes >= 8000,
+           "by columns: %d sums in memory, %d points at once", p.strip, p.jam);
+    tap_ok(p.strip % (p.width * p.unroll) == 0 && p.lane_dim == 0,
+           "a strip is whole steps of the lanes");
     const qn_options never = {.bytes = sizeof never, .plan = PLAN_WITH(.strip = -1)};
-    tap_is_int(plan_of(ROWS("indexed"), v, 2, &never, QN_ISA_V4, false).strip, 0, "unless the caller wants none");
-    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, true).strip, 0, "nor in iteration order");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, &never, QN_ISA_V4, false).strip, 0,
+               "unless the caller wants none");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, true).strip, 0,
+               "nor in iteration order");
     v[1] = view(QN_F64, 2, large, false);
-    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false).strip, 0, "by rows: the points lie together");
+    tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false).strip, 0,
+               "by rows: the points lie together");
     qn_view w[2] = {view(QN_F64, 1, few, false), view(QN_F64, 2, small, true)};
-    tap_is_int(plan_of(ROWS("indexed"), w, 2, NULL, QN_ISA_V4, false).strip, 0, "a small matrix: sums in registers");
-    const qn_options always = {.bytes = sizeof always, .plan = PLAN_WITH(.strip = 20, .unroll = 1, .jam = 3)};
+    tap_is_int(plan_of(ROWS("indexed"), w, 2, NULL, QN_ISA_V4, false).strip, 0,
+               "a small matrix: sums in registers");
+    const qn_options always = {.bytes = sizeof always,
+                               .plan = PLAN_WITH(.strip = 20, .unroll = 1, .jam = 3)};
     p = plan_of(ROWS("indexed"), w, 2, &always, QN_ISA_V4, false);
-    tap_ok(p.strip == 24 && p.jam == 3, "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
+    tap_ok(p.strip == 24 && p.jam == 3,
+           "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
 }
 
-/** The same in the striped order: pairs of partials, as many points at once as the sets of the nearest cache hold rows. */
+/** The same in the striped order: pairs of partials, as many points at once as the sets of the
+ * nearest cache hold rows. */
 static void test_striped_strips(void)
 {
     const int64_t n[1] = {1000}, large[2] = {1000, 1000}, m[1] = {512}, power[2] = {512, 1000};
     qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
     qn_plan p = plan_of(ROWS("striped"), v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.strip == 1000 && p.jam == 16 && p.unroll == 1, "striped: strips of %d, %d points at once", p.strip, p.jam);
-    tap_is_int(p.scratch_bytes, (int64_t)(1 + 33) * 125 * 64, "an array for each pair, one more, and one of results");
-    tap_is_int(plan_of(ROWS("striped"), v, 2, NULL, QN_ISA_V3, false).jam, 8, "fewer registers, fewer factors");
+    tap_ok(p.strip == 1000 && p.jam == 16 && p.unroll == 1,
+           "striped: strips of %d, %d points at once", p.strip, p.jam);
+    tap_is_int(p.scratch_bytes, (int64_t)(1 + 33) * 125 * 64,
+               "an array for each pair, one more, and one of results");
+    tap_is_int(plan_of(ROWS("striped"), v, 2, NULL, QN_ISA_V3, false).jam, 8,
+               "fewer registers, fewer factors");
     qn_view w[2] = {view(QN_F64, 1, m, false), view(QN_F64, 2, power, true)};
-    tap_is_int(plan_of(ROWS("striped"), w, 2, NULL, QN_ISA_V4, false).jam, 8, "rows in the same sets: so many as there are ways");
+    tap_is_int(plan_of(ROWS("striped"), w, 2, NULL, QN_ISA_V4, false).jam, 8,
+               "rows in the same sets: so many as there are ways");
 }
 
 static void test_batches(void)
 {
     int64_t e[3] = {16, 16, 96};
-    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false), view(QN_F64, 3, e, false)};
+    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false),
+                    view(QN_F64, 3, e, false)};
     qn_plan p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
-    tap_ok(p.lane_dim == 2 && p.order[0] == 2 && p.unroll == 1, "products whose number is fastest: lanes run over it, outermost");
-    tap_ok(p.jam > 2 && p.cross > 2 && p.jam * p.cross >= 16 && p.jam_dim != p.cross_dim, "a tile of both other dimensions: %d x %d",
-           p.jam, p.cross);
+    tap_ok(p.lane_dim == 2 && p.order[0] == 2 && p.unroll == 1,
+           "products whose number is fastest: lanes run over it, outermost");
+    tap_ok(p.jam > 2 && p.cross > 2 && p.jam * p.cross >= 16 && p.jam_dim != p.cross_dim,
+           "a tile of both other dimensions: %d x %d", p.jam, p.cross);
     tap_is_int(p.steps_ahead, 0, "small ones ask for nothing ahead of time");
     qn_plan narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
-    tap_ok(narrow.jam * narrow.cross < 16 && narrow.jam * narrow.cross >= 4, "fewer registers, a smaller tile: %d x %d", narrow.jam,
-           narrow.cross);
-    qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.jam_dim = 2, .jam = 3, .cross_dim = 1, .cross = 5)};
+    tap_ok(narrow.jam * narrow.cross < 16 && narrow.jam * narrow.cross >= 4,
+           "fewer registers, a smaller tile: %d x %d", narrow.jam, narrow.cross);
+    qn_options o = {.bytes = sizeof o,
+                    .plan = PLAN_WITH(.jam_dim = 2, .jam = 3, .cross_dim = 1, .cross = 5)};
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
-    tap_ok(p.jam_dim == 1 && p.jam == 3 && p.cross_dim == 0 && p.cross == 5, "both are taken from the caller");
+    tap_ok(p.jam_dim == 1 && p.jam == 3 && p.cross_dim == 0 && p.cross == 5,
+           "both are taken from the caller");
     o.plan = PLAN_WITH(.cross = 1);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(p.cross == 1 && p.cross_dim == -1, "or left away");
@@ -320,19 +379,23 @@ static void test_batches(void)
     tap_ok(p.steps_ahead > 1, "short steps are asked for earlier: %d ahead", p.steps_ahead);
     v[0] = v[1] = v[2] = view(QN_F64, 3, (int64_t[3]){16, 16, 40000}, false);
     p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
-    tap_ok(!p.pack_steps && p.steps_ahead == 1, "many streams on pages that are found at once are asked for ahead of time");
+    tap_ok(!p.pack_steps && p.steps_ahead == 1,
+           "many streams on pages that are found at once are asked for ahead of time");
     v[0] = v[1] = v[2] = view(QN_F64, 3, (int64_t[3]){16, 16, 65552}, false);
     p = plan_of(batch3, v, 3, NULL, QN_ISA_V4, false);
-    tap_ok(p.pack_steps > 8 && p.pack_steps <= 64 && p.scratch_bytes == p.pack_steps * 512 * 64 && !p.pack && !p.steps_ahead,
+    tap_ok(p.pack_steps > 8 && p.pack_steps <= 64 && p.scratch_bytes == p.pack_steps * 512 * 64 &&
+               !p.pack && !p.steps_ahead,
            "128 pages apart they are copied, %d steps of the lanes at once", p.pack_steps);
-    tap_ok(p.streams && p.split_dim == p.lane_dim, "their results are streamed, and threads divide the lanes");
+    tap_ok(p.streams && p.split_dim == p.lane_dim,
+           "their results are streamed, and threads divide the lanes");
     narrow = plan_of(batch3, v, 3, NULL, QN_ISA_V3, false);
     tap_is_int(narrow.pack_steps * narrow.width, p.pack_steps * p.width, "as far with fewer lanes");
     o.plan = PLAN_WITH(.pack = -1);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
     tap_ok(!p.pack_steps && p.steps_ahead, "unless the caller wants none");
     v[1] = view(QN_F64, 3, (int64_t[3]){16, 16, 65552}, true);
-    tap_is_int(plan_of(batch3, v, 3, NULL, QN_ISA_V4, false).pack_steps, 0, "an operand whose elements lie together is no stream");
+    tap_is_int(plan_of(batch3, v, 3, NULL, QN_ISA_V4, false).pack_steps, 0,
+               "an operand whose elements lie together is no stream");
     v[0] = v[1] = v[2] = view(QN_F64, 3, e, false);
     o.plan = PLAN_WITH(.pack = 7);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
@@ -343,26 +406,39 @@ static void test_batches(void)
 static void test_copies_of_tiles(void)
 {
     const int64_t e[3] = {16, 16, 96};
-    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false), view(QN_F64, 3, e, false)};
+    qn_view v[3] = {view(QN_F64, 3, e, false), view(QN_F64, 3, e, false),
+                    view(QN_F64, 3, e, false)};
     qn_options o = {.bytes = sizeof o};
-    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2, .cross_dim = 2, .cross = 3, .pack = 1);
+    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2,
+                       .cross_dim = 2, .cross = 3, .pack = 1);
     qn_plan p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
-    tap_ok(p.jam_dim == 0 && p.jam == 2 && p.cross_dim == 1 && p.cross == 3, "a tile of three dimensions with the lanes inside");
-    tap_ok(!p.pack && !p.scratch_bytes, "has no copy where each operand depends on one of its other dimensions");
-    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2, .cross = 1, .pack = 1);
+    tap_ok(p.jam_dim == 0 && p.jam == 2 && p.cross_dim == 1 && p.cross == 3,
+           "a tile of three dimensions with the lanes inside");
+    tap_ok(!p.pack && !p.scratch_bytes,
+           "has no copy where each operand depends on one of its other dimensions");
+    o.plan = PLAN_WITH(.lane_dim = 3, .width = 4, .order = {2, 3, 1}, .jam_dim = 1, .jam = 2,
+                       .cross = 1, .pack = 1);
     p = plan_of(batch3, v, 3, &o, QN_ISA_V4, false);
-    tap_ok(p.cross == 1 && p.pack && p.scratch_bytes, "one of two dimensions has a copy of the operand that is shared");
+    tap_ok(p.cross == 1 && p.pack && p.scratch_bytes,
+           "one of two dimensions has a copy of the operand that is shared");
 }
 
-/** A side of an `if` that is skipped while no lane takes it computes in f64, `n` times; what is usual in f32. */
+/** A side of an `if` that is skipped while no lane takes it computes in f64, `n` times; what is
+ * usual in f32. */
 static const char *rare_text(char *out, size_t bytes, int n)
 {
-    size_t at = (size_t)snprintf(out, bytes, "kernel \"rare\" { view x: f32[1]; view y: f32[1];\n%%z: i64 = const 0; %%n: i64 = extent y, 0;\n"
-                                             "%%i: i64 = parallel %%z, %%n; %%a: f32 = load x[%%i]; %%b: bool = gt %%a, 1000;\n"
-                                             "%%r: f32 = if %%b { %%v0: f64 = cast %%a;");
+    size_t at = (size_t)snprintf(
+        out, bytes,
+        "kernel \"rare\" { view x: f32[1]; view y: f32[1];\n%%z: i64 = const 0; %%n: i64 = extent "
+        "y, 0;\n"
+        "%%i: i64 = parallel %%z, %%n; %%a: f32 = load x[%%i]; %%b: bool = gt %%a, 1000;\n"
+        "%%r: f32 = if %%b { %%v0: f64 = cast %%a;");
     for (int m = 1; m <= n; m++)
-        at += (size_t)snprintf(out + at, bytes - at, " %%v%d: f64 = fma %%v%d, %%v%d, %d;", m, m - 1, m - 1, m);
-    snprintf(out + at, bytes - at, " %%w: f32 = cast %%v%d; yield %%w; } else { yield %%a; };\nstore y[%%i], %%r; }\n", n);
+        at += (size_t)snprintf(out + at, bytes - at, " %%v%d: f64 = fma %%v%d, %%v%d, %d;", m,
+                               m - 1, m - 1, m);
+    snprintf(out + at, bytes - at,
+             " %%w: f32 = cast %%v%d; yield %%w; } else { yield %%a; };\nstore y[%%i], %%r; }\n",
+             n);
     return out;
 }
 
@@ -372,7 +448,9 @@ static void test_rare_sides(void)
     qn_view v[2] = {view(QN_F32, 1, e, false), view(QN_F32, 1, e, false)};
     char text[4000];
     qn_plan p = plan_of(rare_text(text, sizeof text, 60), v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.lane_dim == 0 && p.width == 16, "a side that is skipped where no lane takes it does not narrow the lanes: width %d", p.width);
+    tap_ok(p.lane_dim == 0 && p.width == 16,
+           "a side that is skipped where no lane takes it does not narrow the lanes: width %d",
+           p.width);
     p = plan_of(rare_text(text, sizeof text, 2), v, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.lane_dim == 0 && p.width == 8, "one that all lanes compute does: width %d", p.width);
 }
@@ -394,7 +472,8 @@ static void test_overrides(void)
     tap_ok(p.order[0] == 1 && p.order[1] == 0, "order on request");
     o.plan = PLAN_WITH(.lane_dim = 9, .jam_dim = 7, .jam = 3, .order = {1, 1});
     p = plan_of(copy2, right, 2, &o, QN_ISA_V4, false);
-    tap_ok(p.lane_dim == 1 && p.jam_dim == -1 && p.order[0] == 0, "impossible requests are left to the planner");
+    tap_ok(p.lane_dim == 1 && p.jam_dim == -1 && p.order[0] == 0,
+           "impossible requests are left to the planner");
 }
 
 static void test_collapse(void)
@@ -402,7 +481,8 @@ static void test_collapse(void)
     int64_t e[2] = {100, 65};
     qn_view right[2] = {view(QN_F32, 2, e, false), view(QN_F32, 2, e, false)};
     qn_plan p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.merged[1] == 1 && p.lane_dim == 1 && p.split_dim == 1, "rows without gaps are one dimension");
+    tap_ok(p.merged[1] == 1 && p.lane_dim == 1 && p.split_dim == 1,
+           "rows without gaps are one dimension");
     qn_view left[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, true)};
     p = plan_of(copy2, left, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.merged[0] == 2 && p.lane_dim == 0, "so are columns");
@@ -426,7 +506,8 @@ static void test_streams(void)
     int64_t e[2] = {5000, 5000};
     qn_view large[2] = {padded(QN_F32, e[0], e[1], 3), padded(QN_F32, e[0], e[1], 3)};
     qn_plan p = plan_of(copy2, large, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.remainder == QN_REMAINDER_MASK, "100 MB are not kept in a cache of 32 MiB");
+    tap_ok(p.streams == 1 && p.remainder == QN_REMAINDER_MASK,
+           "100 MB are not kept in a cache of 32 MiB");
     qn_view both[2] = {padded(QN_F32, 1000, 5000, 3), padded(QN_F32, 1000, 5000, 3)};
     p = plan_of(copy2, both, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.streams, 1, "nor are 20 MB that are read and 20 that are written");
@@ -445,7 +526,8 @@ static void test_streams(void)
     e[0] = e[1] = 3000;
     qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
     p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.lead_bytes > 0, "of three rows that are read, the first is asked for ahead of time");
+    tap_ok(p.streams == 1 && p.lead_bytes > 0,
+           "of three rows that are read, the first is asked for ahead of time");
     o.plan = PLAN_WITH(.prefetch = -1);
     p = plan_of(five, rows, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && p.lead_bytes == 0, "not on request");
@@ -461,9 +543,11 @@ static void test_carry(void)
     int64_t odd[2] = {5003, 5003}, even[2] = {5008, 5008};
     qn_view v[2] = {view(QN_F32, 2, odd, true), view(QN_F32, 2, odd, false)};
     qn_plan p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.carry >= 512 && p.carry % p.transpose == 0 && p.scratch_bytes == (int64_t)p.carry * 64,
+    tap_ok(p.streams == 1 && p.carry >= 512 && p.carry % p.transpose == 0 &&
+               p.scratch_bytes == (int64_t)p.carry * 64,
            "rows that begin anywhere in a line: the end of one waits, of %d rows", (int)p.carry);
-    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).carry, "not where no instruction joins two lines");
+    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).carry,
+           "not where no instruction joins two lines");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.streams = -1)};
     p = plan_of(copy2, v, 2, &o, QN_ISA_V4, false);
     tap_ok(!p.carry && !p.scratch_bytes && !p.streams, "not on request");
@@ -483,15 +567,18 @@ static void test_apart(void)
     tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 0, "neighbours are not apart");
     for (int n = 0; n < 2; n++)
         v[n].layout.dim[1] = (qn_dim){0, 6000, 2};
-    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 1, "every other one of 96 MB is taken by itself");
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 1,
+               "every other one of 96 MB is taken by itself");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.apart = -1)};
     tap_is_int(plan_of(copy2, v, 2, &o, QN_ISA_V3, false).apart, -1, "not on request");
     for (int n = 0; n < 2; n++)
         v[n].layout.dim[0].extent = 10;
-    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 0, "in cache the stride decides");
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).apart, 0,
+               "in cache the stride decides");
 }
 
-/** Stores of few sums are streams, of many are not; where their number is not known it may be large. */
+/** Stores of few sums are streams, of many are not; where their number is not known it may be
+ * large. */
 static void test_streams_of_sums(void)
 {
     const int64_t n[3] = {2, 2, 5000000};
@@ -527,8 +614,9 @@ static void test_caches(void)
     qn__plan_make(k, &f, &larger);
     f.machine.cache[QN_CACHE_SECOND].bytes = 1 << 28;
     qn__plan_make(k, &f, &largest);
-    tap_ok(larger.tile[1] >= 2 * p.tile[1] && largest.tile_at == -1, "tiles of %d rows, of %d in twice the cache, none where planes fit",
-           (int)p.tile[1], (int)larger.tile[1]);
+    tap_ok(larger.tile[1] >= 2 * p.tile[1] && largest.tile_at == -1,
+           "tiles of %d rows, of %d in twice the cache, none where planes fit", (int)p.tile[1],
+           (int)larger.tile[1]);
     qn__facts_release(&f);
     qn_kernel_release(k);
 }
@@ -569,7 +657,8 @@ static qn_machine record(int n)
 static void test_records(void)
 {
     static const char *const names[N_RECORDS] = {"48 KiB in 12 ways", "2 MiB", "64 MiB"};
-    const int64_t small[2] = {60, 400}, square[2] = {2048, 2048}, long_rows[2] = {20001, 300}, cube[3] = {24, 1003, 1003}, flat[2] = {1000, 5000};
+    const int64_t small[2] = {60, 400}, square[2] = {2048, 2048}, long_rows[2] = {20001, 300},
+                  cube[3] = {24, 1003, 1003}, flat[2] = {1000, 5000};
     qn_view v[5][2] = {
         {view(QN_F32, 2, small, false), view(QN_F32, 2, small, false)},
         {view(QN_F64, 1, square, false), view(QN_F64, 2, square, true)},
@@ -596,8 +685,8 @@ static void test_records(void)
         for (int r = 0; r < N_RECORDS; r++) {
             const qn_machine m = record(r);
             char *other = plan_on(&m, k, &f);
-            tap_ok((strcmp(usual, other) != 0) == list[n].changes[r], "%s: %s %s the plan", list[n].what, names[r],
-                   list[n].changes[r] ? "change" : "do not change");
+            tap_ok((strcmp(usual, other) != 0) == list[n].changes[r], "%s: %s %s the plan",
+                   list[n].what, names[r], list[n].changes[r] ? "change" : "do not change");
             qn__free(other);
         }
         qn__free(usual);
@@ -606,7 +695,8 @@ static void test_records(void)
     }
 }
 
-/** Fewer multiprocessors are busy with fewer tiles, which are larger then; a copy is walked alike. */
+/** Fewer multiprocessors are busy with fewer tiles, which are larger then; a copy is walked alike.
+ */
 static void test_record_of_gpu(void)
 {
     const int64_t square[2] = {1024, 1024};
@@ -614,16 +704,18 @@ static void test_record_of_gpu(void)
     qn_machine few = *qn__machine_usual(QN_ISA_SM90);
     few.multiprocessors = 16;
     for (int n = 0; n < 2; n++) {
-        qn_view v[3] = {view(n ? QN_F32 : QN_F64, 2, square, false), view(n ? QN_F32 : QN_F64, 2, square, false),
+        qn_view v[3] = {view(n ? QN_F32 : QN_F64, 2, square, false),
+                        view(n ? QN_F32 : QN_F64, 2, square, false),
                         view(QN_F64, 2, square, false)};
         qn_kernel *k = NULL;
         qn_facts f;
         if (!facts_of(texts[n], v, 3 - n, NULL, QN_ISA_SM90, false, &k, &f))
             return;
-        f.param[0].is_constant_memory = f.param[1].is_constant_memory = !n; /* the views are one memory here */
+        f.param[0].is_constant_memory = f.param[1].is_constant_memory =
+            !n; /* the views are one memory here */
         char *usual = plan_on(qn__machine_usual(QN_ISA_SM90), k, &f), *other = plan_on(&few, k, &f);
-        tap_ok((strcmp(usual, other) != 0) == (n == 0), "16 multiprocessors %s of a %s", n ? "leave the plan" : "change the tiles",
-               n ? "copy" : "product");
+        tap_ok((strcmp(usual, other) != 0) == (n == 0), "16 multiprocessors %s of a %s",
+               n ? "leave the plan" : "change the tiles", n ? "copy" : "product");
         qn__free(usual);
         qn__free(other);
         qn__facts_release(&f);
@@ -640,15 +732,18 @@ static qn_plan plan_for(const char *text, int rank, const int64_t *e, const qn_o
 
 static void test_tiles(void)
 {
-    int64_t thick[3] = {24, 1003, 1003}, thin[3] = {6, 3003, 3003}, small[3] = {60, 40, 400}, wide[2] = {26, 1000003};
+    int64_t thick[3] = {24, 1003, 1003}, thin[3] = {6, 3003, 3003}, small[3] = {60, 40, 400},
+            wide[2] = {26, 1000003};
     qn_plan p = plan_for(seven, 3, thick, NULL, QN_ISA_V4);
-    tap_ok(p.tile[1] >= 8 && p.tile[1] <= 64 && !p.tile[0] && !p.tile[2] && p.tile_at == 0 && p.streams,
+    tap_ok(p.tile[1] >= 8 && p.tile[1] <= 64 && !p.tile[0] && !p.tile[2] && p.tile_at == 0 &&
+               p.streams,
            "large planes: tiles of %d rows", (int)p.tile[1]);
     p = plan_for(seven, 3, thin, NULL, QN_ISA_V4);
     tap_ok(p.tile[1] >= 4 && p.tile[1] <= 8, "fewer of long rows: %d", (int)p.tile[1]);
     tap_is_int(plan_for(seven, 3, small, NULL, QN_ISA_V4).tile_at, -1, "none in cache");
     p = plan_for(five, 2, wide, NULL, QN_ISA_V4);
-    tap_ok(p.tile[1] >= 4096 && p.tile[1] % ((int64_t)p.width * p.unroll) == 0, "rows larger than a cache: tiles of the lanes");
+    tap_ok(p.tile[1] >= 4096 && p.tile[1] % ((int64_t)p.width * p.unroll) == 0,
+           "rows larger than a cache: tiles of the lanes");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.tile = -1)};
     tap_is_int(plan_for(seven, 3, thick, &o, QN_ISA_V4).tile_at, -1, "none on request");
     o.plan = PLAN_WITH(.tile_dim = 3, .tile = 9, .width = 4, .unroll = 2);
@@ -674,11 +769,15 @@ static void test_transpose(void)
     o.plan = PLAN_WITH(.streams = -1);
     p = plan_of(copy2, far, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 0 && p.tile[0] == 512, "or tiled");
-    static const char most[] = "kernel \"most\" { view t: f32[2]; view x: f32[2]; view y: f32[2]; view z: f32[2];\n"
-                               "%0: i64 = const 0; %h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %0, %h;\n"
-                               "%j: i64 = parallel %0, %w; %v: f32 = load t[%j, %i]; %a: f32 = load x[%i, %j]; %b: f32 = load y[%i, %j];\n"
-                               "%c: f32 = load z[%i, %j]; %d: f32 = add %a, %v; %e: f32 = add %b, %v; %f: f32 = add %c, %v;\n"
-                               "store x[%i, %j], %d; store y[%i, %j], %e; store z[%i, %j], %f; }";
+    static const char most[] =
+        "kernel \"most\" { view t: f32[2]; view x: f32[2]; view y: f32[2]; view z: f32[2];\n"
+        "%0: i64 = const 0; %h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %0, "
+        "%h;\n"
+        "%j: i64 = parallel %0, %w; %v: f32 = load t[%j, %i]; %a: f32 = load x[%i, %j]; %b: f32 = "
+        "load y[%i, %j];\n"
+        "%c: f32 = load z[%i, %j]; %d: f32 = add %a, %v; %e: f32 = add %b, %v; %f: f32 = add %c, "
+        "%v;\n"
+        "store x[%i, %j], %d; store y[%i, %j], %e; store z[%i, %j], %f; }";
     int64_t square[2] = {200, 200};
     qn_view right[4];
     for (int i = 0; i < 4; i++)
@@ -688,7 +787,8 @@ static void test_transpose(void)
            "what runs along the lanes is most: they are innermost");
     o.plan = PLAN_WITH(.order = {2, 1});
     p = plan_of(most, right, 4, &o, QN_ISA_V4, false);
-    tap_ok(p.jam_dim == 0 && p.order[0] == 1 && p.order[1] == 0, "unless the caller wants another order");
+    tap_ok(p.jam_dim == 0 && p.order[0] == 1 && p.order[1] == 0,
+           "unless the caller wants another order");
 }
 
 int main(void)

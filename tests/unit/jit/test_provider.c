@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_provider.c: the one function between the two libraries, called as libquern calls it, but without the runtime: a
- * kernel text and a key go in, the code that comes out is run here. Both loaders, both instruction sets, the texts, and
- * requests of every kind of wrongness.
+ * test_provider.c: the one function between the two libraries, called as libquern calls it, but
+ * without the runtime: a kernel text and a key go in, the code that comes out is run here. Both
+ * loaders, both instruction sets, the texts, and requests of every kind of wrongness.
  */
 #define _GNU_SOURCE
 #include "jit/provider.h"
@@ -131,8 +131,8 @@ static job *make_job_of(const char *text, int isa, bool all_dynamic)
     if (status == QN_OK && !qn__prove_bounds(j->kernel, value, &domain, proved))
         status = qn__fail(&err, QN_ERR_INTERNAL, "bounds are not proved");
     if (status == QN_OK)
-        status = qn__facts_collect(j->kernel, j->arg, &domain, proved, &options, &policy, isa, false,
-                                   &j->facts, &err);
+        status = qn__facts_collect(j->kernel, j->arg, &domain, proved, &options, &policy, isa,
+                                   false, &j->facts, &err);
     if (status == QN_OK && j->facts.n_slots <= 256) {
         qn__key_encode(&j->facts, &j->key);
         qn__facts_fill(&j->facts, j->kernel, j->arg, j->slots);
@@ -150,11 +150,18 @@ static job *make_job(int isa, bool all_dynamic)
 
 static qn_request make_request(const job *j, int loader, void **thread_state, received *r)
 {
-    return (qn_request){.bytes = sizeof(qn_request), .build_id = QN_BUILD_ID,
-                        .kind = QN_REQUEST_COMPILE, .loader = loader, .kernel = j->kernel->canonical,
-                        .kernel_bytes = j->kernel->canonical_bytes, .key = j->key.data,
-                        .key_bytes = j->key.n, .thread_state = thread_state, .sink = receive,
-                        .sink_arg = r, .fatal = end_thread};
+    return (qn_request){.bytes = sizeof(qn_request),
+                        .build_id = QN_BUILD_ID,
+                        .kind = QN_REQUEST_COMPILE,
+                        .loader = loader,
+                        .kernel = j->kernel->canonical,
+                        .kernel_bytes = j->kernel->canonical_bytes,
+                        .key = j->key.data,
+                        .key_bytes = j->key.n,
+                        .thread_state = thread_state,
+                        .sink = receive,
+                        .sink_arg = r,
+                        .fatal = end_thread};
 }
 
 static void end_state(void **thread_state)
@@ -176,7 +183,8 @@ static void compile_job(const job *j, void **kept, received *got)
         provider(&r);
 }
 
-/* A thread keeps its passes: they give the same code for a kernel whatever they have compiled before. */
+/* A thread keeps its passes: they give the same code for a kernel whatever they have compiled
+ * before. */
 static void test_kept(void)
 {
     enum { N_JOBS = 12, N_ROUNDS = 3 };
@@ -196,7 +204,8 @@ static void test_kept(void)
         release_received(&fresh);
         release_job(j);
     }
-    tap_is_int(n_same, N_JOBS * N_ROUNDS, "code does not depend on what the thread compiled before");
+    tap_is_int(n_same, N_JOBS * N_ROUNDS,
+               "code does not depend on what the thread compiled before");
     end_state(&state);
 }
 
@@ -235,8 +244,10 @@ static void test_arena(int isa, bool all_dynamic)
         tap_note("%s", r.error.message);
     const qn_text *code = &got.part[QN_SINK_CODE];
     tap_ok(code->n > 0 && r.info.entry < code->n && r.info.align >= 16, "... gives code");
-    tap_ok(!got.part[QN_SINK_PLAN].n && !got.part[QN_SINK_LLVM].n, "... and nothing that was not wanted");
-    bool can_run = isa == QN_ISA_V3 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512vl");
+    tap_ok(!got.part[QN_SINK_PLAN].n && !got.part[QN_SINK_LLVM].n,
+           "... and nothing that was not wanted");
+    bool can_run =
+        isa == QN_ISA_V3 ? __builtin_cpu_supports("avx2") : __builtin_cpu_supports("avx512vl");
     void *p = can_run && code->n ? map_code(code) : NULL;
     if (p) {
         char *at = (char *)p + r.info.entry;
@@ -269,7 +280,8 @@ static void test_orc(void)
     if (!tap_ok(status == QN_OK && r.orc_entry && r.orc_handle, "orc loads"))
         tap_note("%s", r.error.message);
     status = provider(&second);
-    tap_ok(status == QN_OK && second.orc_entry && second.orc_entry != r.orc_entry, "... a second copy too");
+    tap_ok(status == QN_OK && second.orc_entry && second.orc_entry != r.orc_entry,
+           "... a second copy too");
     r.kind = QN_REQUEST_FREE;
     tap_ok(provider(&r) == QN_OK && !r.orc_handle, "... drops the first");
     tap_ok(second.orc_entry && runs_right(j, second.orc_entry), "... and the second runs");
@@ -293,7 +305,8 @@ static void test_texts(void)
     tap_is_int(provider(&r), QN_OK, "compiles with texts");
     for (int i = QN_SINK_PLAN; i <= QN_SINK_KEY; i++)
         tap_ok(got.part[i].n > 0 && strstr(got.part[i].data, part[i]), "text %d", i);
-    tap_ok(got.part[QN_SINK_ASM].n && strstr(got.part[QN_SINK_ASM].data, "vfmadd"), "an fma is one");
+    tap_ok(got.part[QN_SINK_ASM].n && strstr(got.part[QN_SINK_ASM].data, "vfmadd"),
+           "an fma is one");
     tap_ok(got.part[QN_SINK_ASM].n && !strstr(got.part[QN_SINK_ASM].data, "call"), "no calls");
     end_state(&state);
     release_received(&got);
@@ -334,7 +347,8 @@ static void test_wrong(void)
     r.kernel_bytes = strlen(r.kernel);
     tap_is_int(provider(&r), QN_ERR_PARSE, "not a kernel");
     r = good;
-    r.kernel = "kernel \"k\" { view p0: f32[1]; %0: i64 = const 0; %1: i64 = const 1; %2: i64 = parallel %0, %1;"
+    r.kernel = "kernel \"k\" { view p0: f32[1]; %0: i64 = const 0; %1: i64 = const 1; %2: i64 = "
+               "parallel %0, %1;"
                " %3: f32 = load p0[%2]; store p0[%2], %3; }";
     r.kernel_bytes = strlen(r.kernel);
     tap_is_int(provider(&r), QN_ERR_INTERNAL, "key of another kernel");

@@ -97,12 +97,14 @@ static void test_elements(qn_context *c)
     for (int e = QN_ENGINE_AUTO; e <= QN_ENGINE_INTERP; e++) {
         const qn_options o = {.bytes = sizeof o, .engine = e};
         tap_is_int(qn_launch(c, k, 3, args, &o, &err), QN_ERR_BOUNDS, "row 0 is empty");
-        tap_contains(err.message, "view \"entries\", argument 1, dimension 0: index -9223372036854775808 not in",
+        tap_contains(err.message,
+                     "view \"entries\", argument 1, dimension 0: index -9223372036854775808 not in",
                      "no index");
         tap_contains(err.message, "iteration (0)", "the first one");
         bool is_right = true;
         for (int i = 0; i < ROWS; i++)
-            is_right = is_right && ((double *)r.y.data)[i] == (map[i] < map[i + 1] ? 0.5 + map[i] : 0);
+            is_right =
+                is_right && ((double *)r.y.data)[i] == (map[i] < map[i + 1] ? 0.5 + map[i] : 0);
         tap_ok(is_right, "first elements of the others, 0 for rows without");
     }
     map[5] = INT32_MAX;
@@ -138,7 +140,9 @@ static void test_refused(qn_context *c)
     qn_param map = qn_view_param(b, "map", QN_F32, 1, 0);
     qn_row_begin(b, map, qn_index(b, 0));
     qn_builder_status(b, &err);
-    tap_contains(err.message, "qn_row_begin: kernel \"bad\": view \"map\" of f32 and rank 1 is no map of rows", "no map");
+    tap_contains(err.message,
+                 "qn_row_begin: kernel \"bad\": view \"map\" of f32 and rank 1 is no map of rows",
+                 "no map");
     qn_builder_release(b);
     tap_is_int(qn_for_row(NULL, map, (qn_val){0}, 0, NULL, NULL).id, 0, "no builder");
 }

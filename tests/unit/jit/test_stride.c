@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stride.c: lanes a few elements apart that are taken out of plain loads: no load reads an element outside those from the
- * first lane's to the last lane's, and each lane has its element, from one load.
+ * test_stride.c: lanes a few elements apart that are taken out of plain loads: no load reads an
+ * element outside those from the first lane's to the last lane's, and each lane has its element,
+ * from one load.
  */
 #include "jit/schedule/stride.h"
 #include "tests/tap.h"
@@ -24,7 +25,8 @@ static void count_loads(int first, int lanes, int width, int stride, counts *c)
             bool is_here = p.pick[l] != lanes;
             n_here += is_here;
             n_found[l] += is_here && is_needed;
-            c->n_wrong += is_here && (p.pick[l] < 0 || p.pick[l] > lanes || p.begin + p.pick[l] != l * stride);
+            c->n_wrong += is_here &&
+                          (p.pick[l] < 0 || p.pick[l] > lanes || p.begin + p.pick[l] != l * stride);
         }
         c->n_dropped += !is_needed && n_here > 0;
         if (!is_needed)

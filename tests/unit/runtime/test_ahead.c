@@ -205,7 +205,8 @@ static qn_status copy_rows(qn_context *c, const char *bundle, const qn_kernel *k
 }
 
 /** What the policy learns, that strides never varied and what divides extents, makes other versions
- * than the bundle's, which has dynamic strides: where there is no code generator that one serves. */
+ * than the bundle's, which has dynamic strides: where there is no code generator that one serves.
+ */
 static void test_strides(void)
 {
     const qn_options dynamic = {.bytes = sizeof dynamic, .specialize = QN_SPECIALIZE_DYNAMIC};
@@ -292,12 +293,14 @@ static void test_other_machine(void)
     const qn_options neon = {.bytes = sizeof neon, .engine = QN_ENGINE_X86, .isa = QN_ISA_NEON};
     qn_error err = {0};
     qn_status status = add("neon", SAXPY_TEXT, N, &neon, &err);
-    tap_ok(status == QN_OK || (status == QN_ERR_TARGET && strstr(err.message, "built without code for armv8-a+lse")),
+    tap_ok(status == QN_OK || (status == QN_ERR_TARGET &&
+                               strstr(err.message, "built without code for armv8-a+lse")),
            "code for AArch64 is made, or said not to be known %s", err.message);
     qn_context *c = elsewhere("neon");
     status = saxpy(c, &neon, N, 1, &err);
     tap_is_int(status, QN_ERR_TARGET, "a launch that asks for it is refused");
-    tap_contains(err.message, "armv8-a+lse was asked for, the processor is x86-64-v", "... and says so");
+    tap_contains(err.message, "armv8-a+lse was asked for, the processor is x86-64-v",
+                 "... and says so");
     qn_context_release(c);
     tap_ok(!runs("neon", NULL, N, 1), "another one does not find it");
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_atomics.c: what atomics are atomic against. Launches that share a histogram with other launches and with threads of the
- * host say so; the iterations of one launch may always meet. Which instructions that takes stands in the code.
+ * test_atomics.c: what atomics are atomic against. Launches that share a histogram with other
+ * launches and with threads of the host say so; the iterations of one launch may always meet. Which
+ * instructions that takes stands in the code.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -15,11 +16,13 @@
     " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: i32 = const 1; %6: i32 = atomic sum y[%4], %5; }"
 #define COUNT_F64_TEXT                                                                             \
     "kernel \"count\" {\n view x: u8[1]; view y: f64[1];" OVER_X                                   \
-    " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: f64 = const 1.0; %6: f64 = atomic sum y[%4], %5; }"
+    " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: f64 = const 1.0; %6: f64 = atomic sum y[%4], "   \
+    "%5; }"
 /** The same without an atomic: the argument says that it is atomic. */
 #define COUNT_PLAINLY_TEXT                                                                         \
     "kernel \"count\" {\n view x: u8[1]; view y: i32[1];" OVER_X                                   \
-    " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: i32 = const 1; %6: i32 = load y[%4]; %7: i32 = add %6, %5;" \
+    " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: i32 = const 1; %6: i32 = load y[%4]; %7: i32 = " \
+    "add %6, %5;"                                                                                  \
     " store y[%4], %7; }"
 
 enum { N_BINS = 2 };
@@ -35,7 +38,8 @@ static qn_view bins_of(qn_context *c, int64_t n)
 
 static double count_in(const qn_view *y, int bin)
 {
-    return y->dtype == QN_F64 ? ((const double *)y->data)[bin] : (double)((const int32_t *)y->data)[bin];
+    return y->dtype == QN_F64 ? ((const double *)y->data)[bin]
+                              : (double)((const int32_t *)y->data)[bin];
 }
 
 /* ---------------------------------------------------------------- two threads of the host */
@@ -72,13 +76,15 @@ static void *work(void *arg)
     if (w->is_host)
         add_by_hand(w);
     for (int i = 0; i < w->n_launches && !w->is_host && !w->failed; i++)
-        w->failed |= (call ? qn_run(call, &err) : qn_launch(w->c, w->k, 2, w->args, w->o, &err)) != QN_OK;
+        w->failed |=
+            (call ? qn_run(call, &err) : qn_launch(w->c, w->k, 2, w->args, w->o, &err)) != QN_OK;
     qn_call_release(call);
     return NULL;
 }
 
 /** Two threads fill one histogram: by launches, by prepared calls, or one of them by hand. */
-static void test_shared(const char *name, const char *text, int dtype, int executor, int engine, bool is_prepared, bool has_host)
+static void test_shared(const char *name, const char *text, int dtype, int executor, int engine,
+                        bool is_prepared, bool has_host)
 {
     const qn_context_options options = {.bytes = sizeof options, .n_threads = 3};
     qn_context *c = context_with(&options);
@@ -86,18 +92,24 @@ static void test_shared(const char *name, const char *text, int dtype, int execu
     qn_view x = bins_of(c, N_SAMPLES), y = vector_of(c, "y", dtype, N_BINS);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     const qn_plan_options plan = {.bytes = sizeof plan, .chunk = 1000};
-    const qn_options o = {.bytes = sizeof o, .engine = engine, .executor = executor, .atomics = QN_ATOMICS_SHARED, .plan = &plan};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = engine,
+                          .executor = executor,
+                          .atomics = QN_ATOMICS_SHARED,
+                          .plan = &plan};
     pthread_barrier_t start;
     pthread_barrier_init(&start, NULL, 2);
     const int n = engine == QN_ENGINE_INTERP ? N_INTERPRETED : N_LAUNCHES;
-    worker w[2] = {{c, k, args, &o, is_prepared, false, false, n, &start}, {c, k, args, &o, is_prepared, has_host, false, n, &start}};
+    worker w[2] = {{c, k, args, &o, is_prepared, false, false, n, &start},
+                   {c, k, args, &o, is_prepared, has_host, false, n, &start}};
     pthread_t thread[2];
     for (int i = 0; i < 2; i++)
         pthread_create(&thread[i], NULL, work, &w[i]);
     for (int i = 0; i < 2; i++)
         pthread_join(thread[i], NULL);
     const double expected = (double)((int64_t)n * N_SAMPLES);
-    tap_ok(!w[0].failed && !w[1].failed && count_in(&y, 0) == expected && count_in(&y, 1) == expected,
+    tap_ok(!w[0].failed && !w[1].failed && count_in(&y, 0) == expected &&
+               count_in(&y, 1) == expected,
            "%s: %.0f and %.0f of %.0f", name, count_in(&y, 0), count_in(&y, 1), expected);
     pthread_barrier_destroy(&start);
     qn_view_release(&x);
@@ -108,7 +120,8 @@ static void test_shared(const char *name, const char *text, int dtype, int execu
 
 /* ---------------------------------------------------------------- threads of a launch */
 
-/** A launch whose iterations meet, with extents that are and are not known, in many chunks and in one. */
+/** A launch whose iterations meet, with extents that are and are not known, in many chunks and in
+ * one. */
 static void test_launch(const char *name, const char *text, int dtype)
 {
     const qn_context_options options = {.bytes = sizeof options, .n_threads = 4};
@@ -117,10 +130,14 @@ static void test_launch(const char *name, const char *text, int dtype)
     static const int64_t sizes[] = {1, 100, 5000, 300000};
     int n_wrong = 0;
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
-        for (int specialize = QN_SPECIALIZE_EXACT; specialize <= QN_SPECIALIZE_DYNAMIC; specialize++) {
+        for (int specialize = QN_SPECIALIZE_EXACT; specialize <= QN_SPECIALIZE_DYNAMIC;
+             specialize++) {
             qn_view x = bins_of(c, sizes[s]), y = vector_of(c, "y", dtype, N_BINS);
             const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-            const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_THREADS, .specialize = specialize};
+            const qn_options o = {.bytes = sizeof o,
+                                  .engine = QN_ENGINE_X86,
+                                  .executor = QN_THREADS,
+                                  .specialize = specialize};
             qn_error err = {0};
             for (int i = 0; i < 5; i++)
                 n_wrong += qn_launch(c, k, 2, args, &o, &err) != QN_OK;
@@ -139,8 +156,8 @@ static void test_launch(const char *name, const char *text, int dtype)
 enum { TEXT_BYTES = 1 << 20 };
 
 /** Whether the code for n samples has atomic instructions; its plan goes into `plan`. */
-static bool has_atomic_instructions(qn_context *c, const qn_kernel *k, qn_options o, uint32_t traits, int64_t n, char *plan,
-                                    size_t plan_bytes)
+static bool has_atomic_instructions(qn_context *c, const qn_kernel *k, qn_options o,
+                                    uint32_t traits, int64_t n, char *plan, size_t plan_bytes)
 {
     static char text[TEXT_BYTES];
     qn_view x = bins_of(c, n), y = vector_of(c, "y", QN_I32, N_BINS);
@@ -158,13 +175,14 @@ static bool has_atomic_instructions(qn_context *c, const qn_kernel *k, qn_option
     qn_code_release(f);
     qn_view_release(&x);
     qn_view_release(&y);
-    return strstr(text, "atomicrmw") || strstr(text, "cmpxchg") || strstr(text, "load atomic") || strstr(text, "store atomic") ||
-           !text[0];
+    return strstr(text, "atomicrmw") || strstr(text, "cmpxchg") || strstr(text, "load atomic") ||
+           strstr(text, "store atomic") || !text[0];
 }
 
 static void test_code(void)
 {
-    const qn_context_options options = {.bytes = sizeof options, .n_threads = 4, .dump = QN_DUMP_LLVM, .dump_dir = "/dev/null"};
+    const qn_context_options options = {
+        .bytes = sizeof options, .n_threads = 4, .dump = QN_DUMP_LLVM, .dump_dir = "/dev/null"};
     qn_context *c = context_with(&options);
     qn_kernel *atomic = kernel_of(COUNT_TEXT), *plain = kernel_of(COUNT_PLAINLY_TEXT);
     const int many = 1 << 20;
@@ -176,12 +194,27 @@ static void test_code(void)
         const char *in_plan;
     } part[] = {
         {"one thread", {.executor = QN_SERIAL}, many, false, "atomics of one thread"},
-        {"one thread, shared", {.executor = QN_SERIAL, .atomics = QN_ATOMICS_SHARED}, many, true, "split"},
+        {"one thread, shared",
+         {.executor = QN_SERIAL, .atomics = QN_ATOMICS_SHARED},
+         many,
+         true,
+         "split"},
         {"threads", {.executor = QN_THREADS}, many, true, "atomics of the launch"},
-        {"threads, shared", {.executor = QN_THREADS, .atomics = QN_ATOMICS_SHARED}, many, true, "split"},
-        {"threads, one of them", {.executor = QN_THREADS, .max_threads = 1}, many, false, "atomics of one thread"},
+        {"threads, shared",
+         {.executor = QN_THREADS, .atomics = QN_ATOMICS_SHARED},
+         many,
+         true,
+         "split"},
+        {"threads, one of them",
+         {.executor = QN_THREADS, .max_threads = 1},
+         many,
+         false,
+         "atomics of one thread"},
         {"threads, one chunk", {.executor = QN_THREADS}, 100, false, "atomics of one thread"},
-        {"threads, unknown extents", {.executor = QN_THREADS, .specialize = QN_SPECIALIZE_DYNAMIC}, 100, true,
+        {"threads, unknown extents",
+         {.executor = QN_THREADS, .specialize = QN_SPECIALIZE_DYNAMIC},
+         100,
+         true,
          "atomics of the launch"},
     };
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++) {
@@ -213,13 +246,17 @@ static void test_versions(void)
     int n_failed = 0;
     for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++)
         for (int atomics = QN_ATOMICS_LAUNCH; atomics <= QN_ATOMICS_SHARED; atomics++) {
-            const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = executor, .atomics = atomics};
+            const qn_options o = {.bytes = sizeof o,
+                                  .engine = QN_ENGINE_X86,
+                                  .executor = executor,
+                                  .atomics = atomics};
             n_failed += qn_launch(c, k, 2, args, &o, &err) != QN_OK;
         }
-    tap_ok(n_failed == 0 && counters_of(c).compiles == 1, "without atomics one version serves all: %" PRId64 " compiles",
-           counters_of(c).compiles);
+    tap_ok(n_failed == 0 && counters_of(c).compiles == 1,
+           "without atomics one version serves all: %" PRId64 " compiles", counters_of(c).compiles);
     const qn_options wrong = {.bytes = sizeof wrong, .atomics = 2};
-    tap_ok(qn_launch(c, k, 2, args, &wrong, &err) == QN_ERR_ARGUMENT && strstr(err.message, "option atomics: 2"),
+    tap_ok(qn_launch(c, k, 2, args, &wrong, &err) == QN_ERR_ARGUMENT &&
+               strstr(err.message, "option atomics: 2"),
            "an unknown value is refused: %s", err.message);
     qn_view_release(&x);
     qn_view_release(&y);
@@ -230,22 +267,24 @@ static void test_versions(void)
 /* ---------------------------------------------------------------- lanes */
 
 #define LANES_HEAD "kernel \"lanes\" { view x: T[1]; view y: T[1]; view z: T[1];" OVER_X
-/** Kernels whose lanes are one vector, one element, apart, under a condition, and whose old values are used: y is combined, z
- *  takes what was there. */
+/** Kernels whose lanes are one vector, one element, apart, under a condition, and whose old values
+ * are used: y is combined, z takes what was there. */
 static const struct {
     const char *name, *text;
 } lane_kernels[] = {
-    {"consecutive elements", " %4: T = load x[%2]; %5: T = atomic OP y[%2], %4; store z[%2], %5; }"},
-    {"reversed elements",
-     " %4: T = load x[%2]; %a: i64 = const -1; %b: i64 = add %1, %a; %c: i64 = sub %b, %2; %5: T = atomic OP y[%c], %4;"
-     " store z[%2], %5; }"},
+    {"consecutive elements",
+     " %4: T = load x[%2]; %5: T = atomic OP y[%2], %4; store z[%2], %5; }"},
+    {"reversed elements", " %4: T = load x[%2]; %a: i64 = const -1; %b: i64 = add %1, %a; %c: i64 "
+                          "= sub %b, %2; %5: T = atomic OP y[%c], %4;"
+                          " store z[%2], %5; }"},
     {"one element", " %4: T = load x[%2]; %5: T = atomic OP y[%0], %4; }"},
-    {"two elements apart", " %a: i64 = const 2; %b: i64 = mul %2, %a; %4: T = load x[%2]; %5: T = atomic OP y[%b], %4; store z[%2], %5; }"},
-    {"under a condition",
-     " %4: T = load x[%2]; %a: T = const 3; %b: bool = lt %4, %a; if %b { %5: T = atomic OP y[%2], %4; store z[%2], %5; }; }"},
-    {"elements of a list",
-     " %4: T = load x[%2]; %a: i64 = cast %4; %m: i64 = const 31; %d: i64 = and %a, %m; %e: T = add %4, %4; %f: T = mul %e, %e;"
-     " %g: T = sub %f, %4; %5: T = atomic OP y[%d], %g; store z[%2], %5; }"},
+    {"two elements apart", " %a: i64 = const 2; %b: i64 = mul %2, %a; %4: T = load x[%2]; %5: T = "
+                           "atomic OP y[%b], %4; store z[%2], %5; }"},
+    {"under a condition", " %4: T = load x[%2]; %a: T = const 3; %b: bool = lt %4, %a; if %b { %5: "
+                          "T = atomic OP y[%2], %4; store z[%2], %5; }; }"},
+    {"elements of a list", " %4: T = load x[%2]; %a: i64 = cast %4; %m: i64 = const 31; %d: i64 = "
+                           "and %a, %m; %e: T = add %4, %4; %f: T = mul %e, %e;"
+                           " %g: T = sub %f, %4; %5: T = atomic OP y[%d], %g; store z[%2], %5; }"},
 };
 
 /** The text with T and OP in place. */
@@ -263,14 +302,16 @@ static size_t fill_in(const char *from, const char *type, const char *op, char *
 
 enum { MOST_LANES = 70 };
 
-static bool run_lanes(qn_context *c, const qn_kernel *k, int dtype, int64_t n, const qn_options *o, qn_view *y, qn_view *z)
+static bool run_lanes(qn_context *c, const qn_kernel *k, int dtype, int64_t n, const qn_options *o,
+                      qn_view *y, qn_view *z)
 {
     qn_view x = vector_of(c, "x", dtype, n);
     *y = vector_of(c, "y", dtype, 2 * MOST_LANES);
     *z = vector_of(c, "z", dtype, MOST_LANES);
     for (int64_t i = 0; i < n; i++) {
         const qn_arg value = qn_arg_int(dtype, (7 * i + 3) % 11);
-        memcpy((char *)x.data + i * qn_dtype_bytes(dtype), &value.bits, (size_t)qn_dtype_bytes(dtype));
+        memcpy((char *)x.data + i * qn_dtype_bytes(dtype), &value.bits,
+               (size_t)qn_dtype_bytes(dtype));
     }
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(y), qn_arg_view(z)};
     qn_error err = {0};
@@ -290,13 +331,18 @@ static int compare_lanes(qn_context *c, const qn_kernel *k, int dtype)
         qn_view y, z;
         n_wrong += !run_lanes(c, k, dtype, sizes[s], &reference, &y, &z);
         for (int way = 0; way < 8; way++) {
-            const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = way & 1 ? QN_ISA_V3 : QN_ISA_AUTO,
-                                  .atomics = way & 2 ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH, .executor = way & 4 ? QN_THREADS : QN_SERIAL,
-                                  .specialize = way & 4 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
+            const qn_options o = {.bytes = sizeof o,
+                                  .engine = QN_ENGINE_X86,
+                                  .isa = way & 1 ? QN_ISA_V3 : QN_ISA_AUTO,
+                                  .atomics = way & 2 ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH,
+                                  .executor = way & 4 ? QN_THREADS : QN_SERIAL,
+                                  .specialize =
+                                      way & 4 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
             qn_view other_y, other_z;
             const size_t bytes = (size_t)qn_dtype_bytes(dtype) * MOST_LANES;
             const bool is_same = run_lanes(c, k, dtype, sizes[s], &o, &other_y, &other_z) &&
-                                 memcmp(y.data, other_y.data, 2 * bytes) == 0 && memcmp(z.data, other_z.data, bytes) == 0;
+                                 memcmp(y.data, other_y.data, 2 * bytes) == 0 &&
+                                 memcmp(z.data, other_z.data, bytes) == 0;
             if (!is_same)
                 tap_note("%s, n %d, way %d", qn_dtype_name(dtype), (int)sizes[s], way);
             n_wrong += !is_same;
@@ -309,7 +355,8 @@ static int compare_lanes(qn_context *c, const qn_kernel *k, int dtype)
     return n_wrong;
 }
 
-/** Small integers, also as floats: their sums are exact, and iterations come in order on one thread. */
+/** Small integers, also as floats: their sums are exact, and iterations come in order on one
+ * thread. */
 static void test_lanes(void)
 {
     qn_context *c = context_with(NULL);
@@ -321,7 +368,8 @@ static void test_lanes(void)
             for (size_t d = 0; d < sizeof dtypes / sizeof dtypes[0]; d++) {
                 char text[2048];
                 size_t n = fill_in(LANES_HEAD, qn_dtype_name(dtypes[d]), ops[o], text, sizeof text);
-                fill_in(lane_kernels[i].text, qn_dtype_name(dtypes[d]), ops[o], text + n, sizeof text - n);
+                fill_in(lane_kernels[i].text, qn_dtype_name(dtypes[d]), ops[o], text + n,
+                        sizeof text - n);
                 qn_kernel *k = kernel_of(text);
                 n_wrong += !k || compare_lanes(c, k, dtypes[d]);
                 qn_kernel_release(k);
@@ -331,24 +379,32 @@ static void test_lanes(void)
     qn_context_release(c);
 }
 
-/** Atomics that stand together: neighbours in rows of 8, a run of four and one of three, and those of another combination, which
- *  have rows of their own. */
+/** Atomics that stand together: neighbours in rows of 8, a run of four and one of three, and those
+ * of another combination, which have rows of their own. */
 static const char *const group_kernels[] = {
-    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%l, %i], %6; atomic sum y[%l, %k], %4; }",
-    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%j, %m], %6; atomic sum y[%j, %n], %6;"
+    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%l, %i], %6; atomic sum "
+    "y[%l, %k], %4; }",
+    " atomic sum y[%j, %i], %4; atomic sum y[%j, %k], %5; atomic sum y[%j, %m], %6; atomic sum "
+    "y[%j, %n], %6;"
     " atomic max y[%l, %k], %5; }",
-    " atomic sum y[%j, %k], %4; atomic sum y[%j, %m], %5; atomic sum y[%j, %n], %6; atomic max y[%l, %i], %6; atomic max y[%l, %k], %4;"
+    " atomic sum y[%j, %k], %4; atomic sum y[%j, %m], %5; atomic sum y[%j, %n], %6; atomic max "
+    "y[%l, %i], %6; atomic max y[%l, %k], %4;"
     " atomic sum y[%j, %k], %4; }",
 };
 #define GROUP_HEAD                                                                                 \
-    "kernel \"group\" { view x: u8[1]; view y: T[2];" OVER_X " %3: u8 = load x[%2]; %a: u8 = const 7; %b: u8 = and %3, %a;" \
-    " %c: u8 = const 3; %d: u8 = shr %3, %c; %i: i64 = cast %b; %j: i64 = cast %d; %o: i64 = const 1; %k: i64 = add %i, %o;" \
-    " %m: i64 = add %k, %o; %n: i64 = add %m, %o; %eight: i64 = const 8; %l: i64 = add %j, %eight; %4: T = cast %3; %5: T = add %4, %4; %6: T = add %5, %4;"
+    "kernel \"group\" { view x: u8[1]; view y: T[2];" OVER_X                                       \
+    " %3: u8 = load x[%2]; %a: u8 = const 7; %b: u8 = and %3, %a;"                                 \
+    " %c: u8 = const 3; %d: u8 = shr %3, %c; %i: i64 = cast %b; %j: i64 = cast %d; %o: i64 = "     \
+    "const 1; %k: i64 = add %i, %o;"                                                               \
+    " %m: i64 = add %k, %o; %n: i64 = add %m, %o; %eight: i64 = const 8; %l: i64 = add %j, "       \
+    "%eight; %4: T = cast %3; %5: T = add %4, %4; %6: T = add %5, %4;"
 
 enum { GROUP_ROWS = 16, GROUP_COLUMNS = 8, GROUP_POINTS = 77 };
 
-/** Rows and columns are in range but for one, at `bad`, which begins in the last column; -1: all are. */
-static qn_status run_group(qn_context *c, const qn_kernel *k, int dtype, int64_t bad, const qn_options *o, qn_view *y, qn_error *err)
+/** Rows and columns are in range but for one, at `bad`, which begins in the last column; -1: all
+ * are. */
+static qn_status run_group(qn_context *c, const qn_kernel *k, int dtype, int64_t bad,
+                           const qn_options *o, qn_view *y, qn_error *err)
 {
     qn_view x = vector_of(c, "x", QN_U8, GROUP_POINTS);
     for (int64_t i = 0; i < GROUP_POINTS; i++)
@@ -371,14 +427,23 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
     int n_wrong = 0;
     const qn_status status = run_group(c, k, dtype, bad, &reference, &y, &expected);
     for (int way = 0; way < 12; way++) {
-        const qn_plan_options plan = {.bytes = sizeof plan, .lane_dim = 1, .width = way & 1 ? 0 : 4, .chunk = 20};
-        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = &plan, .isa = way & 2 ? QN_ISA_V3 : QN_ISA_AUTO,
-                              .executor = way / 4 ? QN_THREADS : QN_SERIAL, .specialize = way / 4 == 2 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
+        const qn_plan_options plan = {
+            .bytes = sizeof plan, .lane_dim = 1, .width = way & 1 ? 0 : 4, .chunk = 20};
+        const qn_options o = {.bytes = sizeof o,
+                              .engine = QN_ENGINE_X86,
+                              .plan = &plan,
+                              .isa = way & 2 ? QN_ISA_V3 : QN_ISA_AUTO,
+                              .executor = way / 4 ? QN_THREADS : QN_SERIAL,
+                              .specialize =
+                                  way / 4 == 2 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
         qn_view other;
         qn_error err = {0};
-        bool is_same = run_group(c, k, dtype, bad, &o, &other, &err) == status && strcmp(err.message, expected.message) == 0;
+        bool is_same = run_group(c, k, dtype, bad, &o, &other, &err) == status &&
+                       strcmp(err.message, expected.message) == 0;
         if (status == QN_OK)
-            is_same = is_same && memcmp(y.data, other.data, (size_t)(qn_dtype_bytes(dtype) * GROUP_ROWS * GROUP_COLUMNS)) == 0;
+            is_same = is_same &&
+                      memcmp(y.data, other.data,
+                             (size_t)(qn_dtype_bytes(dtype) * GROUP_ROWS * GROUP_COLUMNS)) == 0;
         if (!is_same)
             tap_note("%s, bad %d, way %d: %s", qn_dtype_name(dtype), (int)bad, way, err.message);
         n_wrong += !is_same;
@@ -414,10 +479,12 @@ static void test_groups(void)
 static void test_faults(void)
 {
     qn_context *c = context_with(NULL);
-    qn_kernel *k = kernel_of("kernel \"counts\" { view x: f32[1]; view y: i32[1];" OVER_X
-                             " %3: f32 = load x[%2]; %a: f32 = const 2.0; %b: f32 = mul %3, %a; %d: f32 = add %b, %a;"
-                             " %e: f32 = mul %d, %d; %f: f32 = sub %e, %d; %4: i32 = cast %f; %5: i64 = cast %4; %6: i32 = const 1;"
-                             " %7: i32 = atomic sum y[%5], %6; }");
+    qn_kernel *k = kernel_of(
+        "kernel \"counts\" { view x: f32[1]; view y: i32[1];" OVER_X
+        " %3: f32 = load x[%2]; %a: f32 = const 2.0; %b: f32 = mul %3, %a; %d: f32 = add %b, %a;"
+        " %e: f32 = mul %d, %d; %f: f32 = sub %e, %d; %4: i32 = cast %f; %5: i64 = cast %4; %6: "
+        "i32 = const 1;"
+        " %7: i32 = atomic sum y[%5], %6; }");
     int n_wrong = 0;
     for (int64_t at = 0; at < 50; at++)
         for (int atomics = QN_ATOMICS_LAUNCH; atomics <= QN_ATOMICS_SHARED; atomics++) {
@@ -426,11 +493,15 @@ static void test_faults(void)
             ((float *)x.data)[(at + 5) % 50] = -100;
             const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
             const qn_options reference = {.bytes = sizeof reference, .engine = QN_ENGINE_INTERP};
-            const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .atomics = atomics, .executor = QN_SERIAL};
+            const qn_options o = {.bytes = sizeof o,
+                                  .engine = QN_ENGINE_X86,
+                                  .atomics = atomics,
+                                  .executor = QN_SERIAL};
             qn_error expected = {0}, err = {0};
             qn_launch(c, k, 2, args, &reference, &expected);
             ((int32_t *)y.data)[2] = 0;
-            n_wrong += qn_launch(c, k, 2, args, &o, &err) != QN_ERR_BOUNDS || strcmp(err.message, expected.message) != 0;
+            n_wrong += qn_launch(c, k, 2, args, &o, &err) != QN_ERR_BOUNDS ||
+                       strcmp(err.message, expected.message) != 0;
             n_wrong += ((int32_t *)y.data)[2] != 48;
             qn_view_release(&x);
             qn_view_release(&y);
@@ -443,16 +514,20 @@ static void test_faults(void)
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES + 40];
-    test_shared("two threads launch, interpreted", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_INTERP, false, false);
+    test_shared("two threads launch, interpreted", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_INTERP,
+                false, false);
     if (!has_x86(reason, sizeof reason)) {
         tap_skip(reason);
         return tap_done();
     }
     test_shared("two threads launch", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86, false, false);
-    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_X86, false, false);
+    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_X86, false,
+                false);
     test_shared("two prepared calls", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86, true, false);
-    test_shared("two threads launch on threads", COUNT_TEXT, QN_I32, QN_THREADS, QN_ENGINE_X86, false, false);
-    test_shared("a thread of the host and launches", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86, false, true);
+    test_shared("two threads launch on threads", COUNT_TEXT, QN_I32, QN_THREADS, QN_ENGINE_X86,
+                false, false);
+    test_shared("a thread of the host and launches", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86,
+                false, true);
     test_launch("i32", COUNT_TEXT, QN_I32);
     test_launch("f64", COUNT_F64_TEXT, QN_F64);
     test_code();

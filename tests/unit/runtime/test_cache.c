@@ -135,7 +135,8 @@ static void test_pins(void)
     qn_error err = {0};
     qn_pin *pin[QN_PINS + 1];
     qn_code *f = NULL;
-    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&j, 4, 4, 0, NULL, &err) == QN_OK, "a hit");
+    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && scale(&j, 4, 4, 0, NULL, &err) == QN_OK,
+           "a hit");
     qn__lock(j.c);
     for (int b = 0; b < QN_FUNCTION_BUCKETS && !f; b++)
         f = j.c->cache.functions[b];
@@ -151,7 +152,8 @@ static void test_pins(void)
         qn__cache_unpin(pin[i]);
     }
     tap_ok(qn__cache_sweep(j.c), "then it goes");
-    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && counters_of(j.c).compiles == 2, "and is made anew");
+    tap_ok(scale(&j, 4, 4, 0, NULL, &err) == QN_OK && counters_of(j.c).compiles == 2,
+           "and is made anew");
     close_job(&j);
 }
 
@@ -184,7 +186,8 @@ static void test_options_make_versions(void)
         for (int i = 0; i < n; i++)
             n_failed += scale(&j, 4, 40, 0, &o[i], &err) != QN_OK;
     tap_ok(n_failed == 0, "options are honoured: %s", err.message);
-    tap_is_int(counters_of(j.c).compiles, n - 1, "each has a version of its own, but where nothing is to be checked");
+    tap_is_int(counters_of(j.c).compiles, n - 1,
+               "each has a version of its own, but where nothing is to be checked");
     close_job(&j);
 }
 
@@ -200,14 +203,16 @@ static void test_checks_make_versions(void)
         const qn_options o = {.bytes = sizeof o, .checks = checks};
         n_failed += qn_launch(j.c, j.k, 3, args, &o, NULL) != QN_OK;
     }
-    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 3, "each policy of checks has its version of a gather");
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == 3,
+           "each policy of checks has its version of a gather");
     qn_view_release(&x);
     qn_view_release(&y);
     qn_view_release(&index);
     close_job(&j);
 }
 
-/** Memory of the process in use, in KiB; 0 if that cannot be had, or tells nothing because a sanitizer keeps what is freed. */
+/** Memory of the process in use, in KiB; 0 if that cannot be had, or tells nothing because a
+ * sanitizer keeps what is freed. */
 static long resident(void)
 {
     long all = 0, used = 0;
@@ -234,7 +239,8 @@ static void test_memory(void)
     for (int64_t i = FIRST; i < FIRST + N; i++)
         n_failed += scale(&j, 2, 8 * (1 + i), 0, &exact, &err) != QN_OK;
     long growth = resident() - before;
-    tap_ok(n_failed == 0 && counters_of(j.c).compiles == FIRST + N, "600 versions: %s", err.message);
+    tap_ok(n_failed == 0 && counters_of(j.c).compiles == FIRST + N, "600 versions: %s",
+           err.message);
     tap_ok(counters_of(j.c).live_functions < FIRST, "few of them live");
     tap_ok(growth < MOST, "the last 500 cost less than 1 KiB each");
     tap_note("%ld KiB", growth);
@@ -287,16 +293,19 @@ static void test_eviction(void)
     qn_code_release(kept);
 }
 
-/** What counts against the bound is all that is there, and nothing is dropped before the bound is reached. */
+/** What counts against the bound is all that is there, and nothing is dropped before the bound is
+ * reached. */
 static void test_bytes(void)
 {
     enum { BOUND = 1 << 20 };
     const qn_context_options options = {.bytes = sizeof options, .cache_bytes = BOUND};
-    const qn_options exact = {.bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
+    const qn_options exact = {
+        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
     job j = open_job(&options);
     qn_error err = {0};
     qn_counters n = counters_of(j.c), before = n;
-    tap_ok(n.cache_bytes == 0 && n.code_bytes == 0 && n.arena_bytes == 0, "an empty cache has no bytes");
+    tap_ok(n.cache_bytes == 0 && n.code_bytes == 0 && n.arena_bytes == 0,
+           "an empty cache has no bytes");
     for (int64_t i = 0; i < 1000 && n.evictions == 0; i++) {
         before = n;
         if (scale(&j, 3, 20 + i, 0, &exact, &err) != QN_OK)
@@ -310,7 +319,8 @@ static void test_bytes(void)
            "the first eviction comes when %" PRId64 " bytes are used %s", before.cache_bytes,
            err.message);
     tap_ok(n.cache_bytes <= BOUND, "then the bound holds");
-    tap_ok(n.code_bytes == n.live_functions * 4096 && n.arena_bytes >= n.code_bytes && n.arena_bytes % 4096 == 0,
+    tap_ok(n.code_bytes == n.live_functions * 4096 && n.arena_bytes >= n.code_bytes &&
+               n.arena_bytes % 4096 == 0,
            "each version has a page of a slab");
     close_job(&j);
 }
@@ -328,12 +338,14 @@ static void test_bytes_of_texts(void)
     tap_ok(qn_specialize(j.c, k, 2, args, &ptx, &f, &err) == QN_OK, "PTX %s", err.message);
     size_t bytes = f ? qn_code_text(f, QN_DUMP_PTX, NULL, 0) : 0;
     qn_counters n = counters_of(j.c);
-    tap_ok(bytes > 100 && n.code_bytes > (int64_t)bytes && n.cache_bytes > n.code_bytes && n.arena_bytes == 0, "it is code: %" PRId64 " bytes",
-           n.code_bytes);
+    tap_ok(bytes > 100 && n.code_bytes > (int64_t)bytes && n.cache_bytes > n.code_bytes &&
+               n.arena_bytes == 0,
+           "it is code: %" PRId64 " bytes", n.code_bytes);
     size_t more = f ? qn_code_text(f, QN_DUMP_LLVM, NULL, 0) : 0;
     qn_counters after = counters_of(j.c);
-    tap_ok(more > 100 && after.cache_bytes >= n.cache_bytes + (int64_t)more && after.code_bytes == n.code_bytes, "a text of %zu bytes counts",
-           more);
+    tap_ok(more > 100 && after.cache_bytes >= n.cache_bytes + (int64_t)more &&
+               after.code_bytes == n.code_bytes,
+           "a text of %zu bytes counts", more);
     qn_code_release(f);
     qn_view_release(&x);
     qn_view_release(&y);
@@ -363,8 +375,10 @@ static void test_missing_provider(const char *path, const char *part)
 static void test_target(void)
 {
     job j = open_job(NULL);
-    const qn_options v4 = {
-        .bytes = sizeof v4, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .plan = PLAN_WITH(.width = 8)};
+    const qn_options v4 = {.bytes = sizeof v4,
+                           .engine = QN_ENGINE_X86,
+                           .isa = QN_ISA_V4,
+                           .plan = PLAN_WITH(.width = 8)};
     qn_error err = {0};
     qn_status status = scale(&j, 4, 5, 0, &v4, &err);
     tap_ok(status == QN_OK || status == QN_ERR_TARGET, "an instruction set runs or is refused: %s",

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_cancel.c: loops of 2^63 - 1 trips of every kind end when the flag of the launch is set, by another thread or a signal
- * handler, and when its time is over: on every engine, executor and instruction set, in launches and prepared calls, and
- * while code is generated. Without that the program would not end; then an alarm ends it.
+ * test_cancel.c: loops of 2^63 - 1 trips of every kind end when the flag of the launch is set, by
+ * another thread or a signal handler, and when its time is over: on every engine, executor and
+ * instruction set, in launches and prepared calls, and while code is generated. Without that the
+ * program would not end; then an alarm ends it.
  */
 #define _DEFAULT_SOURCE
 #include "tests/sanitizer.h"
@@ -20,62 +21,80 @@
 
 enum { PATIENCE_SECONDS = 100, N = 37 };
 
-#define HEAD "{\n view y: i64[1] atomic; scalar n: i64;\n %z: i64 = const 0; %one: i64 = const 1; %n: i64 = param n;\n" \
-             " %six: i64 = const 6; %f: i64 = shr %n, %six;\n"
+#define HEAD                                                                                       \
+    "{\n view y: i64[1] atomic; scalar n: i64;\n %z: i64 = const 0; %one: i64 = const 1; %n: i64 " \
+    "= param n;\n"                                                                                 \
+    " %six: i64 = const 6; %f: i64 = shr %n, %six;\n"
 #define ROWS " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n"
 #define SUM(order, over, dim)                                                                      \
-    " %s: i64 = reduce sum " order " over " over " {\n  %v: i64 = mul " dim ", " dim ";\n  yield %v;\n };\n"
+    " %s: i64 = reduce sum " order " over " over " {\n  %v: i64 = mul " dim ", " dim               \
+    ";\n  yield %v;\n };\n"
 
 /** A kernel that does not end; n is the scalar. */
 static const struct endless {
     const char *name, *text;
 } kernels[] = {
-    {"for", HEAD ROWS " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %z) {\n  %w: i64 = xor %x, %k;\n  yield %w;\n };\n"
+    {"for", HEAD ROWS " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %z) {\n  %w: i64 = xor "
+                      "%x, %k;\n  yield %w;\n };\n"
                       " store y[%i], %r;\n}\n"},
-    {"for, step 2", HEAD ROWS " %r: i64 = for %k: i64 = %z to %n step 2 (%x: i64 = %z) {\n  %w: i64 = xor %x, %k;\n"
-                              "  yield %w;\n };\n store y[%i], %r;\n}\n"},
+    {"for, step 2", HEAD ROWS
+     " %r: i64 = for %k: i64 = %z to %n step 2 (%x: i64 = %z) {\n  %w: i64 = xor %x, %k;\n"
+     "  yield %w;\n };\n store y[%i], %r;\n}\n"},
     {"for, trips of lanes differ",
      HEAD ROWS " %m: i64 = sub %n, %i;\n %r: i64 = for %k: i64 = %i to %m step 1 (%x: i64 = %z) {\n"
                "  %w: i64 = xor %x, %k;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
-    {"for of loads and stores", HEAD ROWS " for %k: i64 = %z to %n step 1 () {\n  %w: i64 = load y[%i]; %u: i64 = add %w, %k;\n"
-                                          "  store y[%i], %u;\n  yield;\n };\n}\n"},
+    {"for of loads and stores", HEAD ROWS
+     " for %k: i64 = %z to %n step 1 () {\n  %w: i64 = load y[%i]; %u: i64 = add %w, %k;\n"
+     "  store y[%i], %u;\n  yield;\n };\n}\n"},
     {"for of loops without a trip",
      HEAD ROWS " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %z) {\n"
-               "  %q: i64 = for %j: i64 = %n to %z step 1 (%p: i64 = %x) {\n   %w: i64 = xor %p, %j;\n   yield %w;\n  };\n"
+               "  %q: i64 = for %j: i64 = %n to %z step 1 (%p: i64 = %x) {\n   %w: i64 = xor %p, "
+               "%j;\n   yield %w;\n  };\n"
                "  yield %q;\n };\n store y[%i], %r;\n}\n"},
-    {"for in for in for",
-     HEAD ROWS " %three: i64 = const 3; %m: i64 = min %n, %three;\n"
-               " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %z) {\n"
-               "  %q: i64 = for %j: i64 = %z to %m step 1 (%p: i64 = %x) {\n"
-               "   %t: i64 = for %l: i64 = %z to %m step 1 (%o: i64 = %p) {\n    %w: i64 = xor %o, %l;\n    yield %w;\n   };\n"
-               "   yield %t;\n  };\n  yield %q;\n };\n store y[%i], %r;\n}\n"},
-    {"while", HEAD ROWS " %r: i64 = while max %n (%x: i64 = %z) {\n  %c: bool = lt %x, %n;\n  yield %c;\n } do {\n"
-                        "  %w: i64 = add %x, %one;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
-    {"while, trips of lanes differ",
-     HEAD ROWS " %r: i64 = while max %n (%x: i64 = %i) {\n  %c: bool = lt %x, %n;\n  yield %c;\n } do {\n"
-               "  %w: i64 = add %x, %one;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
+    {"for in for in for", HEAD ROWS " %three: i64 = const 3; %m: i64 = min %n, %three;\n"
+                                    " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %z) {\n"
+                                    "  %q: i64 = for %j: i64 = %z to %m step 1 (%p: i64 = %x) {\n"
+                                    "   %t: i64 = for %l: i64 = %z to %m step 1 (%o: i64 = %p) {\n "
+                                    "   %w: i64 = xor %o, %l;\n    yield %w;\n   };\n"
+                                    "   yield %t;\n  };\n  yield %q;\n };\n store y[%i], %r;\n}\n"},
+    {"while", HEAD ROWS
+     " %r: i64 = while max %n (%x: i64 = %z) {\n  %c: bool = lt %x, %n;\n  yield %c;\n } do {\n"
+     "  %w: i64 = add %x, %one;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
+    {"while, trips of lanes differ", HEAD ROWS
+     " %r: i64 = while max %n (%x: i64 = %i) {\n  %c: bool = lt %x, %n;\n  yield %c;\n } do {\n"
+     "  %w: i64 = add %x, %one;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
     {"domain", HEAD " %i: i64 = parallel %z, %n;\n %o: i64 = atomic sum y[%z], %i;\n}\n"},
-    {"domain of two dimensions", HEAD " %b: i64 = const 2147483648; %m: i64 = min %n, %b;\n %i: i64 = parallel %z, %m;\n"
-                                      " %j: i64 = parallel %z, %m;\n %p: i64 = add %i, %j;\n %o: i64 = atomic sum y[%z], %p;\n}\n"},
-    {"domain of short rows", HEAD " %b: i64 = const 3; %m: i64 = min %n, %b;\n %i: i64 = parallel %z, %f;\n"
-                                  " %j: i64 = parallel %z, %m;\n %p: i64 = add %i, %j;\n %o: i64 = atomic sum y[%z], %p;\n}\n"},
-    {"sequential", HEAD " %e: i64 = extent y, 0; %t: i64 = sequential %z, %f;\n %i: i64 = parallel %z, %e;\n"
-                        " %w: i64 = add %t, %i;\n store y[%i], %w;\n}\n"},
-    {"two sequential dimensions", HEAD " %b: i64 = const 2147483648; %m: i64 = min %n, %b;\n %e: i64 = extent y, 0;\n"
-                                       " %d: i64 = const 33554432; %q: i64 = min %n, %d;\n %t: i64 = sequential %z, %m; %u: i64 = sequential %z, %q;\n %i: i64 = parallel %z, %e;\n"
-                                       " %v: i64 = add %t, %u; %w: i64 = add %v, %i;\n store y[%i], %w;\n}\n"},
-    {"reduce, in order", HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n" SUM(
-                             "ordered", "%p", "%p") " store y[%i], %s;\n}\n"},
-    {"reduce in blocks", HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n"
-                              " %s: f64 = reduce sum indexed over %p {\n  %v: f64 = cast %p;\n  yield %v;\n };\n"
-                              " %r: i64 = cast %s; store y[%i], %r;\n}\n"},
-    {"reduce in stripes", HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n"
-                               " %s: f64 = reduce sum striped over %p {\n  %v: f64 = cast %p;\n  yield %v;\n };\n"
-                               " %r: i64 = cast %s; store y[%i], %r;\n}\n"},
-    {"reduce of two dimensions", HEAD " %b: i64 = const 3; %m: i64 = min %n, %b;\n %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n"
-                                      " %d: i64 = const 134217728; %c: i64 = min %n, %d;\n"
-                                      " %p: i64 = reduction %z, %c; %q: i64 = reduction %z, %c;\n" SUM(
-                                          "ordered", "%p, %q", "%q") " %t: i64 = add %s, %m;\n store y[%i], %t;\n}\n"},
+    {"domain of two dimensions", HEAD
+     " %b: i64 = const 2147483648; %m: i64 = min %n, %b;\n %i: i64 = parallel %z, %m;\n"
+     " %j: i64 = parallel %z, %m;\n %p: i64 = add %i, %j;\n %o: i64 = atomic sum y[%z], %p;\n}\n"},
+    {"domain of short rows", HEAD
+     " %b: i64 = const 3; %m: i64 = min %n, %b;\n %i: i64 = parallel %z, %f;\n"
+     " %j: i64 = parallel %z, %m;\n %p: i64 = add %i, %j;\n %o: i64 = atomic sum y[%z], %p;\n}\n"},
+    {"sequential",
+     HEAD " %e: i64 = extent y, 0; %t: i64 = sequential %z, %f;\n %i: i64 = parallel %z, %e;\n"
+          " %w: i64 = add %t, %i;\n store y[%i], %w;\n}\n"},
+    {"two sequential dimensions",
+     HEAD " %b: i64 = const 2147483648; %m: i64 = min %n, %b;\n %e: i64 = extent y, 0;\n"
+          " %d: i64 = const 33554432; %q: i64 = min %n, %d;\n %t: i64 = sequential %z, %m; %u: i64 "
+          "= sequential %z, %q;\n %i: i64 = parallel %z, %e;\n"
+          " %v: i64 = add %t, %u; %w: i64 = add %v, %i;\n store y[%i], %w;\n}\n"},
+    {"reduce, in order",
+     HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n" SUM(
+         "ordered", "%p", "%p") " store y[%i], %s;\n}\n"},
+    {"reduce in blocks",
+     HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n"
+          " %s: f64 = reduce sum indexed over %p {\n  %v: f64 = cast %p;\n  yield %v;\n };\n"
+          " %r: i64 = cast %s; store y[%i], %r;\n}\n"},
+    {"reduce in stripes",
+     HEAD " %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n %p: i64 = reduction %z, %f;\n"
+          " %s: f64 = reduce sum striped over %p {\n  %v: f64 = cast %p;\n  yield %v;\n };\n"
+          " %r: i64 = cast %s; store y[%i], %r;\n}\n"},
+    {"reduce of two dimensions",
+     HEAD " %b: i64 = const 3; %m: i64 = min %n, %b;\n %e: i64 = extent y, 0; %i: i64 = parallel "
+          "%z, %e;\n"
+          " %d: i64 = const 134217728; %c: i64 = min %n, %d;\n"
+          " %p: i64 = reduction %z, %c; %q: i64 = reduction %z, %c;\n" SUM(
+              "ordered", "%p, %q", "%q") " %t: i64 = add %s, %m;\n store y[%i], %t;\n}\n"},
 };
 enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 
@@ -85,16 +104,44 @@ static const struct way {
     qn_options o;
     bool is_prepared;
 } ways[] = {
-    {"interpreter", {.bytes = sizeof(qn_options), .engine = QN_ENGINE_INTERP, .executor = QN_SERIAL}, false},
-    {"v3", {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3}, false},
+    {"interpreter",
+     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_INTERP, .executor = QN_SERIAL},
+     false},
+    {"v3",
+     {.bytes = sizeof(qn_options),
+      .engine = QN_ENGINE_X86,
+      .executor = QN_SERIAL,
+      .isa = QN_ISA_V3},
+     false},
     {"v3, exact",
-     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3, .constant_scalars = 1}, true},
-    {"v4", {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V4}, true},
+     {.bytes = sizeof(qn_options),
+      .engine = QN_ENGINE_X86,
+      .executor = QN_SERIAL,
+      .isa = QN_ISA_V3,
+      .constant_scalars = 1},
+     true},
+    {"v4",
+     {.bytes = sizeof(qn_options),
+      .engine = QN_ENGINE_X86,
+      .executor = QN_SERIAL,
+      .isa = QN_ISA_V4},
+     true},
     {"v4, exact",
-     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V4, .constant_scalars = 1}, false},
-    {"threads", {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS}, false},
+     {.bytes = sizeof(qn_options),
+      .engine = QN_ENGINE_X86,
+      .executor = QN_SERIAL,
+      .isa = QN_ISA_V4,
+      .constant_scalars = 1},
+     false},
+    {"threads",
+     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS},
+     false},
     {"threads, prepared, dynamic",
-     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS, .specialize = QN_SPECIALIZE_DYNAMIC}, true},
+     {.bytes = sizeof(qn_options),
+      .engine = QN_ENGINE_X86,
+      .executor = QN_THREADS,
+      .specialize = QN_SPECIALIZE_DYNAMIC},
+     true},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
@@ -142,7 +189,8 @@ typedef struct setup {
     double worst_ms; /* from the cancel to the return */
 } setup;
 
-static qn_status run(const setup *s, const qn_kernel *k, const qn_options *o, bool is_prepared, int64_t n, qn_error *err)
+static qn_status run(const setup *s, const qn_kernel *k, const qn_options *o, bool is_prepared,
+                     int64_t n, qn_error *err)
 {
     const qn_arg args[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, n)};
     if (!is_prepared)
@@ -211,10 +259,12 @@ static void test_kernels(setup *s)
 
 /* ---------------------------------------------------------------- flags and limits */
 
-static const char count_text[] = "kernel \"count\" {\n view y: i64[1]; scalar n: i64;\n %z: i64 = const 0; %one: i64 = const 1;\n"
-                                 " %n: i64 = param n; %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n"
-                                 " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %i) {\n  %w: i64 = add %x, %one;\n"
-                                 "  yield %w;\n };\n store y[%i], %r;\n}\n";
+static const char count_text[] =
+    "kernel \"count\" {\n view y: i64[1]; scalar n: i64;\n %z: i64 = const 0; %one: i64 = const "
+    "1;\n"
+    " %n: i64 = param n; %e: i64 = extent y, 0; %i: i64 = parallel %z, %e;\n"
+    " %r: i64 = for %k: i64 = %z to %n step 1 (%x: i64 = %i) {\n  %w: i64 = add %x, %one;\n"
+    "  yield %w;\n };\n store y[%i], %r;\n}\n";
 
 static bool counted(const setup *s, int64_t n)
 {
@@ -230,7 +280,8 @@ static void test_signal(setup *s, const qn_kernel *k, const qn_options *o)
     qn_error err = {0};
     signal(SIGALRM, on_signal);
     setitimer(ITIMER_REAL, &soon, NULL);
-    tap_ok(run(s, k, o, false, INT64_MAX, &err) == QN_ERR_CANCELLED, "a signal handler may set the flag");
+    tap_ok(run(s, k, o, false, INT64_MAX, &err) == QN_ERR_CANCELLED,
+           "a signal handler may set the flag");
     signal(SIGALRM, SIG_DFL);
     alarm(PATIENCE_SECONDS);
 }
@@ -240,33 +291,43 @@ static void test_flag(setup *s)
     qn_kernel *k = kernel_of(count_text);
     qn_error err = {0};
     for (int w = 0; w < 2; w++) {
-        qn_options o = {.bytes = sizeof o, .engine = w ? QN_ENGINE_AUTO : QN_ENGINE_INTERP, .cancel = &flag};
+        qn_options o = {
+            .bytes = sizeof o, .engine = w ? QN_ENGINE_AUTO : QN_ENGINE_INTERP, .cancel = &flag};
         const qn_arg args[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, 5)};
         qn_call *call = NULL;
         qn_code *code = NULL;
         set(0);
         memset(s->y.data, 0xff, N * sizeof(int64_t));
-        tap_ok(qn_prepare(s->c, k, 2, args, &o, &call, &err) == QN_OK, "a call with a flag is prepared: %s", err.message);
+        tap_ok(qn_prepare(s->c, k, 2, args, &o, &call, &err) == QN_OK,
+               "a call with a flag is prepared: %s", err.message);
         set(-1);
-        tap_ok(qn_run(call, &err) == QN_ERR_CANCELLED, "its run does not start while the flag is set: %s", err.message);
-        tap_ok(qn_launch(s->c, k, 2, args, &o, &err) == QN_ERR_CANCELLED, "nor does a launch: %s", err.message);
-        tap_ok(qn_specialize(s->c, k, 2, args, &o, &code, &err) == QN_ERR_CANCELLED, "nor a compile: %s", err.message);
+        tap_ok(qn_run(call, &err) == QN_ERR_CANCELLED,
+               "its run does not start while the flag is set: %s", err.message);
+        tap_ok(qn_launch(s->c, k, 2, args, &o, &err) == QN_ERR_CANCELLED, "nor does a launch: %s",
+               err.message);
+        tap_ok(qn_specialize(s->c, k, 2, args, &o, &code, &err) == QN_ERR_CANCELLED,
+               "nor a compile: %s", err.message);
         tap_ok(((int64_t *)s->y.data)[0] == -1, "nothing is written then");
         set(0);
-        tap_ok(qn_run(call, &err) == QN_OK && counted(s, 5), "a run after the flag is cleared is whole");
+        tap_ok(qn_run(call, &err) == QN_OK && counted(s, 5),
+               "a run after the flag is cleared is whole");
         o.timeout_ns = INT64_MAX;
-        tap_ok(run(s, k, &o, true, 100000, &err) == QN_OK && counted(s, 100000), "long enough a time limit ends nothing");
+        tap_ok(run(s, k, &o, true, 100000, &err) == QN_OK && counted(s, 100000),
+               "long enough a time limit ends nothing");
         o.timeout_ns = -1;
-        tap_ok(qn_launch(s->c, k, 2, args, &o, &err) == QN_ERR_ARGUMENT && strstr(err.message, "timeout_ns: -1"),
+        tap_ok(qn_launch(s->c, k, 2, args, &o, &err) == QN_ERR_ARGUMENT &&
+                   strstr(err.message, "timeout_ns: -1"),
                "a negative time limit: %s", err.message);
         o.timeout_ns = 1;
-        tap_ok(run(s, k, &o, false, INT64_MAX, &err) == QN_ERR_CANCELLED && strstr(err.message, "time limit"),
+        tap_ok(run(s, k, &o, false, INT64_MAX, &err) == QN_ERR_CANCELLED &&
+                   strstr(err.message, "time limit"),
                "the message says that it was the time: %s", err.message);
         o.timeout_ns = 60 * INT64_C(1000000000);
         pthread_t thread;
         int delay = 5;
         pthread_create(&thread, NULL, set_flag, &delay);
-        tap_ok(run(s, k, &o, false, INT64_MAX, &err) == QN_ERR_CANCELLED && !strstr(err.message, "time limit"),
+        tap_ok(run(s, k, &o, false, INT64_MAX, &err) == QN_ERR_CANCELLED &&
+                   !strstr(err.message, "time limit"),
                "a flag counts beside a time limit: %s", err.message);
         pthread_join(thread, NULL);
         set(0);
@@ -361,7 +422,8 @@ static void test_compile(setup *s)
     pthread_join(waiter, NULL);
     tap_ok(x.status == QN_OK, "another launch that needs the same code gets it: %s", x.err.message);
     set(0);
-    tap_ok(run(s, k, &o, false, 3, &err) == QN_OK, "and so does the first one, later: %s", err.message);
+    tap_ok(run(s, k, &o, false, 3, &err) == QN_OK, "and so does the first one, later: %s",
+           err.message);
     qn_kernel_release(k);
 }
 
@@ -389,21 +451,27 @@ static void test_hook(setup *s)
     for (int i = 0; i < 6; i++) {
         bool is_prepared = i % 2;
         asked x = {.last = 3, .launcher = pthread_self()};
-        qn_options o = {.bytes = sizeof o, .engine = i < 2 ? QN_ENGINE_INTERP : QN_ENGINE_AUTO, .cancel_hook = ask, .cancel_arg = &x,
+        qn_options o = {.bytes = sizeof o,
+                        .engine = i < 2 ? QN_ENGINE_INTERP : QN_ENGINE_AUTO,
+                        .cancel_hook = ask,
+                        .cancel_arg = &x,
                         .executor = i < 4 ? QN_SERIAL : QN_THREADS};
         qn_error err = {0};
         qn_status status = run(s, k, &o, is_prepared, INT64_MAX, &err);
         int n = atomic_load(&x.n_calls);
-        tap_ok(status == QN_ERR_CANCELLED && !strstr(err.message, "time limit"), "a hook cancels way %d: %s", i, err.message);
+        tap_ok(status == QN_ERR_CANCELLED && !strstr(err.message, "time limit"),
+               "a hook cancels way %d: %s", i, err.message);
         tap_ok(n >= x.last && !atomic_load(&x.is_mine), "by call %d, of another thread", n);
         sleep_ms(20);
         tap_is_int(atomic_load(&x.n_calls), n, "after the launch it is not called");
         x.last = 0;
         o.timeout_ns = 30000000;
-        tap_ok(run(s, k, &o, is_prepared, INT64_MAX, &err) == QN_ERR_CANCELLED && strstr(err.message, "time limit") &&
-                   atomic_load(&x.n_calls) > n, "a time limit counts beside a hook: %s", err.message);
+        tap_ok(run(s, k, &o, is_prepared, INT64_MAX, &err) == QN_ERR_CANCELLED &&
+                   strstr(err.message, "time limit") && atomic_load(&x.n_calls) > n,
+               "a time limit counts beside a hook: %s", err.message);
         o.timeout_ns = 0;
-        tap_ok(run(s, k, &o, is_prepared, 100, &err) == QN_OK && counted(s, 100), "a hook that says no ends nothing: %s", err.message);
+        tap_ok(run(s, k, &o, is_prepared, 100, &err) == QN_OK && counted(s, 100),
+               "a hook that says no ends nothing: %s", err.message);
     }
     qn_kernel_release(k);
 }
@@ -420,7 +488,8 @@ static void test_hook_of_compile(setup *s)
     asked x = {.last = 1, .launcher = pthread_self()};
     const qn_options o = {.bytes = sizeof o, .cancel_hook = ask, .cancel_arg = &x};
     qn_error err = {0};
-    tap_ok(run(s, k, &o, false, 3, &err) == QN_ERR_CANCELLED, "a hook cancels while code is generated: %s", err.message);
+    tap_ok(run(s, k, &o, false, 3, &err) == QN_ERR_CANCELLED,
+           "a hook cancels while code is generated: %s", err.message);
     qn_kernel_release(k);
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_disk.c: the cache on disk as bytes and files: digests, entries of which a bit is changed or an end is missing, folders and
- * files that are not to be trusted, the bound. What contexts do with it is in test_disk_launch.c.
+ * test_disk.c: the cache on disk as bytes and files: digests, entries of which a bit is changed or
+ * an end is missing, folders and files that are not to be trusted, the bound. What contexts do with
+ * it is in test_disk_launch.c.
  */
 #define _GNU_SOURCE
 #include "runtime/disk.h"
@@ -43,7 +44,8 @@ static void test_digest(void)
     check_digest("", 0, 1, "0e5751c026e543b2e8ab2eb06099daa1d1e5df47778f7787faab45cdf12fe3a8");
     check_digest("abc", 3, 3, "bddd813c634239723171ef3fee98579b94964e3bb1cb3e427262c8c068d52319");
     for (size_t i = 0; i < sizeof step / sizeof step[0]; i++)
-        check_digest(zeros, sizeof zeros, step[i], "1ebbcf4da1d80039b125bea96a2e0622c4952372c09aca96b3d2d74d52908335");
+        check_digest(zeros, sizeof zeros, step[i],
+                     "1ebbcf4da1d80039b125bea96a2e0622c4952372c09aca96b3d2d74d52908335");
 }
 
 /* ---------------------------------------------------------------- entries */
@@ -75,24 +77,29 @@ static void test_round_trip(void)
     tap_ok(!reason, "what was written is read %s", reason ? reason : "");
     bool is_same = !reason && back.kind == e.kind;
     for (int i = 0; i < QN_N_STORED && is_same; i++)
-        is_same = back.part[i].n == e.part[i].n && (e.part[i].n == 0 || memcmp(back.part[i].data, e.part[i].data, e.part[i].n) == 0);
+        is_same = back.part[i].n == e.part[i].n &&
+                  (e.part[i].n == 0 || memcmp(back.part[i].data, e.part[i].data, e.part[i].n) == 0);
     tap_ok(is_same, "... all parts of it");
     qn_stored other = e;
     tap_ok(qn__entry_is_same(&e, &other), "an entry has its identity");
     other.kind = QN_ENTRY_PTX;
-    tap_ok(!qn__entry_is_same(&e, &other) && strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) != 0, "another kind is another entry");
+    tap_ok(!qn__entry_is_same(&e, &other) &&
+               strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) != 0,
+           "another kind is another entry");
     for (int i = 0; i < QN_N_STORED; i++) {
         other = e;
         other.part[i] = text_part("something else");
         bool is_identity = i < QN_N_IDENTITY;
         tap_ok(qn__entry_is_same(&e, &other) == !is_identity &&
-                   (strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) == 0) == !is_identity,
+                   (strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) == 0) ==
+                       !is_identity,
                "part %d is %s the identity", i, is_identity ? "of" : "not of");
     }
     other = e; /* the same bytes, cut elsewhere */
     other.part[QN_STORED_KERNEL] = text_part("kernel {}a");
     other.part[QN_STORED_KEY] = text_part(" key");
-    tap_ok(strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) != 0, "the name counts where parts end");
+    tap_ok(strcmp(qn__entry_name(&e).text, qn__entry_name(&other).text) != 0,
+           "the name counts where parts end");
     qn__text_release(&bytes);
 }
 
@@ -147,7 +154,8 @@ static void test_lengths(void)
         if (!qn__entry_read(copy, bytes.n, &back)) {
             n_taken++;
             for (int i = 0; i < QN_N_STORED; i++)
-                n_outside += back.part[i].n > bytes.n - (size_t)((const char *)back.part[i].data - copy);
+                n_outside +=
+                    back.part[i].n > bytes.n - (size_t)((const char *)back.part[i].data - copy);
         }
         free(copy);
     }
@@ -201,7 +209,8 @@ static const char *path_of(const qn_disk *d, const qn_stored *e, bool is_folder)
 {
     static char path[512];
     const qn_entry_name name = qn__entry_name(e);
-    snprintf(path, sizeof path, is_folder ? "%s/%.2s" : "%s/%.2s/%s", d->folder, name.text, name.text);
+    snprintf(path, sizeof path, is_folder ? "%s/%.2s" : "%s/%.2s/%s", d->folder, name.text,
+             name.text);
     return path;
 }
 
@@ -254,7 +263,8 @@ static void test_trust(void)
     chmod(path, 0644);
     tap_is_int(find(&d, &e, NULL), QN_DISK_FOUND, "others may read a file");
     chmod(part, 0777);
-    tap_is_int(find(&d, &e, &why), QN_DISK_UNUSABLE, "a folder in it that all may write is not used");
+    tap_is_int(find(&d, &e, &why), QN_DISK_UNUSABLE,
+               "a folder in it that all may write is not used");
     chmod(part, 0700);
     chmod(d.folder, 0770);
     tap_is_int(find(&d, &e, &why), QN_DISK_UNUSABLE, "nor a folder that a group may write");
@@ -314,7 +324,8 @@ static void test_damaged_files(void)
     for (off_t n = st.st_size - 1; n >= 0; n--)
         n_found += truncate(path_of(&d, &e, false), n) != 0 || find(&d, &e, NULL) == QN_DISK_FOUND;
     tap_is_int(n_found, 0, "a file that was cut is not found, wherever");
-    tap_ok(keep(&d, &e) && find(&d, &e, NULL) == QN_DISK_FOUND, "writing puts a whole one in its place");
+    tap_ok(keep(&d, &e) && find(&d, &e, NULL) == QN_DISK_FOUND,
+           "writing puts a whole one in its place");
     int fd = open(path_of(&d, &e, false), O_WRONLY);
     if (pwrite(fd, "!", 1, st.st_size - 1) != 1 || find(&d, &e, NULL) != QN_DISK_REFUSED)
         n_found++;
@@ -379,7 +390,8 @@ static void test_bound(void)
     for (int i = 0; i < N; i++) {
         keep(&d, &e[i]);
         set_time(path_of(&d, &e[i], false), now - 10000 + 100 * i);
-        if (i >= 2 && time_of(path_of(&d, &e[2], false)) >= 0) /* the third is in use all the time */
+        if (i >= 2 &&
+            time_of(path_of(&d, &e[2], false)) >= 0) /* the third is in use all the time */
             find(&d, &e[2], NULL);
         most = sum(&d).bytes > most ? sum(&d).bytes : most;
     }
@@ -423,7 +435,8 @@ static void test_times(void)
     set_time(foreign, now - 7200);
     d.unweighed = d.most_bytes;
     keep(&d, &e);
-    tap_ok(access(left, F_OK) != 0 && access(fresh, F_OK) == 0, "what an interrupted write left goes after an hour");
+    tap_ok(access(left, F_OK) != 0 && access(fresh, F_OK) == 0,
+           "what an interrupted write left goes after an hour");
     tap_ok(access(foreign, F_OK) == 0, "a file that is none of ours stays");
     unlink(foreign);
     free(d.folder);
@@ -446,26 +459,35 @@ static void test_public(void)
     truncate(path_of(&d, &other, false), 50);
     sums s = sum(&d);
     tap_ok(s.n == 2 && s.refused == 1, "one entry is whole, one refused");
-    tap_ok(qn_cache_export(d.folder, bundle, &n, &err) == QN_OK && n == 0, "entries of another build are not exported");
+    tap_ok(qn_cache_export(d.folder, bundle, &n, &err) == QN_OK && n == 0,
+           "entries of another build are not exported");
     qn_stored mine = e;
     static char environment[200];
     snprintf(environment, sizeof environment, "%s, processor", QN_BUILD_ID);
     mine.part[QN_STORED_ENVIRONMENT] = text_part(environment);
     keep(&d, &mine);
-    tap_ok(qn_cache_export(d.folder, bundle, &n, &err) == QN_OK && n == 1, "those of this one are %s", err.message);
-    tap_ok(qn_cache_clear(d.folder, &n, &err) == QN_OK && n == 3 && sum(&d).n == 0, "clearing removes all, whole or not");
-    tap_ok(qn_cache_import(d.folder, bundle, &n, &err) == QN_OK && n == 1, "import takes them back");
+    tap_ok(qn_cache_export(d.folder, bundle, &n, &err) == QN_OK && n == 1,
+           "those of this one are %s", err.message);
+    tap_ok(qn_cache_clear(d.folder, &n, &err) == QN_OK && n == 3 && sum(&d).n == 0,
+           "clearing removes all, whole or not");
+    tap_ok(qn_cache_import(d.folder, bundle, &n, &err) == QN_OK && n == 1,
+           "import takes them back");
     tap_is_int(find(&d, &mine, NULL), QN_DISK_FOUND, "... and they are found");
     chmod(d.folder, 0777);
-    tap_ok(qn_cache_visit(d.folder, add, &s, &err) == QN_ERR_NOT_AVAILABLE && qn_cache_clear(d.folder, NULL, NULL) == QN_ERR_NOT_AVAILABLE,
+    tap_ok(qn_cache_visit(d.folder, add, &s, &err) == QN_ERR_NOT_AVAILABLE &&
+               qn_cache_clear(d.folder, NULL, NULL) == QN_ERR_NOT_AVAILABLE,
            "a folder that all may write is not looked at, nor cleared");
     tap_contains(err.message, "qn_cache_visit: folder", "... and the message says where");
-    tap_ok(qn_cache_visit(NULL, add, &s, NULL) == QN_ERR_ARGUMENT && qn_cache_clear("off", NULL, NULL) == QN_ERR_ARGUMENT &&
-               qn_cache_export(d.folder, NULL, NULL, NULL) == QN_ERR_ARGUMENT && qn_cache_import(NULL, bundle, NULL, NULL) == QN_ERR_ARGUMENT &&
+    tap_ok(qn_cache_visit(NULL, add, &s, NULL) == QN_ERR_ARGUMENT &&
+               qn_cache_clear("off", NULL, NULL) == QN_ERR_ARGUMENT &&
+               qn_cache_export(d.folder, NULL, NULL, NULL) == QN_ERR_ARGUMENT &&
+               qn_cache_import(NULL, bundle, NULL, NULL) == QN_ERR_ARGUMENT &&
                qn_cache_visit(d.folder, NULL, NULL, NULL) == QN_ERR_ARGUMENT,
            "no folder, no bundle, no function");
     setenv("QUERN_CACHE", "/some/where", 1);
-    tap_ok(qn_cache_folder(NULL, 0) == 11 && qn_cache_folder(folder, sizeof folder) == 11 && strcmp(folder, "/some/where") == 0, "QUERN_CACHE names the folder");
+    tap_ok(qn_cache_folder(NULL, 0) == 11 && qn_cache_folder(folder, sizeof folder) == 11 &&
+               strcmp(folder, "/some/where") == 0,
+           "QUERN_CACHE names the folder");
     unsetenv("QUERN_CACHE");
     setenv("XDG_CACHE_HOME", "/x", 1);
     qn_cache_folder(folder, sizeof folder);
@@ -485,7 +507,8 @@ static void test_public(void)
         setenv("XDG_CACHE_HOME", "/", 1);
     }
     bool is_other = geteuid() != 0 || chown(home, NOBODY, (gid_t)-1) == 0;
-    tap_ok(is_other && qn_cache_folder(folder, sizeof folder) == 0, "... HOME and XDG_CACHE_HOME of another one do not");
+    tap_ok(is_other && qn_cache_folder(folder, sizeof folder) == 0,
+           "... HOME and XDG_CACHE_HOME of another one do not");
     unsetenv("XDG_CACHE_HOME");
     unsetenv("HOME");
     tap_is_int((int64_t)qn_cache_folder(folder, sizeof folder), 0, "else there is none");

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_disk_kill.c: two processes with 32 threads each launch kernels through one cache on disk, which is small, so that entries come
- * and go, and are killed at random times. Every result must be right, no process may end otherwise than by our signal, and
- * no entry that is visible may ever be bad. `test_disk_kill N` kills N processes (default 20); QUERN_PROVIDER names the code
- * generator.
+ * test_disk_kill.c: two processes with 32 threads each launch kernels through one cache on disk,
+ * which is small, so that entries come and go, and are killed at random times. Every result must be
+ * right, no process may end otherwise than by our signal, and no entry that is visible may ever be
+ * bad. `test_disk_kill N` kills N processes (default 20); QUERN_PROVIDER names the code generator.
  */
 #define _GNU_SOURCE
 #include "quern/cache.h"
@@ -63,7 +63,8 @@ static void launch_once(qn_context *c, const qn_kernel *k, int64_t n)
 static void *launch_for_ever(void *arg)
 {
     uint64_t state = (uint64_t)(uintptr_t)arg;
-    const qn_context_options o = {.bytes = sizeof o, .disk_cache = root, .disk_cache_bytes = BOUND_BYTES};
+    const qn_context_options o = {
+        .bytes = sizeof o, .disk_cache = root, .disk_cache_bytes = BOUND_BYTES};
     for (;;) {
         qn_context *c = context_with(&o);
         qn_kernel *k = kernel_of(SAXPY_TEXT);
@@ -82,7 +83,8 @@ static int run_child(const char *folder, uint64_t seed)
     pthread_t thread;
     snprintf(root, sizeof root, "%s", folder);
     for (uint64_t i = 0; i < N_THREADS; i++)
-        if (pthread_create(&thread, NULL, launch_for_ever, (void *)(uintptr_t)(seed + 7919 * (i + 1))) != 0)
+        if (pthread_create(&thread, NULL, launch_for_ever,
+                           (void *)(uintptr_t)(seed + 7919 * (i + 1))) != 0)
             return 3;
     for (;;)
         pause();
@@ -159,9 +161,11 @@ int main(int n_words, char **word)
     }
     for (int i = 0; i < N_PROCESSES; i++)
         n_dead += !end_child(child[i]);
-    tap_is_int(n_dead, 0, "every process lived until it was killed, and all its results were right");
+    tap_is_int(n_dead, 0,
+               "every process lived until it was killed, and all its results were right");
     tap_is_int(s.n_refused, 0, "no entry was bad at any time");
-    tap_ok(s.n > 0, "entries were written: %" PRId64 " at the end, at most %" PRId64 " bytes of %d", s.n, most, BOUND_BYTES);
+    tap_ok(s.n > 0, "entries were written: %" PRId64 " at the end, at most %" PRId64 " bytes of %d",
+           s.n, most, BOUND_BYTES);
     tap_note("%d processes of %d threads were killed", n, N_THREADS);
     snprintf(command, sizeof command, "rm -rf %s", root);
     return system(command) == 0 ? tap_done() : 1;

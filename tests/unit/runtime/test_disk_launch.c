@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_disk_launch.c: contexts and their cache on disk. A second context, which has no code generator, stands for a second process;
- * a second process is made, too. What is damaged is never run, and launches go on without it.
+ * test_disk_launch.c: contexts and their cache on disk. A second context, which has no code
+ * generator, stands for a second process; a second process is made, too. What is damaged is never
+ * run, and launches go on without it.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -17,7 +18,8 @@
 
 enum { N = 1000 };
 static char root[] = "/tmp/test_disk_launch.XXXXXX";
-static const qn_options x86 = {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+static const qn_options x86 = {
+    .bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
 
 /* ---------------------------------------------------------------- launches */
 
@@ -82,17 +84,23 @@ static void test_warm(void)
     qn_context *c = open_context("warm", NULL);
     tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "a launch %s", err.message);
     qn_counters n = counters_of(c);
-    tap_ok(n.compiles == 1 && n.disk_writes == 1 && n.disk_hits == 0, "the first context compiles and writes");
+    tap_ok(n.compiles == 1 && n.disk_writes == 1 && n.disk_hits == 0,
+           "the first context compiles and writes");
     qn_context_release(c);
     tap_ok(only_entry("warm") != NULL, "one entry is there");
     c = open_context("warm", "/nowhere/libquern-llvm.so");
-    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "the second has no code generator, and launches %s", err.message);
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "the second has no code generator, and launches %s",
+           err.message);
     n = counters_of(c);
-    tap_ok(n.compiles == 0 && n.disk_hits == 1 && n.disk_refused == 0 && n.interpreted == 0 && n.live_functions == 1, "it found its code");
-    tap_ok(history_has(c, "saxpy: first version; exact; from the cache on disk"), "the history says so");
+    tap_ok(n.compiles == 0 && n.disk_hits == 1 && n.disk_refused == 0 && n.interpreted == 0 &&
+               n.live_functions == 1,
+           "it found its code");
+    tap_ok(history_has(c, "saxpy: first version; exact; from the cache on disk"),
+           "the history says so");
     tap_ok(saxpy(c, &x86, N, &err) == QN_OK && counters_of(c).disk_hits == 1, "once in a context");
     tap_ok(saxpy(c, &x86, N + 1, &err) == QN_ERR_PROVIDER, "other extents are another version");
-    const qn_options constant = {.bytes = sizeof constant, .engine = QN_ENGINE_X86, .constant_scalars = 1};
+    const qn_options constant = {
+        .bytes = sizeof constant, .engine = QN_ENGINE_X86, .constant_scalars = 1};
     tap_ok(saxpy(c, &constant, N, &err) == QN_ERR_PROVIDER, "so is a scalar that is a constant");
     qn_context_release(c);
     c = open_context("warm", "/nowhere/libquern-llvm.so");
@@ -116,9 +124,12 @@ static void test_texts(void)
         qn_code *f = NULL;
         if (i == 0)
             c->disk.folder[strlen(c->disk.folder) - 1] = 'x'; /* not the filled one */
-        tap_ok(qn_specialize(c, k, 3, args, &x86, &f, &err) == QN_OK && counters_of(c).disk_hits == i, "a version, %s %s", i ? "found" : "compiled", err.message);
+        tap_ok(qn_specialize(c, k, 3, args, &x86, &f, &err) == QN_OK &&
+                   counters_of(c).disk_hits == i,
+               "a version, %s %s", i ? "found" : "compiled", err.message);
         qn_code_text(f, QN_DUMP_PLAN, plan[i], sizeof plan[i]);
-        tap_ok(qn_code_text(f, QN_DUMP_ASM, text, sizeof text) > 100 && strstr(text, "vfmadd"), "its assembly is to be had");
+        tap_ok(qn_code_text(f, QN_DUMP_ASM, text, sizeof text) > 100 && strstr(text, "vfmadd"),
+               "its assembly is to be had");
         qn_code_release(f);
         qn_view_release(&x);
         qn_view_release(&y);
@@ -164,16 +175,21 @@ static void test_bundle(void)
     char bundle[200];
     qn_error err = {0};
     snprintf(bundle, sizeof bundle, "%s/warm", root);
-    const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .bundle = bundle, .provider_path = "/nowhere/libquern-llvm.so"};
+    const qn_context_options o = {.bytes = sizeof o,
+                                  .disk_cache = "off",
+                                  .bundle = bundle,
+                                  .provider_path = "/nowhere/libquern-llvm.so"};
     qn_context *c = context_with(&o);
-    tap_ok(saxpy(c, &x86, N, &err) == QN_OK && counters_of(c).disk_hits == 1, "a bundle %s", err.message);
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK && counters_of(c).disk_hits == 1, "a bundle %s",
+           err.message);
     tap_ok(history_has(c, "from the bundle"), "the history says so");
     qn_context_release(c);
 }
 
 /* ---------------------------------------------------------------- damage */
 
-/** A launch in a new context without a code generator, whose result must be right; whether it ran code from disk. */
+/** A launch in a new context without a code generator, whose result must be right; whether it ran
+ * code from disk. */
 static bool runs_from_disk(const char *folder, int64_t *n_refused)
 {
     qn_error err = {0};
@@ -240,29 +256,36 @@ static void test_info(void)
         words[i] = INT64_MIN; /* no number may be that */
         e.part[QN_STORED_INFO] = (qn_stored_part){words, info.n};
         qn__entry_write(&e, &bytes);
-        n_run += pwrite(fd, bytes.data, bytes.n, 0) != (ssize_t)bytes.n || runs_from_disk("info", &refused);
+        n_run += pwrite(fd, bytes.data, bytes.n, 0) != (ssize_t)bytes.n ||
+                 runs_from_disk("info", &refused);
         n_refused += refused;
         n_trials++;
         qn__text_release(&bytes);
     }
     close(fd);
-    tap_ok(n_run == 0 && n_trials > 0 && n_refused == n_trials, "%" PRId64 " numbers out of range are refused", n_trials);
+    tap_ok(n_run == 0 && n_trials > 0 && n_refused == n_trials,
+           "%" PRId64 " numbers out of range are refused", n_trials);
 }
 
 static void test_no_folder(void)
 {
     qn_error err = {0};
     qn_context *c = open_context("/proc/nowhere/quern", NULL);
-    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "a folder that cannot be made is no error %s", err.message);
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "a folder that cannot be made is no error %s",
+           err.message);
     qn_counters n = counters_of(c);
-    tap_ok(n.compiles == 1 && n.disk_writes == 0 && history_has(c, "cache on disk, not used: mkdir /proc/nowhere"), "the history says why");
+    tap_ok(n.compiles == 1 && n.disk_writes == 0 &&
+               history_has(c, "cache on disk, not used: mkdir /proc/nowhere"),
+           "the history says why");
     qn_context_release(c);
     char folder[300];
     snprintf(folder, sizeof folder, "%s/open", root);
     mkdir(folder, 0700);
     chmod(folder, 0777);
     c = open_context("open", NULL);
-    tap_ok(saxpy(c, &x86, N, &err) == QN_OK && saxpy(c, &x86, N + 1, &err) == QN_OK && counters_of(c).disk_writes == 0, "one that all may write is not used");
+    tap_ok(saxpy(c, &x86, N, &err) == QN_OK && saxpy(c, &x86, N + 1, &err) == QN_OK &&
+               counters_of(c).disk_writes == 0,
+           "one that all may write is not used");
     tap_ok(history_has(c, "others may write it"), "the history says why");
     qn_context_release(c);
     const qn_context_options bad = {.bytes = sizeof bad, .disk_cache_bytes = -1};
@@ -283,7 +306,8 @@ static void test_memory(void)
         qn__fail_allocation(n, false);
         qn_status status = qn_launch(c, k, 3, args, NULL, &err);
         qn__fail_allocation(0, false);
-        is_over = status == QN_OK && counters_of(c).disk_hits == 1 && n > 5 && ((float *)y.data)[N - 1] == 3;
+        is_over = status == QN_OK && counters_of(c).disk_hits == 1 && n > 5 &&
+                  ((float *)y.data)[N - 1] == 3;
         n_wrong += status == QN_OK ? ((float *)y.data)[N - 1] != 3 : status != QN_ERR_MEMORY;
         qn_view_release(&x);
         qn_view_release(&y);
@@ -302,7 +326,8 @@ static qn_status saxpy_on_gpu(qn_context *c, float *last, qn_error *err)
     qn_kernel *k = kernel_of(SAXPY_TEXT);
     qn_stream *s = NULL;
     qn_status status = qn_stream_new(c, 0, &s, err);
-    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N), y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
+    qn_view x = vector_in(c, QN_SPACE_CUDA, s, "x", QN_F32, N),
+            y = vector_in(c, QN_SPACE_CUDA, s, "y", QN_F32, N);
     qn_view h = vector_in(c, QN_SPACE_HOST, NULL, "h", QN_F32, N);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(3)};
     const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s};
@@ -337,18 +362,24 @@ static void test_gpu(void)
     snprintf(folder, sizeof folder, "%s/gpu", root);
     qn_context_options o = {.bytes = sizeof o, .disk_cache = folder, .cuda_driver = STUB_PATH};
     qn_context *c = context_with(&o);
-    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N, "a launch on the stub %s", err.message);
-    tap_ok(counters_of(c).disk_writes == 2 && stub->calls("cuLinkCreate_v2") == 1, "PTX and cubin are written");
+    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N, "a launch on the stub %s",
+           err.message);
+    tap_ok(counters_of(c).disk_writes == 2 && stub->calls("cuLinkCreate_v2") == 1,
+           "PTX and cubin are written");
     qn_context_release(c);
     o.provider_path = "/nowhere/libquern-llvm.so";
     c = context_with(&o);
-    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N, "without a code generator %s", err.message);
-    tap_ok(counters_of(c).disk_hits == 2 && stub->calls("cuLinkCreate_v2") == 1, "nothing is assembled");
+    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N, "without a code generator %s",
+           err.message);
+    tap_ok(counters_of(c).disk_hits == 2 && stub->calls("cuLinkCreate_v2") == 1,
+           "nothing is assembled");
     qn_context_release(c);
     c = context_with(&o);
     stub->fail("cuModuleLoadData", 200, 1);
-    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N, "a cubin that the driver refuses %s", err.message);
-    tap_ok(stub->calls("cuLinkCreate_v2") == 2 && counters_of(c).disk_writes == 1, "... is assembled and written again");
+    tap_ok(saxpy_on_gpu(c, &last, &err) == QN_OK && last == 3 * N,
+           "a cubin that the driver refuses %s", err.message);
+    tap_ok(stub->calls("cuLinkCreate_v2") == 2 && counters_of(c).disk_writes == 1,
+           "... is assembled and written again");
     qn_context_release(c);
     tap_ok(is_clean(stub), "nothing is left in the driver");
 }
@@ -362,7 +393,8 @@ static bool is_found_in(const char *folder)
     return is_found;
 }
 
-/** An entry of an LLVM that was replaced is not used, but where that LLVM is not, or the entry is in a bundle. */
+/** An entry of an LLVM that was replaced is not used, but where that LLVM is not, or the entry is
+ * in a bundle. */
 static void test_replaced_llvm(void)
 {
     char path[300], bundle[300];
@@ -373,7 +405,8 @@ static void test_replaced_llvm(void)
     fprintf(file, "one");
     fclose(file);
     qn_context *c = open_context("maker", NULL);
-    tap_ok(saxpy(c, &x86, N + 1, &err) == QN_OK && strstr(c->compiler.maker.path, ".so") && c->compiler.maker.bytes > 0,
+    tap_ok(saxpy(c, &x86, N + 1, &err) == QN_OK && strstr(c->compiler.maker.path, ".so") &&
+               c->compiler.maker.bytes > 0,
            "the file of LLVM is known: %s %s", c->compiler.maker.path, err.message);
     qn__maker_look(path, &c->compiler.maker);
     tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "a version is compiled %s", err.message);
@@ -383,7 +416,10 @@ static void test_replaced_llvm(void)
     fprintf(file, "two");
     fclose(file);
     tap_ok(!is_found_in("maker"), "... not after that is another one");
-    const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .bundle = bundle, .provider_path = "/nowhere/libquern-llvm.so"};
+    const qn_context_options o = {.bytes = sizeof o,
+                                  .disk_cache = "off",
+                                  .bundle = bundle,
+                                  .provider_path = "/nowhere/libquern-llvm.so"};
     c = context_with(&o);
     tap_ok(saxpy(c, &x86, N, &err) == QN_OK, "... but as a bundle %s", err.message);
     qn_context_release(c);
@@ -414,9 +450,11 @@ static void test_descent(void)
         qn_context *c = open_context("descent", is_warm ? "/nowhere/libquern-llvm.so" : NULL);
         qn_view from = vector_of(c, "x", QN_I8, N), to = vector_of(c, "y", QN_I8, N);
         const qn_arg args[] = {qn_arg_view(&from), qn_arg_view(&to)};
-        tap_ok(qn_launch(c, k, 2, args, &x86, &err) == QN_OK, "a kernel of many divisions %s", err.message);
-        tap_ok(counters_of(c).disk_hits == is_warm && history_has(c, "stepped down to compile less"), "the history has its steps, %s",
-               is_warm ? "found" : "compiled");
+        tap_ok(qn_launch(c, k, 2, args, &x86, &err) == QN_OK, "a kernel of many divisions %s",
+               err.message);
+        tap_ok(counters_of(c).disk_hits == is_warm &&
+                   history_has(c, "stepped down to compile less"),
+               "the history has its steps, %s", is_warm ? "found" : "compiled");
         qn_view_release(&from);
         qn_view_release(&to);
         qn_context_release(c);

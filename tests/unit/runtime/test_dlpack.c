@@ -183,12 +183,16 @@ static void check_device(const qn_view *v, int type, int number, bool is_known)
     qn_dl_managed *back;
     qn_view part, all;
     qn_slice slices[] = {{.kind = QN_AT, .begin = 1}, {.kind = QN_ALL}};
-    tap_ok(is_known && qn_space_is_available(v->space) && v->device == number, "device %d, number %d", type, v->device);
+    tap_ok(is_known && qn_space_is_available(v->space) && v->device == number,
+           "device %d, number %d", type, v->device);
     tap_ok(qn_subview(v, 2, slices, &part, NULL) == QN_OK && part.device == number, "of a part");
-    tap_ok(qn_view_multi("m", 2, (qn_view[]){*v, *v}, 0, &all, NULL) == QN_OK && all.device == number, "of a MultiView");
+    tap_ok(qn_view_multi("m", 2, (qn_view[]){*v, *v}, 0, &all, NULL) == QN_OK &&
+               all.device == number,
+           "of a MultiView");
     qn_view_release(&all);
     tap_ok(qn_view_to_dlpack(&part, NULL, NULL, &back, NULL) == QN_OK &&
-               back->dl_tensor.device.device_type == type && back->dl_tensor.device.device_id == number,
+               back->dl_tensor.device.device_type == type &&
+               back->dl_tensor.device.device_id == number,
            "and back");
     back->deleter(back);
     qn_view_release(&part);
@@ -411,7 +415,8 @@ static void test_bytes(void)
                v.unit == 2 && v.layout.dim[0].stride == 8 && v.layout.dim[1].stride == 3,
            "strides that are no multiple of the element count a smaller unit");
     int64_t again[2] = {0};
-    tap_ok(qn_view_to_bytes(&v, NULL, again, NULL, &err) == QN_OK && again[0] == 16 && again[1] == 6,
+    tap_ok(qn_view_to_bytes(&v, NULL, again, NULL, &err) == QN_OK && again[0] == 16 &&
+               again[1] == 6,
            "and are the same bytes again");
     REFUSED(QN_ERR_DTYPE, v, qn_view_from_bytes, "b", numbers, 99, 1, INDEX(3), INDEX(4), NULL, 0,
             &v);

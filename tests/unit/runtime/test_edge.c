@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_edge.c: accesses of few and small elements that need not lie next to one another, by default plans: every form, distance,
- * extent and element size of a list, where the view's first element follows an inaccessible page and where its last one
- * precedes one. PTX runs on the machine of the tests, which looks at every address. What is stored is compared with the interpreter.
+ * test_edge.c: accesses of few and small elements that need not lie next to one another, by default
+ * plans: every form, distance, extent and element size of a list, where the view's first element
+ * follows an inaccessible page and where its last one precedes one. PTX runs on the machine of the
+ * tests, which looks at every address. What is stored is compared with the interpreter.
  *
- * The cases of each way to generate code run in a child. One that dies fails its case, and a new child goes on behind it.
+ * The cases of each way to generate code run in a child. One that dies fails its case, and a new
+ * child goes on behind it.
  */
 #define _GNU_SOURCE
 #include "tests/ptx/host.h"
@@ -34,29 +36,77 @@ typedef struct form {
 
 /* $S: the distance, $L: one less. */
 static const form forms[] = {
-    {"first channel", LINE("y", "0") "%a: $T = load x[%i, %0]; store y[%i], %a;", {{1, 0, 0, 0}, {0, 1, 0, 0}}, {{1, 0, 0, 0}}, 2, 1},
-    {"last channel", LINE("y", "0") LAST "%a: $T = load x[%i, %l]; store y[%i], %a;", {{1, 0, 0, 0}, {0, 1, 0, 0}}, {{1, 0, 0, 0}}, 2, 1},
-    {"to the last channel", LINE("x", "0") LAST "%a: $T = load x[%i]; store y[%i, %l], %a;", {{1, 0, 0, 0}}, {{1, 0, 0, 0}, {0, 1, 0, 0}}, 1, 2},
-    {"every so many", LINE("y", "0") STEP "%k: i64 = mul %i, %s; %a: $T = load x[%k]; store y[%i], %a;",
-     {{0, -1, 1, 1}}, {{1, 0, 0, 0}}, 1, 1},
-    {"to every so many", LINE("x", "0") STEP "%k: i64 = mul %i, %s; %a: $T = load x[%i]; store y[%k], %a;",
-     {{1, 0, 0, 0}}, {{0, -1, 1, 1}}, 1, 1},
-    {"columns of rows", LINE("y", "0") STEP
-     "%m: i64 = extent y, 1; %j: i64 = parallel %0, %m; %k: i64 = mul %j, %s; %a: $T = load x[%i, %k]; store y[%i, %j], %a;",
-     {{0, 1, 0, 0}, {0, -1, 1, 1}}, {{0, 1, 0, 0}, {1, 0, 0, 0}}, 2, 2},
-    {"backwards", LINE("y", "0") STEP "%o: i64 = const 1; %e: i64 = sub %n, %o; %t: i64 = sub %e, %i; %k: i64 = mul %t, %s;\n"
-     "%a: $T = load x[%k]; store y[%i], %a;", {{0, -1, 1, 1}}, {{1, 0, 0, 0}}, 1, 1},
-    {"transposed", LINE("y", "0") "%m: i64 = extent y, 1; %j: i64 = parallel %0, %m; %a: $T = load x[%j, %i]; store y[%i, %j], %a;",
-     {{1, 0, 0, 0}, {0, 1, 0, 0}}, {{0, 1, 0, 0}, {1, 0, 0, 0}}, 2, 2},
-    {"neighbours", LINE("y", "0") LAST "%k: i64 = add %i, %l; %a: $T = load x[%i]; %b: $T = load x[%k]; %c: $T = add %a, %b; store y[%i], %c;",
-     {{1, 1, 0, -1}}, {{1, 0, 0, 0}}, 1, 1},
+    {"first channel",
+     LINE("y", "0") "%a: $T = load x[%i, %0]; store y[%i], %a;",
+     {{1, 0, 0, 0}, {0, 1, 0, 0}},
+     {{1, 0, 0, 0}},
+     2,
+     1},
+    {"last channel",
+     LINE("y", "0") LAST "%a: $T = load x[%i, %l]; store y[%i], %a;",
+     {{1, 0, 0, 0}, {0, 1, 0, 0}},
+     {{1, 0, 0, 0}},
+     2,
+     1},
+    {"to the last channel",
+     LINE("x", "0") LAST "%a: $T = load x[%i]; store y[%i, %l], %a;",
+     {{1, 0, 0, 0}},
+     {{1, 0, 0, 0}, {0, 1, 0, 0}},
+     1,
+     2},
+    {"every so many",
+     LINE("y", "0") STEP "%k: i64 = mul %i, %s; %a: $T = load x[%k]; store y[%i], %a;",
+     {{0, -1, 1, 1}},
+     {{1, 0, 0, 0}},
+     1,
+     1},
+    {"to every so many",
+     LINE("x", "0") STEP "%k: i64 = mul %i, %s; %a: $T = load x[%i]; store y[%k], %a;",
+     {{1, 0, 0, 0}},
+     {{0, -1, 1, 1}},
+     1,
+     1},
+    {"columns of rows",
+     LINE("y", "0") STEP "%m: i64 = extent y, 1; %j: i64 = parallel %0, %m; %k: i64 = mul %j, %s; "
+                         "%a: $T = load x[%i, %k]; store y[%i, %j], %a;",
+     {{0, 1, 0, 0}, {0, -1, 1, 1}},
+     {{0, 1, 0, 0}, {1, 0, 0, 0}},
+     2,
+     2},
+    {"backwards",
+     LINE("y", "0") STEP
+     "%o: i64 = const 1; %e: i64 = sub %n, %o; %t: i64 = sub %e, %i; %k: i64 = mul %t, %s;\n"
+     "%a: $T = load x[%k]; store y[%i], %a;",
+     {{0, -1, 1, 1}},
+     {{1, 0, 0, 0}},
+     1,
+     1},
+    {"transposed",
+     LINE("y", "0") "%m: i64 = extent y, 1; %j: i64 = parallel %0, %m; %a: $T = load x[%j, %i]; "
+                    "store y[%i, %j], %a;",
+     {{1, 0, 0, 0}, {0, 1, 0, 0}},
+     {{0, 1, 0, 0}, {1, 0, 0, 0}},
+     2,
+     2},
+    {"neighbours",
+     LINE("y", "0") LAST "%k: i64 = add %i, %l; %a: $T = load x[%i]; %b: $T = load x[%k]; %c: $T = "
+                         "add %a, %b; store y[%i], %c;",
+     {{1, 1, 0, -1}},
+     {{1, 0, 0, 0}},
+     1,
+     1},
 };
 static const int dtypes[] = {QN_U8, QN_I16, QN_F16, QN_F32, QN_F64};
 static const int steps[] = {2, 3, 4, 5};
 static const int extents[] = {1, 2, 3, 5, 8, 9, 17, 34, 66};
 
 #define COUNT(list) ((int)(sizeof(list) / sizeof *(list)))
-enum { N_FORMS = COUNT(forms), N_DTYPES = COUNT(dtypes), N_STEPS = COUNT(steps), N_EXTENTS = COUNT(extents) };
+enum {
+    N_FORMS = COUNT(forms),
+    N_DTYPES = COUNT(dtypes),
+    N_STEPS = COUNT(steps),
+    N_EXTENTS = COUNT(extents)
+};
 enum { N_CASES = N_FORMS * N_DTYPES * N_STEPS * N_EXTENTS };
 
 static const struct way {
@@ -87,8 +137,8 @@ static void note_failure(report *r, const char *symptom)
 /** The text of a form, for elements of a dtype and a distance. */
 static void write_text(const form *f, int dtype, int step, char *out, size_t bytes)
 {
-    size_t n = (size_t)snprintf(out, bytes, "kernel \"edge\" {\nview x: %s[%d]; view y: %s[%d];\n", qn_dtype_name(dtype), f->x_rank,
-                                qn_dtype_name(dtype), f->y_rank);
+    size_t n = (size_t)snprintf(out, bytes, "kernel \"edge\" {\nview x: %s[%d]; view y: %s[%d];\n",
+                                qn_dtype_name(dtype), f->x_rank, qn_dtype_name(dtype), f->y_rank);
     for (const char *s = f->body; *s && n + 20 < bytes; s++)
         if (*s != '$')
             out[n++] = *s;
@@ -102,7 +152,8 @@ static void write_text(const form *f, int dtype, int step, char *out, size_t byt
 /** Memory between two inaccessible pages. */
 static unsigned char *fenced(void)
 {
-    unsigned char *p = mmap(NULL, MOST_BYTES + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *p =
+        mmap(NULL, MOST_BYTES + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || mprotect(p + PAGE, MOST_BYTES, PROT_READ | PROT_WRITE))
         return NULL;
     return p + PAGE;
@@ -114,7 +165,8 @@ typedef struct placed {
     qn_view view;
 } placed;
 
-static bool place(placed *p, unsigned char *room, bool is_first, int dtype, int rank, const int64_t *extent, const char *label)
+static bool place(placed *p, unsigned char *room, bool is_first, int dtype, int rank,
+                  const int64_t *extent, const char *label)
 {
     qn_layout l;
     int64_t n = 1;
@@ -129,8 +181,8 @@ static bool place(placed *p, unsigned char *room, bool is_first, int dtype, int 
     return is_fine;
 }
 
-static qn_status run_way(qn_context *c, const qn_kernel *k, const qn_arg *args, const placed *x, const placed *y, const struct way *w,
-                         qn_error *err)
+static qn_status run_way(qn_context *c, const qn_kernel *k, const qn_arg *args, const placed *x,
+                         const placed *y, const struct way *w, qn_error *err)
 {
     qn_options o = {.bytes = sizeof o, .isa = w->isa, .specialize = w->specialize};
     if (w->isa < QN_ISA_SM70) {
@@ -153,7 +205,8 @@ static void fill(placed *p, int seed)
         p->at[i] = (unsigned char)((i * 7 + (size_t)seed) % 61);
 }
 
-static void run_placed(qn_context *c, const qn_kernel *k, placed *x, placed *y, const struct way *w, report *r)
+static void run_placed(qn_context *c, const qn_kernel *k, placed *x, placed *y, const struct way *w,
+                       report *r)
 {
     static unsigned char expected[MOST_BYTES];
     const qn_arg args[] = {qn_arg_view(&x->view), qn_arg_view(&y->view)};
@@ -176,7 +229,8 @@ static void run_placed(qn_context *c, const qn_kernel *k, placed *x, placed *y, 
 }
 
 /** Both places of a case. */
-static void run_case(qn_context *c, unsigned char *const *room, int at, const struct way *w, report *r)
+static void run_case(qn_context *c, unsigned char *const *room, int at, const struct way *w,
+                     report *r)
 {
     const form *f = &forms[at % N_FORMS];
     int dtype = dtypes[at / N_FORMS % N_DTYPES], step = steps[at / N_FORMS / N_DTYPES % N_STEPS];
@@ -184,15 +238,17 @@ static void run_case(qn_context *c, unsigned char *const *room, int at, const st
     int64_t x_extent[2], y_extent[2];
     char text[1000];
     for (int d = 0; d < 2; d++) {
-        x_extent[d] = f->x[d].of_n * n + f->x[d].of_step * step + f->x[d].of_both * n * step + f->x[d].constant;
-        y_extent[d] = f->y[d].of_n * n + f->y[d].of_step * step + f->y[d].of_both * n * step + f->y[d].constant;
+        x_extent[d] = f->x[d].of_n * n + f->x[d].of_step * step + f->x[d].of_both * n * step +
+                      f->x[d].constant;
+        y_extent[d] = f->y[d].of_n * n + f->y[d].of_step * step + f->y[d].of_both * n * step +
+                      f->y[d].constant;
     }
     write_text(f, dtype, step, text, sizeof text);
     qn_kernel *k = kernel_of(text);
     for (int is_first = 0; is_first < 2 && !r->is_missing; is_first++) {
         placed x = {0}, y = {0};
-        snprintf(r->now, sizeof r->now, "%s, %s, distance %d, n %d, %s", f->name, qn_dtype_name(dtype), step, n,
-                 is_first ? "behind a page" : "before a page");
+        snprintf(r->now, sizeof r->now, "%s, %s, distance %d, n %d, %s", f->name,
+                 qn_dtype_name(dtype), step, n, is_first ? "behind a page" : "before a page");
         r->n_cases++;
         if (k && place(&x, room[0], is_first, dtype, f->x_rank, x_extent, "x") &&
             place(&y, room[1], is_first, dtype, f->y_rank, y_extent, "y"))

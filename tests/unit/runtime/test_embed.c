@@ -495,18 +495,22 @@ static qn_kernel *records_by_numbers(const qn_record *r, const qn_kernel *inner)
 
 static void test_twins(void)
 {
-    static const char text[] = "kernel inner (y: f64[], s: f64) { for all i in y { y[i] = s + f64(i) } }";
-    const qn_field fields[2] = {{.name = "n", .dtype = QN_I32, .offset = QN_NEXT}, {.name = "v", .dtype = QN_F64, .offset = QN_NEXT}};
+    static const char text[] =
+        "kernel inner (y: f64[], s: f64) { for all i in y { y[i] = s + f64(i) } }";
+    const qn_field fields[2] = {{.name = "n", .dtype = QN_I32, .offset = QN_NEXT},
+                                {.name = "v", .dtype = QN_F64, .offset = QN_NEXT}};
     char printed[2][4000] = {"", ""};
     qn_record *r = NULL;
     qn_kernel *inner = NULL;
     qn_error err = {0};
-    if (qn_record_new(2, fields, 0, 0, &r, &err) || qn_kernel_parse(text, sizeof text - 1, &inner, &err))
+    if (qn_record_new(2, fields, 0, 0, &r, &err) ||
+        qn_kernel_parse(text, sizeof text - 1, &inner, &err))
         tap_note("%s", err.message);
     qn_kernel *k[2] = {records_by_structs(r, inner), records_by_numbers(r, inner)};
     for (int i = 0; i < 2; i++)
         qn_kernel_print(k[i], printed[i], sizeof printed[i]);
-    tap_ok(strlen(printed[0]) > 500, "the kernel has records, rows, kinds and another kernel's body");
+    tap_ok(strlen(printed[0]) > 500,
+           "the kernel has records, rows, kinds and another kernel's body");
     tap_is_str(printed[1], printed[0], "the twins of functions with structs build the same kernel");
     for (int i = 0; i < 2; i++)
         qn_kernel_release(k[i]);

@@ -139,7 +139,8 @@ static void test_standard_error(void)
     tap_is_int(count_lines(NULL, text, sizeof text), 0, "standard error is left alone");
     tap_is_int(count_lines("0", text, sizeof text), 0, "also with QUERN_VERBOSE=0");
     tap_is_int(count_lines("1", text, sizeof text), 1, "QUERN_VERBOSE=1 gives one line");
-    tap_contains(text, "quern: kernel \"copy\" is interpreted: QN_ERR_PROVIDER: ", "with the reason");
+    tap_contains(text,
+                 "quern: kernel \"copy\" is interpreted: QN_ERR_PROVIDER: ", "with the reason");
 }
 
 int main(void)

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_fence.c: generated code never touches a byte outside the elements of its views. Every view stands between two
- * inaccessible regions, once ending and once starting right at one; all bytes around and between the elements hold a
- * pattern that is compared afterwards, and all bytes are compared with what the interpreter leaves in ordinary memory.
+ * test_fence.c: generated code never touches a byte outside the elements of its views. Every view
+ * stands between two inaccessible regions, once ending and once starting right at one; all bytes
+ * around and between the elements hold a pattern that is compared afterwards, and all bytes are
+ * compared with what the interpreter leaves in ordinary memory.
  *
- * The cases run in two children. One that dies fails the case it was in, and a new child goes on behind it.
- * FENCE_ROUNDS=n runs n times as many cases, FENCE_CASE=k:c only case c of kernel k, with its plan.
+ * The cases run in two children. One that dies fails the case it was in, and a new child goes on
+ * behind it. FENCE_ROUNDS=n runs n times as many cases, FENCE_CASE=k:c only case c of kernel k,
+ * with its plan.
  */
 #define _GNU_SOURCE
 #include "tests/unit/guard_kernels.h"
@@ -74,7 +76,8 @@ typedef struct guard_case {
     bool is_hostile, at_start;
     int lay[MOST_VIEWS];
     int64_t stride[MOST_VIEWS];
-    int64_t gap[MOST_VIEWS]; /* bytes between elements next to each other, as in views of fields; 0: none */
+    int64_t gap[MOST_VIEWS]; /* bytes between elements next to each other, as in views of fields; 0:
+                                none */
     qn_options options; /* but for the plan */
     qn_plan_options plan;
 } guard_case;
@@ -132,7 +135,8 @@ static guard_case make_case(int kernel, int at)
     next_random(&seed);
     static const char *const orders[] = {"striped", "indexed", "ordered"};
     static const int64_t rows[] = {1, 2, 3, 5, 8, 17, 66}, lowers[] = {0, 0, 0, 2000, -5};
-    guard_case c = {.kernel = &guard_kernels[kernel], .n = extents[at / 2 % N_EXTENTS], .at_start = at % 2};
+    guard_case c = {
+        .kernel = &guard_kernels[kernel], .n = extents[at / 2 % N_EXTENTS], .at_start = at % 2};
     c.type = type_of(c.kernel->types[below(&seed, (int64_t)strlen(c.kernel->types))], &c);
     c.index_type = below(&seed, 2) ? QN_I32 : QN_I64;
     c.order = orders[below(&seed, 3)];
@@ -147,7 +151,8 @@ static guard_case make_case(int kernel, int at)
         bool is_field = below(&seed, 4) == 0 && !is_plain && !strstr(c.kernel->text, "atomic");
         c.gap[v] = is_field ? 1 + below(&seed, 13) : 0;
     }
-    c.options = (qn_options){.bytes = sizeof c.options, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+    c.options =
+        (qn_options){.bytes = sizeof c.options, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
     c.options.isa = at / (2 * N_EXTENTS) % 2 ? QN_ISA_V3 : widest_isa();
     c.options.specialize = below(&seed, 2) ? QN_SPECIALIZE_EXACT : QN_SPECIALIZE_DYNAMIC;
     c.options.checks = below(&seed, 6) == 0 ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT;
@@ -168,7 +173,8 @@ static guard_case make_thread_case(int kernel, int at)
     c.m = 3;
     c.options.executor = QN_THREADS;
     c.options.isa = widest_isa();
-    if (strcmp(c.kernel->name, "scatter") == 0) /* clamped stores meet in one element, which of two threads may store last */
+    if (strcmp(c.kernel->name, "scatter") ==
+        0) /* clamped stores meet in one element, which of two threads may store last */
         c.options.checks = QN_CHECKS_REPORT;
     return c;
 }
@@ -176,21 +182,24 @@ static guard_case make_thread_case(int kernel, int at)
 static void describe(const guard_case *c, int kernel, int at, char *out, size_t bytes)
 {
     const qn_plan_options *p = &c->plan;
-    int n = snprintf(out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, plan",
-                     c->kernel->name, kernel, at, qn_dtype_name(c->type),
-                     qn_dtype_name(c->index_type), c->order, (int)c->n, (int)c->m, (int)c->lower,
-                     c->is_hostile ? ", hostile" : "", c->at_start ? "behind the fence" : "before the fence",
-                     (int)c->options.isa, c->options.specialize == QN_SPECIALIZE_EXACT ? "exact" : "dynamic",
-                     c->options.checks == QN_CHECKS_CLAMP ? " clamp" : "",
-                     c->options.executor == QN_THREADS ? " threads" : "");
-#define X(name, text, least, most, names_dim) n += snprintf(out + n, bytes - (size_t)n, " " #name " %d", p->name);
+    int n = snprintf(
+        out, bytes, "%s (FENCE_CASE=%d:%d) %s %s %s n %d m %d lower %d%s, %s, v%d %s%s%s, plan",
+        c->kernel->name, kernel, at, qn_dtype_name(c->type), qn_dtype_name(c->index_type), c->order,
+        (int)c->n, (int)c->m, (int)c->lower, c->is_hostile ? ", hostile" : "",
+        c->at_start ? "behind the fence" : "before the fence", (int)c->options.isa,
+        c->options.specialize == QN_SPECIALIZE_EXACT ? "exact" : "dynamic",
+        c->options.checks == QN_CHECKS_CLAMP ? " clamp" : "",
+        c->options.executor == QN_THREADS ? " threads" : "");
+#define X(name, text, least, most, names_dim)                                                      \
+    n += snprintf(out + n, bytes - (size_t)n, " " #name " %d", p->name);
     QN_PLAN_LIST(X)
 #undef X
     n += snprintf(out + n, bytes - (size_t)n, "; views");
-    static const char *const lays[] = {"right", "left", "strided", "strided-first", "tiled", "broadcast"};
+    static const char *const lays[] = {"right",         "left",  "strided",
+                                       "strided-first", "tiled", "broadcast"};
     for (int v = 0; v < MOST_VIEWS && c->kernel->view[v].label && n < (int)bytes; v++)
-        n += snprintf(out + n, bytes - (size_t)n, " %s %s %d gap %d", c->kernel->view[v].label, lays[c->lay[v]],
-                      (int)c->stride[v], (int)c->gap[v]);
+        n += snprintf(out + n, bytes - (size_t)n, " %s %s %d gap %d", c->kernel->view[v].label,
+                      lays[c->lay[v]], (int)c->stride[v], (int)c->gap[v]);
 }
 
 /* ---------------------------------------------------------------- kernels */
@@ -205,7 +214,9 @@ static qn_kernel *kernel_for(const guard_case *c, qn_error *err)
             text[n++] = *t;
             continue;
         }
-        const char *word = *++t == 'T' ? qn_dtype_name(c->type) : *t == 'I' ? qn_dtype_name(c->index_type) : c->order;
+        const char *word = *++t == 'T' ? qn_dtype_name(c->type)
+                           : *t == 'I' ? qn_dtype_name(c->index_type)
+                                       : c->order;
         if (*t == '0')
             word = is_float ? "0.0" : "0";
         if (*t == '2')
@@ -225,8 +236,8 @@ static void extents_of(const guard_case *c, const guard_view *v, int64_t *out)
         out[d] = v->extent[d].n * c->n + v->extent[d].m * c->m + v->extent[d].c;
 }
 
-static qn_status make_strided(const guard_case *c, int v, int rank, const int64_t *extent, qn_layout *out,
-                              qn_error *err)
+static qn_status make_strided(const guard_case *c, int v, int rank, const int64_t *extent,
+                              qn_layout *out, qn_error *err)
 {
     int fast = c->lay[v] == LAY_STRIDED_FIRST ? 0 : rank - 1;
     int64_t s = c->lay[v] == LAY_BROADCAST ? 0 : c->stride[v], stride[2] = {s, s};
@@ -262,8 +273,8 @@ typedef struct arena {
 static bool make_arena(arena *a)
 {
     for (int v = 0; v < MOST_VIEWS; v++) {
-        unsigned char *p =
-            mmap(NULL, ROOM + 2 * FENCE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        unsigned char *p = mmap(NULL, ROOM + 2 * FENCE, PROT_NONE,
+                                MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (p == MAP_FAILED || mprotect(p + FENCE, ROOM, PROT_READ | PROT_WRITE))
             return false;
         a->room[v] = p + FENCE;
@@ -291,9 +302,12 @@ static unsigned char *low_margin(const guard_case *c, unsigned char *first)
 
 static int64_t hostile_value(const guard_case *c, const guard_view *v, uint64_t *seed)
 {
-    static const int64_t awful[] = {INT64_MIN, INT64_MAX, INT32_MIN, INT32_MAX, INT64_MIN + 1,
-                                    -1, INT64_C(1) << 61, -(INT64_C(1) << 60), INT64_C(1) << 32, 0x7fffffff8};
-    bool is_count = v->fill >= FILL_STARTS; /* a loop of 2^63 trips would never end, nor many of some thousands */
+    static const int64_t awful[] = {
+        INT64_MIN, INT64_MAX,        INT32_MIN,           INT32_MAX,        INT64_MIN + 1,
+        -1,        INT64_C(1) << 61, -(INT64_C(1) << 60), INT64_C(1) << 32, 0x7fffffff8};
+    bool is_count =
+        v->fill >=
+        FILL_STARTS; /* a loop of 2^63 trips would never end, nor many of some thousands */
     int64_t n = is_count && c->n > 300 ? 300 : c->n;
     switch (below(seed, 4)) {
     case 0:
@@ -343,8 +357,8 @@ static bool fill_elements(const guard_case *c, placed *p, uint64_t *seed)
             if (qn_view_at(&p->view, p->what->rank, index, &where, NULL) != QN_OK)
                 return false;
             bool is_index = p->what->fill != FILL_VALUES;
-            int64_t value =
-                is_index ? index_value(c, p->what, i, seed) : below(seed, p->view.dtype == QN_BOOL ? 2 : 7);
+            int64_t value = is_index ? index_value(c, p->what, i, seed)
+                                     : below(seed, p->view.dtype == QN_BOOL ? 2 : 7);
             write_value(where, p->view.dtype, value);
             memset(p->is_element + ((unsigned char *)where - p->at), 1, (size_t)size);
         }
@@ -352,8 +366,8 @@ static bool fill_elements(const guard_case *c, placed *p, uint64_t *seed)
 }
 
 /** The view of memory whose lowest element is at `first`. */
-static bool wrap(const guard_case *c, int v, unsigned char *first, int dtype, const qn_layout *l, int64_t low,
-                 uint32_t traits, qn_view *out, qn_error *err)
+static bool wrap(const guard_case *c, int v, unsigned char *first, int dtype, const qn_layout *l,
+                 int64_t low, uint32_t traits, qn_view *out, qn_error *err)
 {
     int64_t size = qn_dtype_bytes(dtype), unit = size + c->gap[v];
     static _Alignas(16) char any[16]; /* until the address is known to be right for the unit */
@@ -367,7 +381,8 @@ static bool wrap(const guard_case *c, int v, unsigned char *first, int dtype, co
     return true;
 }
 
-static bool place(const guard_case *c, const arena *a, int v, placed *p, uint64_t *seed, qn_error *err)
+static bool place(const guard_case *c, const arena *a, int v, placed *p, uint64_t *seed,
+                  qn_error *err)
 {
     qn_layout l = {0};
     int64_t low, high;
@@ -389,7 +404,8 @@ static bool place(const guard_case *c, const arena *a, int v, placed *p, uint64_
         return false;
     uint32_t traits = p->what->is_written ? 0 : QN_READ_ONLY;
     bool is_fine = wrap(c, v, p->at, dtype, &l, low, traits, &p->view, err) &&
-                   wrap(c, v, p->copy, dtype, &l, low, traits, &p->twin, err) && fill_elements(c, p, seed);
+                   wrap(c, v, p->copy, dtype, &l, low, traits, &p->twin, err) &&
+                   fill_elements(c, p, seed);
     qn_layout_release(&l);
     memcpy(p->before, low_margin(c, p->at), all);
     memcpy(p->copy, p->at, (size_t)p->bytes);
@@ -408,7 +424,8 @@ static void displace(placed *p)
 /* ---------------------------------------------------------------- comparing */
 
 /** The first byte that is not as it must be, as text; NULL if all are. */
-static const char *compare(const guard_case *c, const placed *p, bool with_interpreter, char *out, size_t bytes)
+static const char *compare(const guard_case *c, const placed *p, bool with_interpreter, char *out,
+                           size_t bytes)
 {
     const unsigned char *now = low_margin(c, p->at);
     int64_t head = p->at - now;
@@ -417,20 +434,24 @@ static const char *compare(const guard_case *c, const placed *p, bool with_inter
         bool is_inside = offset >= 0 && offset < p->bytes;
         bool may_change = is_inside && p->is_element[offset] && p->what->is_written;
         if (!may_change && now[i] != p->before[i]) {
-            snprintf(out, bytes, "view %s: byte %lld %s was overwritten", p->what->label, (long long)offset,
-                     !is_inside ? "beside the view" : p->is_element[offset] ? "of an input" : "between elements");
+            snprintf(out, bytes, "view %s: byte %lld %s was overwritten", p->what->label,
+                     (long long)offset,
+                     !is_inside              ? "beside the view"
+                     : p->is_element[offset] ? "of an input"
+                                             : "between elements");
             return out;
         }
         if (is_inside && with_interpreter && now[i] != p->copy[offset]) {
-            snprintf(out, bytes, "view %s: byte %lld is 0x%02x, 0x%02x by the interpreter", p->what->label,
-                     (long long)offset, now[i], p->copy[offset]);
+            snprintf(out, bytes, "view %s: byte %lld is 0x%02x, 0x%02x by the interpreter",
+                     p->what->label, (long long)offset, now[i], p->copy[offset]);
             return out;
         }
     }
     return NULL;
 }
 
-static void show_plan(qn_context *c, const qn_kernel *k, int n, const qn_arg *args, const qn_options *o)
+static void show_plan(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
+                      const qn_options *o)
 {
     static char text[400000];
     static const int stages[] = {QN_DUMP_KERNEL, QN_DUMP_PLAN, QN_DUMP_KEY, QN_DUMP_LLVM};
@@ -443,7 +464,8 @@ static void show_plan(qn_context *c, const qn_kernel *k, int n, const qn_arg *ar
     qn_code_release(f);
 }
 
-static void run_placed(qn_context *context, const guard_case *c, placed *p, int n, report *r, int kernel)
+static void run_placed(qn_context *context, const guard_case *c, placed *p, int n, report *r,
+                       int kernel)
 {
     qn_error err = {0}, expected = {0};
     qn_kernel *k = kernel_for(c, &err);
@@ -456,7 +478,8 @@ static void run_placed(qn_context *context, const guard_case *c, placed *p, int 
         args[v] = qn_arg_view(&p[v].view);
         twins[v] = qn_arg_view(&p[v].twin);
     }
-    qn_options interpreted = {.bytes = sizeof interpreted, .engine = QN_ENGINE_INTERP, .checks = c->options.checks};
+    qn_options interpreted = {
+        .bytes = sizeof interpreted, .engine = QN_ENGINE_INTERP, .checks = c->options.checks};
     char text[1200];
     show_plan(context, k, n, args, &c->options);
     qn_launch(context, k, n, twins, &interpreted, &expected);
@@ -464,9 +487,11 @@ static void run_placed(qn_context *context, const guard_case *c, placed *p, int 
     r->n_faults[kernel] += expected.status == QN_ERR_BOUNDS;
     const char *symptom = NULL;
     for (int v = 0; v < n && !symptom; v++)
-        symptom = compare(c, &p[v], err.status == QN_OK && expected.status == QN_OK, text, sizeof text);
+        symptom =
+            compare(c, &p[v], err.status == QN_OK && expected.status == QN_OK, text, sizeof text);
     if (!symptom && (err.status != expected.status || strcmp(err.message, expected.message) != 0)) {
-        snprintf(text, sizeof text, "\"%s\", \"%s\" by the interpreter", err.message, expected.message);
+        snprintf(text, sizeof text, "\"%s\", \"%s\" by the interpreter", err.message,
+                 expected.message);
         symptom = text;
     }
     if (symptom)
@@ -474,7 +499,8 @@ static void run_placed(qn_context *context, const guard_case *c, placed *p, int 
     qn_kernel_release(k);
 }
 
-static void run_case(qn_context *context, const arena *a, report *r, int kernel, int at, bool on_threads)
+static void run_case(qn_context *context, const arena *a, report *r, int kernel, int at,
+                     bool on_threads)
 {
     guard_case c = on_threads ? make_thread_case(kernel, at) : make_case(kernel, at);
     c.options.plan = &c.plan;
@@ -508,8 +534,8 @@ static int count_cases(void)
 static bool has_thread_case(int kernel)
 {
     const char *name = guard_kernels[kernel].name;
-    return strcmp(name, "gather in two dimensions") != 0 && strncmp(name, "for, from the lane", 18) != 0 &&
-           strncmp(name, "for, up", 7) != 0;
+    return strcmp(name, "gather in two dimensions") != 0 &&
+           strncmp(name, "for, from the lane", 18) != 0 && strncmp(name, "for, up", 7) != 0;
 }
 
 /** All cases of the worker's kernels from r->kernel, r->at on. */
@@ -524,7 +550,8 @@ static void work(report *r, int worker)
     for (; r->kernel < N_KERNELS; r->kernel++, r->at = 0) {
         if (r->kernel % N_WORKERS != worker)
             continue;
-        for (; r->at < n + has_thread_case(r->kernel) && r->n_crashes[r->kernel] < MOST_CRASHES; r->at++)
+        for (; r->at < n + has_thread_case(r->kernel) && r->n_crashes[r->kernel] < MOST_CRASHES;
+             r->at++)
             run_case(context, &a, r, r->kernel, r->at, r->at >= n);
     }
     qn_context_release(context);
@@ -581,7 +608,8 @@ static int run_one(report *r, const char *which)
     int kernel = 0, at = 0;
     arena a;
     qn_context_options o = {.bytes = sizeof o, .n_threads = 3};
-    if (sscanf(which, "%d:%d", &kernel, &at) != 2 || kernel < 0 || kernel >= N_KERNELS || !make_arena(&a))
+    if (sscanf(which, "%d:%d", &kernel, &at) != 2 || kernel < 0 || kernel >= N_KERNELS ||
+        !make_arena(&a))
         return 2;
     qn_context *context = context_with(&o);
     run_case(context, &a, r, kernel, at, at >= count_cases());
@@ -593,7 +621,8 @@ static int run_one(report *r, const char *which)
 int main(void)
 {
     char reason[600];
-    report *r = mmap(NULL, N_WORKERS * sizeof *r, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    report *r = mmap(NULL, N_WORKERS * sizeof *r, PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (r == MAP_FAILED)
         return 2;
     if (getenv("FENCE_CASE"))
@@ -607,10 +636,12 @@ int main(void)
     run_workers(r);
     for (int k = 0; k < N_KERNELS; k++) {
         const report *w = &r[k % N_WORKERS];
-        tap_ok(w->n_failed[k] == 0 && w->n_cases[k] > 0, "%s: %d cases, %d with bad indices, inside its views",
-               guard_kernels[k].name, w->n_cases[k], w->n_faults[k]);
+        tap_ok(w->n_failed[k] == 0 && w->n_cases[k] > 0,
+               "%s: %d cases, %d with bad indices, inside its views", guard_kernels[k].name,
+               w->n_cases[k], w->n_faults[k]);
         if (w->n_failed[k])
-            tap_note("%d failed, %d crashed; first: %s", w->n_failed[k], w->n_crashes[k], w->first[k]);
+            tap_note("%d failed, %d crashed; first: %s", w->n_failed[k], w->n_crashes[k],
+                     w->first[k]);
     }
     munmap(r, N_WORKERS * sizeof *r);
     return tap_done();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_files.c: the files that the library opens by itself: the code generator, whatever the working
- * directory is and however short the file is, and dumps beside what others have put there. What
- * changes the process is done in children.
+ * test_files.c: the files that the library opens by itself: the code generator, whatever the
+ * working directory is and however short the file is, and dumps beside what others have put there.
+ * What changes the process is done in children.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -63,7 +63,8 @@ static qn_status compile_with(launch_function launch, qn_context *c, const qn_ke
 
 /* ---------------------------------------------------------------- the code generator */
 
-/** Cut anywhere, the file of the code generator is refused; touching what is missing is a signal. */
+/** Cut anywhere, the file of the code generator is refused; touching what is missing is a signal.
+ */
 static int refuse_truncated(void)
 {
     enum { MOST = 60 };
@@ -152,7 +153,8 @@ static int find_beside_relative(void)
     qn_context *c = NULL;
     qn_kernel *k = NULL;
     qn_error err = {0};
-    if (new_context(NULL, &c, &err) != QN_OK || parse(COPY_TEXT, strlen(COPY_TEXT), &k, &err) != QN_OK)
+    if (new_context(NULL, &c, &err) != QN_OK ||
+        parse(COPY_TEXT, strlen(COPY_TEXT), &k, &err) != QN_OK)
         return 3;
     return compile_with(launch, c, k, &err) == QN_OK ? 0 : 4;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_gdb.c: GDB stops at a line of a kernel's text. The test starts itself under GDB, as `test_gdb run FOLDER [none]`; without GDB, or where
- * it may not trace, only the texts in FOLDER are tested.
+ * test_gdb.c: GDB stops at a line of a kernel's text. The test starts itself under GDB, as
+ * `test_gdb run FOLDER [none]`; without GDB, or where it may not trace, only the texts in FOLDER
+ * are tested.
  */
 #define _GNU_SOURCE
 #include "ir/ir.h"
@@ -84,8 +85,10 @@ static void debug(const char *place, const char *mode, char *out, size_t out_byt
 {
     char command[1500];
     snprintf(command, sizeof command,
-             "ASAN_OPTIONS=detect_leaks=0 timeout 100 gdb -batch -nx -ex 'set breakpoint pending on' -ex 'set debuginfod enabled off' "
-             "-ex 'break %s' -ex run -ex backtrace -ex stepi -ex continue --args /proc/%d/exe run %s %s 2>&1",
+             "ASAN_OPTIONS=detect_leaks=0 timeout 100 gdb -batch -nx -ex 'set breakpoint pending "
+             "on' -ex 'set debuginfod enabled off' "
+             "-ex 'break %s' -ex run -ex backtrace -ex stepi -ex continue --args /proc/%d/exe run "
+             "%s %s 2>&1",
              place, (int)getpid(), folder, mode);
     FILE *f = popen(command, "r");
     size_t n = f ? fread(out, 1, out_bytes - 1, f) : 0;
@@ -119,7 +122,8 @@ static void test_breakpoint(const char *name, int line)
     debug("saxpy", "gdb", text, sizeof text);
     tap_contains(text, "saxpy () at ", "a breakpoint at the name of the kernel is hit");
     debug("saxpy", "none", text, sizeof text);
-    tap_ok(!strstr(text, "saxpy () at ") && strstr(text, "exited normally"), "by default GDB is not told");
+    tap_ok(!strstr(text, "saxpy () at ") && strstr(text, "exited normally"),
+           "by default GDB is not told");
 }
 
 static void test_lines(void)
@@ -130,7 +134,8 @@ static void test_lines(void)
     bool rises = true;
     for (uint32_t i = 1; i < k->n_insts; i++)
         rises = rises && line[i] == line[1] + i - 1;
-    tap_ok(rises && line[1] == 5, "each instruction has the next line, after the head and three parameters");
+    tap_ok(rises && line[1] == 5,
+           "each instruction has the next line, after the head and three parameters");
     qn_kernel_release(k);
 }
 
@@ -148,7 +153,8 @@ int main(int argc, char **argv)
     tap_ok(run(folder, 0) && list_files(name) == 0, "by default there are no texts");
     tap_ok(run(folder, QN_SYMBOLS_GDB), "code with lines gives what it should");
     tap_ok(list_files(name) == 1 && strncmp(name, "saxpy-", 6) == 0, "there is a text: %s", name);
-    tap_ok(run(folder, QN_SYMBOLS_GDB) && list_files(name) == 1, "which serves another context, too");
+    tap_ok(run(folder, QN_SYMBOLS_GDB) && list_files(name) == 1,
+           "which serves another context, too");
     int line = find_line(name, "= fma ");
     tap_ok(line > 5, "the fma has line %d", line);
     if (has_gdb())
@@ -158,7 +164,8 @@ int main(int argc, char **argv)
     snprintf(path, sizeof path, "%s/%s", folder, name);
     FILE *f = fopen(path, "a");
     tap_ok(f && fputs("# other text\n", f) >= 0 && fclose(f) == 0, "the file is changed");
-    tap_ok(run(folder, QN_SYMBOLS_GDB) && list_files(name) == 2, "a file with another text is left alone");
+    tap_ok(run(folder, QN_SYMBOLS_GDB) && list_files(name) == 2,
+           "a file with another text is left alone");
     snprintf(path, sizeof path, "rm -r %s", folder);
     tap_ok(system(path) == 0, "the folder is removed");
     return tap_done();

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_guard.c: generated code touches no byte outside the views. Each view's memory ends exactly at an inaccessible
- * page, and again begins exactly behind one; a wrong access ends the program. The whole memory, the bytes between
- * strided elements included, must afterwards be what the interpreter leaves in a copy.
+ * test_guard.c: generated code touches no byte outside the views. Each view's memory ends exactly
+ * at an inaccessible page, and again begins exactly behind one; a wrong access ends the program.
+ * The whole memory, the bytes between strided elements included, must afterwards be what the
+ * interpreter leaves in a copy.
  */
 #define _DEFAULT_SOURCE
 #include "quern.h"
@@ -15,7 +16,8 @@
 
 enum { MOST_VIEWS = 3 };
 
-/** A kernel and its views: dtype and extents, where N is the case's size, and other numbers stand for themselves. */
+/** A kernel and its views: dtype and extents, where N is the case's size, and other numbers stand
+ * for themselves. */
 #define N (-1)
 typedef struct guarded_kernel {
     const char *name, *text;
@@ -95,17 +97,45 @@ static const guarded_kernel kernels[] = {
     {"copy bool", COPY("bool"), 2, {{QN_BOOL, 1, {N}, true}, {QN_BOOL, 1, {N}, true}}},
     {"stencil", STENCIL, 2, {{QN_F32, 2, {6, N}, true}, {QN_F32, 2, {6, N}, true}}},
     {"stencil, tall", STENCIL, 2, {{QN_F32, 2, {N, 6}, false}, {QN_F32, 2, {N, 6}, false}}},
-    {"gather", GATHER, 3, {{QN_F32, 1, {N}, true}, {QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}}},
-    {"scatter", SCATTER, 3, {{QN_F32, 1, {N}, true}, {QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}}},
+    {"gather",
+     GATHER,
+     3,
+     {{QN_F32, 1, {N}, true}, {QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}}},
+    {"scatter",
+     SCATTER,
+     3,
+     {{QN_F32, 1, {N}, true}, {QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}}},
     {"histogram", HISTOGRAM, 2, {{QN_I64, 1, {N}, true}, {QN_U16, 1, {16}, true}}},
-    {"row sums striped", ROW_SUMS("striped", "f32"), 2, {{QN_F32, 2, {5, N}, true}, {QN_F32, 1, {5}, true}}},
-    {"row sums indexed", ROW_SUMS("indexed", "f64"), 2, {{QN_F64, 2, {N, 9}, true}, {QN_F64, 1, {N}, true}}},
-    {"row sums of u8", ROW_SUMS("indexed", "u8"), 2, {{QN_U8, 2, {5, N}, true}, {QN_U8, 1, {5}, true}}},
+    {"row sums striped",
+     ROW_SUMS("striped", "f32"),
+     2,
+     {{QN_F32, 2, {5, N}, true}, {QN_F32, 1, {5}, true}}},
+    {"row sums indexed",
+     ROW_SUMS("indexed", "f64"),
+     2,
+     {{QN_F64, 2, {N, 9}, true}, {QN_F64, 1, {N}, true}}},
+    {"row sums of u8",
+     ROW_SUMS("indexed", "u8"),
+     2,
+     {{QN_U8, 2, {5, N}, true}, {QN_U8, 1, {5}, true}}},
     {"dot", DOT, 3, {{QN_F64, 1, {N}, true}, {QN_F64, 1, {N}, true}, {QN_F64, 0, {0}, false}}},
     {"the one before", BEHIND, 2, {{QN_I16, 1, {N}, true}, {QN_I16, 1, {N}, true}}},
-    {"ragged rows", RAGGED, 3, {{QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}, {QN_F32, 1, {N}, true}}},
-    {"batch", BATCH, 3, {{QN_F64, 3, {3, 9, N}, false}, {QN_F64, 3, {9, 11, N}, false}, {QN_F64, 3, {3, 11, N}, false}}},
-    {"batch of rows", BATCH, 3, {{QN_F64, 3, {1, 18, N}, false}, {QN_F64, 3, {18, 3, N}, false}, {QN_F64, 3, {1, 3, N}, false}}},
+    {"ragged rows",
+     RAGGED,
+     3,
+     {{QN_I64, 1, {N}, false}, {QN_F32, 1, {N}, true}, {QN_F32, 1, {N}, true}}},
+    {"batch",
+     BATCH,
+     3,
+     {{QN_F64, 3, {3, 9, N}, false},
+      {QN_F64, 3, {9, 11, N}, false},
+      {QN_F64, 3, {3, 11, N}, false}}},
+    {"batch of rows",
+     BATCH,
+     3,
+     {{QN_F64, 3, {1, 18, N}, false},
+      {QN_F64, 3, {18, 3, N}, false},
+      {QN_F64, 3, {1, 3, N}, false}}},
     {"transpose", TRANSPOSE, 2, {{QN_U8, 2, {N, 7}, true}, {QN_U8, 2, {7, N}, true}}},
 };
 
@@ -138,7 +168,8 @@ static void fill_memory(const guarded_memory *m, int dtype, int size)
     uint32_t state = 12345;
     for (size_t at = 0; at + (size_t)bytes <= m->bytes; at += (size_t)bytes) {
         state = state * 1664525u + 1013904223u;
-        int64_t index = state >> 28 == 0 ? hostile[(state >> 8) % 7] : (int64_t)((state >> 8) % (uint32_t)size);
+        int64_t index =
+            state >> 28 == 0 ? hostile[(state >> 8) % 7] : (int64_t)((state >> 8) % (uint32_t)size);
         float f = (float)(state >> 20);
         double d = f;
         uint8_t small = (uint8_t)(state >> 24);
@@ -200,7 +231,8 @@ static void end_run(run *r)
     }
 }
 
-static qn_status launch(qn_context *c, const qn_kernel *k, run *r, const qn_options *o, qn_error *err)
+static qn_status launch(qn_context *c, const qn_kernel *k, run *r, const qn_options *o,
+                        qn_error *err)
 {
     qn_arg args[MOST_VIEWS];
     for (int v = 0; v < r->g->n_views; v++)
@@ -209,18 +241,44 @@ static qn_status launch(qn_context *c, const qn_kernel *k, run *r, const qn_opti
 }
 
 static const qn_options ways[] = {
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_EXACT},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_DYNAMIC},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_DYNAMIC,
-     .executor = QN_THREADS, .plan = PLAN_WITH(.width = 4, .unroll = 3)},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .specialize = QN_SPECIALIZE_EXACT,
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V3,
+     .specialize = QN_SPECIALIZE_EXACT},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V4,
+     .specialize = QN_SPECIALIZE_EXACT},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V3,
+     .specialize = QN_SPECIALIZE_DYNAMIC},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V4,
+     .specialize = QN_SPECIALIZE_DYNAMIC},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V4,
+     .specialize = QN_SPECIALIZE_DYNAMIC,
+     .executor = QN_THREADS,
+     .plan = PLAN_WITH(.width = 4, .unroll = 3)},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V3,
+     .specialize = QN_SPECIALIZE_EXACT,
      .plan = PLAN_WITH(.pack = 3, .streams = 1)},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V4,
+     .specialize = QN_SPECIALIZE_EXACT,
      .plan = PLAN_WITH(.pack = 2, .unroll = 2)},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .specialize = QN_SPECIALIZE_EXACT,
-     .executor = QN_THREADS, .plan = PLAN_WITH(.pack = 4, .width = 4, .chunk = 9)},
+    {.bytes = sizeof(qn_options),
+     .engine = QN_ENGINE_X86,
+     .isa = QN_ISA_V4,
+     .specialize = QN_SPECIALIZE_EXACT,
+     .executor = QN_THREADS,
+     .plan = PLAN_WITH(.pack = 4, .width = 4, .chunk = 9)},
 };
 
 /** Runs one kernel, size, stride and placement in all ways; the number of differences. */
@@ -235,18 +293,21 @@ static int compare(qn_context *c, const qn_kernel *k, const run *shape, bool has
         status = launch(c, k, &expected, &interp, &expected_error);
     for (size_t w = 0; w < sizeof ways / sizeof ways[0]; w++) {
         bool has_batch = shape->g->view[0].rank == 3;
-        if ((ways[w].isa == QN_ISA_V4 && !has_v4) || ((ways[w].plan && ways[w].plan->pack) && !has_batch))
+        if ((ways[w].isa == QN_ISA_V4 && !has_v4) ||
+            ((ways[w].plan && ways[w].plan->pack) && !has_batch))
             continue;
         run found = *shape;
         qn_error err = {0};
         bool is_same = make_run(&found) && launch(c, k, &found, &ways[w], &err) == status &&
                        strcmp(err.message, expected_error.message) == 0;
         for (int v = 0; is_same && status == QN_OK && v < found.g->n_views; v++)
-            is_same = memcmp(found.memory[v].data, expected.memory[v].data, found.memory[v].bytes) == 0;
+            is_same =
+                memcmp(found.memory[v].data, expected.memory[v].data, found.memory[v].bytes) == 0;
         if (!is_same) {
             n_wrong++;
-            tap_note("%s: way %zu, size %d, stride %d, %s, %s: %s", shape->g->name, w, shape->size, shape->stride,
-                     shape->at_end ? "at the end" : "at the begin", shape->is_left ? "left" : "right", err.message);
+            tap_note("%s: way %zu, size %d, stride %d, %s, %s: %s", shape->g->name, w, shape->size,
+                     shape->stride, shape->at_end ? "at the end" : "at the begin",
+                     shape->is_left ? "left" : "right", err.message);
         }
         end_run(&found);
     }
@@ -265,7 +326,11 @@ static void test_kernel(qn_context *c, const guarded_kernel *g, bool has_v4)
     }
     for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++)
         for (size_t t = 0; t < sizeof strides / sizeof strides[0]; t++) {
-            run r = {.g = g, .size = sizes[s], .stride = strides[t], .at_end = (s + t) % 2 == 0, .is_left = s % 3 == 0};
+            run r = {.g = g,
+                     .size = sizes[s],
+                     .stride = strides[t],
+                     .at_end = (s + t) % 2 == 0,
+                     .is_left = s % 3 == 0};
             n_wrong += compare(c, k, &r, has_v4);
             if (strides[t] == 1) { /* the usual layout at both ends */
                 r.at_end = !r.at_end;
@@ -279,7 +344,8 @@ static void test_kernel(qn_context *c, const guarded_kernel *g, bool has_v4)
 /** Whether code for an instruction set can be made here. */
 static bool is_available(qn_context *c, int isa, qn_error *err)
 {
-    static const char text[] = "kernel \"probe\" { view y: f32[0]; %o: f32 = const 1.0; store y[], %o; }";
+    static const char text[] =
+        "kernel \"probe\" { view y: f32[0]; %o: f32 = const 1.0; store y[], %o; }";
     qn_kernel *k = NULL;
     qn_code *f = NULL;
     float y = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_guest.c: what the library leaves as it was in the process of its host: signals, the state of floating point, files,
- * threads and mappings, over many contexts that compile, run and go away. Results do not depend on the host's rounding
- * and flushing, on any thread.
+ * test_guest.c: what the library leaves as it was in the process of its host: signals, the state of
+ * floating point, files, threads and mappings, over many contexts that compile, run and go away.
+ * Results do not depend on the host's rounding and flushing, on any thread.
  */
 #define _GNU_SOURCE
 #include "tests/sanitizer.h"
@@ -81,7 +81,10 @@ static bool run(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_vi
 {
     qn_error err = {0};
     const qn_arg args[] = {qn_arg_view(x), qn_arg_view(y), qn_arg_f32(1.5f)};
-    const qn_options o = {.bytes = sizeof o, .engine = m->engine, .executor = m->executor, .plan = PLAN_WITH(.chunk = 100)};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = m->engine,
+                          .executor = m->executor,
+                          .plan = PLAN_WITH(.chunk = 100)};
     for (int i = 0; i < N; i++) {
         ((float *)x->data)[i] = i % 3 ? 0x1p-140f * (float)i : 1.0f / (float)(i + 1);
         ((float *)y->data)[i] = i % 2 ? 0 : 1.0f / 3;
@@ -115,7 +118,8 @@ static bool live(manner *m, float *result)
 
 static void test_modes(int engine, int executor, const char *name)
 {
-    static const unsigned modes[] = {0x1f80, 0x9fc0, 0x3f80, 0x5f80, 0x7f80, 0x1fc0}; /* flushing, rounding */
+    static const unsigned modes[] = {0x1f80, 0x9fc0, 0x3f80,
+                                     0x5f80, 0x7f80, 0x1fc0}; /* flushing, rounding */
     static float expected[N], found[N];
     manner plain = {QN_ENGINE_INTERP, QN_SERIAL, modes[0], false};
     bool is_same = live(&plain, expected), is_kept = true;

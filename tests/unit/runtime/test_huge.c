@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_huge.c: views of more than 2^31 and 2^32 elements (rows OV1, OV2), in memory that is reserved but not used: few
- * pages are touched. Indices, strides and byte offsets beyond 32 bits, in loads, stores, atomics, gathers, reductions,
- * copies and fills, for elements of 1 to 8 bytes, on every engine, with checks and without, and on several threads.
- * After each run the elements whose offsets agree in the low 31 or 32 bits only are still zero.
+ * test_huge.c: views of more than 2^31 and 2^32 elements (rows OV1, OV2), in memory that is
+ * reserved but not used: few pages are touched. Indices, strides and byte offsets beyond 32 bits,
+ * in loads, stores, atomics, gathers, reductions, copies and fills, for elements of 1 to 8 bytes,
+ * on every engine, with checks and without, and on several threads. After each run the elements
+ * whose offsets agree in the low 31 or 32 bits only are still zero.
  */
 #define _GNU_SOURCE
 #include "tests/fill.h"
@@ -24,7 +25,8 @@ static const qn_options ways[] = {
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .checks = QN_CHECKS_NONE},
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3},
 };
-static const char *const way_names[] = {"interpreter", "exact", "dynamic", "threads", "no checks", "v3"};
+static const char *const way_names[] = {"interpreter", "exact",     "dynamic",
+                                        "threads",     "no checks", "v3"};
 static int n_ways;
 static qn_context *context;
 
@@ -46,7 +48,8 @@ static bool reserve(int dtype, huge *h)
 {
     *h = (huge){.dtype = dtype, .n = MANY, .element_bytes = qn_dtype_bytes(dtype)};
     h->bytes = (size_t)(h->n * h->element_bytes);
-    void *p = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, h->bytes, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
         return false;
     madvise(p, h->bytes, MADV_NOHUGEPAGE);
@@ -54,8 +57,8 @@ static bool reserve(int dtype, huge *h)
     qn_layout l;
     qn_error err = {0};
     qn_layout_right(1, &h->n, &l, NULL);
-    tap_ok(qn_view_wrap("huge", p, dtype, &l, 0, &h->v, &err) == QN_OK, "a view of %lld elements %s",
-           (long long)h->n, err.message);
+    tap_ok(qn_view_wrap("huge", p, dtype, &l, 0, &h->v, &err) == QN_OK,
+           "a view of %lld elements %s", (long long)h->n, err.message);
     return true;
 }
 
@@ -66,15 +69,17 @@ static int64_t element(const huge *h, int64_t offset)
     return (int64_t)qn__eval_cast(QN_I64, h->dtype, bits);
 }
 
-/** Elements [from, to) are `expected`, and those at the same offsets cut to 31 and 32 bits are 0. */
+/** Elements [from, to) are `expected`, and those at the same offsets cut to 31 and 32 bits are 0.
+ */
 static bool is_run(const huge *h, int64_t from, int64_t to, int64_t expected)
 {
     for (int64_t i = from; i < to; i++) {
         int64_t low = i & 0xffffffff, lower = i & 0x7fffffff;
         bool is_target = (low >= from && low < to) || (lower >= from && lower < to);
         if (element(h, i) != expected || (!is_target && (element(h, low) || element(h, lower)))) {
-            tap_note("element %lld is %lld; at %lld %lld, at %lld %lld", (long long)i, (long long)element(h, i),
-                     (long long)low, (long long)element(h, low), (long long)lower, (long long)element(h, lower));
+            tap_note("element %lld is %lld; at %lld %lld, at %lld %lld", (long long)i,
+                     (long long)element(h, i), (long long)low, (long long)element(h, low),
+                     (long long)lower, (long long)element(h, lower));
             return false;
         }
     }
@@ -106,11 +111,13 @@ static qn_kernel *make_add(int dtype, bool is_atomic)
     return finish(b);
 }
 
-static void launch(const huge *h, const qn_kernel *k, int n, const qn_arg *args, int way, int expected, const char *what)
+static void launch(const huge *h, const qn_kernel *k, int n, const qn_arg *args, int way,
+                   int expected, const char *what)
 {
     qn_error err = {0};
     int status = (int)qn_launch(context, k, n, args, &ways[way], &err);
-    tap_ok(status == expected, "%s of %s, %s: %s", what, qn_dtype_name(h->dtype), way_names[way], err.message);
+    tap_ok(status == expected, "%s of %s, %s: %s", what, qn_dtype_name(h->dtype), way_names[way],
+           err.message);
 }
 
 /** Runs of elements across 2^31 and 2^32, at the end, and one beyond it. */
@@ -124,12 +131,14 @@ static void test_runs(const huge *h)
         qn_kernel *k = make_add(h->dtype, is_atomic);
         for (int w = 0; w < n_ways; w++) {
             for (int r = 0; r < 4; r++) {
-                const qn_arg args[] = {qn_arg_view(&h->v), qn_arg_int(QN_I64, runs[r][0]), qn_arg_int(QN_I64, runs[r][1])};
+                const qn_arg args[] = {qn_arg_view(&h->v), qn_arg_int(QN_I64, runs[r][0]),
+                                       qn_arg_int(QN_I64, runs[r][1])};
                 clear(h);
                 launch(h, k, 3, args, w, QN_OK, is_atomic ? "atomics" : "a run");
                 tap_ok(is_run(h, runs[r][0], runs[r][1], 3), "run %d: only its elements", r);
             }
-            const qn_arg beyond[] = {qn_arg_view(&h->v), qn_arg_int(QN_I64, MANY - 3), qn_arg_int(QN_I64, MANY + 1)};
+            const qn_arg beyond[] = {qn_arg_view(&h->v), qn_arg_int(QN_I64, MANY - 3),
+                                     qn_arg_int(QN_I64, MANY + 1)};
             clear(h);
             if (ways[w].checks == QN_CHECKS_REPORT)
                 launch(h, k, 3, beyond, w, QN_ERR_BOUNDS, "one element too many");
@@ -139,7 +148,8 @@ static void test_runs(const huge *h)
     }
 }
 
-/** x[at[k]] = 5 and y[k] = x[at[k]]; and x[k * step + 7] = 5: offsets that differ in their high bits only. */
+/** x[at[k]] = 5 and y[k] = x[at[k]]; and x[k * step + 7] = 5: offsets that differ in their high
+ * bits only. */
 static void test_gather(const huge *h)
 {
     enum { N = 40 };
@@ -196,8 +206,8 @@ static void test_matrices(const huge *h)
     enum { WINDOW = 30 };
     qn_builder *b = qn_builder_new("window", 0);
     qn_param m = qn_view_param(b, "m", h->dtype, 2, 0);
-    qn_val e0 = qn_extent(b, m, 0), e1 = qn_extent(b, m, 1), w0 = qn_min(b, e0, qn_index(b, WINDOW)),
-           w1 = qn_min(b, e1, qn_index(b, WINDOW));
+    qn_val e0 = qn_extent(b, m, 0), e1 = qn_extent(b, m, 1),
+           w0 = qn_min(b, e0, qn_index(b, WINDOW)), w1 = qn_min(b, e1, qn_index(b, WINDOW));
     qn_val i[] = {qn_parallel(b, qn_sub(b, e0, w0), e0), qn_parallel(b, qn_sub(b, e1, w1), e1)};
     qn_store(b, m, 2, i, number(b, h->dtype, 9));
     qn_kernel *k = finish(b);
@@ -207,7 +217,8 @@ static void test_matrices(const huge *h)
         qn_error err = {0};
         qn_layout_strided(2, rows[r].extents, rows[r].strides, &l, NULL);
         l.origin = rows[r].origin;
-        tap_ok(qn_view_wrap("m", h->data, h->dtype, &l, 0, &v, &err) == QN_OK, "%s %s", rows[r].what, err.message);
+        tap_ok(qn_view_wrap("m", h->data, h->dtype, &l, 0, &v, &err) == QN_OK, "%s %s",
+               rows[r].what, err.message);
         for (int w = 0; w < n_ways; w++) {
             const qn_arg args[] = {qn_arg_view(&v)};
             clear(h);
@@ -216,11 +227,14 @@ static void test_matrices(const huge *h)
             const int64_t *e = rows[r].extents;
             for (int64_t a = e[0] < WINDOW ? 0 : e[0] - WINDOW; a < e[0]; a++)
                 for (int64_t c = e[1] - WINDOW; c < e[1]; c++) {
-                    int64_t offset = rows[r].origin + a * rows[r].strides[0] + c * rows[r].strides[1];
+                    int64_t offset =
+                        rows[r].origin + a * rows[r].strides[0] + c * rows[r].strides[1];
                     wrong += element(h, offset) != 9;
                 }
-            int64_t before = rows[r].origin + (e[0] - 1) * rows[r].strides[0] + (e[1] - WINDOW - 1) * rows[r].strides[1];
-            tap_ok(wrong == 0 && element(h, before) == 0, "... a window of %d columns", (int)WINDOW);
+            int64_t before = rows[r].origin + (e[0] - 1) * rows[r].strides[0] +
+                             (e[1] - WINDOW - 1) * rows[r].strides[1];
+            tap_ok(wrong == 0 && element(h, before) == 0, "... a window of %d columns",
+                   (int)WINDOW);
         }
     }
     qn_kernel_release(k);
@@ -238,20 +252,23 @@ static void test_parts(const huge *h)
     qn_val sum = qn_end_reduce(b, qn_cast(b, QN_I64, qn_load(b, x, 1, &r)));
     qn_store(b, out, 1, &p, sum);
     qn_kernel *k = finish(b);
-    qn_view total = vector_of(context, "total", QN_I64, 1), part, copy = vector_of(context, "copy", h->dtype, N);
+    qn_view total = vector_of(context, "total", QN_I64, 1), part,
+            copy = vector_of(context, "copy", h->dtype, N);
     const qn_slice slice = {.kind = QN_RANGE, .begin = BORDER - 1000, .end = BORDER - 1000 + N};
     clear(h);
     qn_error err = {0};
     tap_ok(qn_subview(&h->v, 1, &slice, &part, &err) == QN_OK &&
                (unsigned char *)part.data == h->data + slice.begin * h->element_bytes,
            "a subview across 2^32 %s", err.message);
-    tap_ok(fill_bits(context, &part, qn__eval_cast(h->dtype, QN_I64, 1), &err) == QN_OK, "a fill %s", err.message);
+    tap_ok(fill_bits(context, &part, qn__eval_cast(h->dtype, QN_I64, 1), &err) == QN_OK,
+           "a fill %s", err.message);
     tap_ok(is_run(h, slice.begin, slice.end, 1), "... of its elements only");
     tap_ok(qn_deep_copy(context, &copy, &part, &err) == QN_OK &&
                memcmp(copy.data, part.data, (size_t)(N * h->element_bytes)) == 0,
            "a copy %s", err.message);
     for (int w = 0; w < n_ways; w++) {
-        const qn_arg args[] = {qn_arg_view(&h->v), qn_arg_view(&total), qn_arg_int(QN_I64, slice.begin - 3),
+        const qn_arg args[] = {qn_arg_view(&h->v), qn_arg_view(&total),
+                               qn_arg_int(QN_I64, slice.begin - 3),
                                qn_arg_int(QN_I64, slice.end + 3)};
         launch(h, k, 4, args, w, QN_OK, "a sum");
         tap_is_int(*(int64_t *)total.data, N, "... of the ones");
@@ -265,10 +282,11 @@ static void test_parts(const huge *h)
 /** The sum of 2^48 points keeps a number for each block of them: more memory than a machine has. */
 static void test_scratch(void)
 {
-    const char *text = "kernel \"sum\" {\n view x: f64[1]; view y: f64[0];\n %0: i64 = const 0;\n"
-                       " %1: i64 = extent x, 0; %k: i64 = reduction %0, %1;\n"
-                       " %s: f64 = reduce sum striped over %k {\n  %a: f64 = load x[%k]; yield %a;\n };\n"
-                       " store y[], %s;\n}\n";
+    const char *text =
+        "kernel \"sum\" {\n view x: f64[1]; view y: f64[0];\n %0: i64 = const 0;\n"
+        " %1: i64 = extent x, 0; %k: i64 = reduction %0, %1;\n"
+        " %s: f64 = reduce sum striped over %k {\n  %a: f64 = load x[%k]; yield %a;\n };\n"
+        " store y[], %s;\n}\n";
     const int64_t extent = INT64_C(1) << 48, stride = 0;
     double one = 1, sum = 0;
     qn_error err = {0};
@@ -297,7 +315,8 @@ int main(void)
 {
     char reason[QN_MESSAGE_BYTES + 40];
     static const int dtypes[] = {QN_U8, QN_I16, QN_F32, QN_F64};
-    context = context_with(&(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 2});
+    context =
+        context_with(&(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 2});
     n_ways = has_x86(reason, sizeof reason) ? (int)(sizeof ways / sizeof *ways) : 1;
     for (int d = 0; d < 4; d++) {
         huge h;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * test_known.c: what stays known of numbers that are no constants: multiples of powers of two,
- * numbers below 2^31, and extents of at least one vector. Code that relies on that has no remainder loop and narrow lanes; it never
- * runs for arguments of which it does not hold, be they launched, prepared, or found on disk or in
- * a bundle.
+ * numbers below 2^31, and extents of at least one vector. Code that relies on that has no remainder
+ * loop and narrow lanes; it never runs for arguments of which it does not hold, be they launched,
+ * prepared, or found on disk or in a bundle.
  */
 #define _GNU_SOURCE
 #include "quern/cache.h"
@@ -350,10 +350,11 @@ static void test_learned(void)
     tap_contains(text_of(&j, 640, NULL, -1), "relies on: extent 0 of view x a multiple of 64",
                  "and relies on that");
     tap_contains(text_of(&j, 640, NULL, QN_DUMP_PLAN), "remainder none", "without a remainder");
-    tap_contains(history_of(&j),
-                 "dynamic extents; relies on extent 0 of view x a multiple of 64, extent 0 of view "
-                 "x at least 64, extent 0 of view y a multiple of 64, extent 0 of view y at least 64",
-                 "as the history says");
+    tap_contains(
+        history_of(&j),
+        "dynamic extents; relies on extent 0 of view x a multiple of 64, extent 0 of view "
+        "x at least 64, extent 0 of view y a multiple of 64, extent 0 of view y at least 64",
+        "as the history says");
     (void)text_of(&j, 1001, NULL, -1);
     tap_contains(text_of(&j, 640, NULL, -1), "relies on: extent 0 of view x a multiple of 64",
                  "a question teaches nothing");
@@ -375,7 +376,8 @@ static void test_learned(void)
     close_job(&j);
 }
 
-/** y[i, j] = x[i, j] for so many rows, which lie apart, and columns; whether nothing else is written. */
+/** y[i, j] = x[i, j] for so many rows, which lie apart, and columns; whether nothing else is
+ * written. */
 static bool copy_rows(const job *j, int64_t rows, int64_t columns, const qn_options *o, char *llvm,
                       size_t bytes)
 {
@@ -413,7 +415,8 @@ static void test_long(void)
 {
     static char known[60000], unknown[60000];
     static const int64_t columns[] = {101, 250, 77, 333, 64, 399};
-    const qn_options all_dynamic = {.bytes = sizeof all_dynamic, .specialize = QN_SPECIALIZE_DYNAMIC};
+    const qn_options all_dynamic = {.bytes = sizeof all_dynamic,
+                                    .specialize = QN_SPECIALIZE_DYNAMIC};
     job j = open_job(ROWS_TEXT), other = open_job(ROWS_TEXT);
     int n_wrong = 0;
     for (size_t i = 0; i < sizeof columns / sizeof columns[0]; i++)
@@ -422,7 +425,8 @@ static void test_long(void)
            "one version serves rows of 64 columns and more: %s", err.message);
     tap_contains(history_of(&j), "relies on extent 1 of view x at least 64", "and relies on that");
     n_wrong += !copy_rows(&other, 3, 101, &all_dynamic, unknown, sizeof unknown);
-    tap_ok(n_wrong == 0 && count(known, "br i1") > 0 && count(known, "br i1") < count(unknown, "br i1"),
+    tap_ok(n_wrong == 0 && count(known, "br i1") > 0 &&
+               count(known, "br i1") < count(unknown, "br i1"),
            "its rows have fewer branches, %d instead of %d", count(known, "br i1"),
            count(unknown, "br i1"));
     for (int64_t n = 63; n > 0; n -= 2)

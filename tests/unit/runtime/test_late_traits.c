@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_late_traits.c: traits that arguments get just before a launch, of parameters declared without (rows MT3 to MT7 of
- * the specification of views): on the interpreter and generated code, one thread and several, through launches,
- * prepared calls and specializations.
+ * test_late_traits.c: traits that arguments get just before a launch, of parameters declared
+ * without (rows MT3 to MT7 of the specification of views): on the interpreter and generated code,
+ * one thread and several, through launches, prepared calls and specializations.
  */
 #include "tests/fill.h"
 #include "tests/unit/launch.h"
@@ -14,7 +14,8 @@ enum { N = 200000, BINS = 7 };
 /** h[v[i]] = h[v[i]] + 1 */
 #define COUNT_TEXT                                                                                 \
     "kernel \"count\" {\n view v: i32[1]; view h: i64[1];\n %0: i64 = const 0;\n"                  \
-    " %1: i64 = extent v, 0; %2: i64 = parallel %0, %1; %3: i32 = load v[%2]; %4: i64 = cast %3;\n" \
+    " %1: i64 = extent v, 0; %2: i64 = parallel %0, %1; %3: i32 = load v[%2]; %4: i64 = cast "     \
+    "%3;\n"                                                                                        \
     " %5: i64 = const 1; %6: i64 = load h[%4]; %7: i64 = add %6, %5; store h[%4], %7;\n}\n"
 /** h[v[i]] = fma(-w[i], a, h[v[i]]): what a contracting kernel makes of h - w * a */
 #define WEIGH_TEXT                                                                                 \
@@ -69,7 +70,8 @@ static bool are_counts(const setup *s, const qn_view *h, int64_t times)
     return true;
 }
 
-/** X1.20 with the trait on the argument only: counts are exact on every engine and any number of threads. */
+/** X1.20 with the trait on the argument only: counts are exact on every engine and any number of
+ * threads. */
 static void test_histogram(const setup *s)
 {
     qn_kernel *k = kernel_of(COUNT_TEXT);
@@ -99,7 +101,8 @@ static void test_histogram(const setup *s)
         char text[2000] = "";
         if (qn_specialize(s->c, k, 2, args, &o, &f, &err) == QN_OK)
             qn_code_text(f, QN_DUMP_KERNEL, text, sizeof text);
-        tap_contains(text, "view h: i64[1] atomic", "the kernel that runs has the parameter atomic");
+        tap_contains(text, "view h: i64[1] atomic",
+                     "the kernel that runs has the parameter atomic");
         tap_contains(text, "atomic sum h", "... and updates in one step");
         qn_code_release(f);
     }
@@ -108,7 +111,8 @@ static void test_histogram(const setup *s)
     qn_kernel_release(k);
 }
 
-/** A product contracted before the parameter became atomic. The numbers are small integers: every order is exact. */
+/** A product contracted before the parameter became atomic. The numbers are small integers: every
+ * order is exact. */
 static void test_contracted(const setup *s)
 {
     qn_kernel *k = kernel_of(WEIGH_TEXT);
@@ -156,7 +160,8 @@ static void test_plain_accesses(const setup *s)
                "%s: loads and stores %s", ways[w].name, err.message);
         qn_arg to[] = {qn_arg_view(&x), qn_arg_view(&one)};
         one.traits = 0;
-        tap_is_int(qn_launch(s->c, k, 2, to, &o, NULL), QN_ERR_NOT_INJECTIVE, "one element is refused");
+        tap_is_int(qn_launch(s->c, k, 2, to, &o, NULL), QN_ERR_NOT_INJECTIVE,
+                   "one element is refused");
         one.traits = QN_ATOMIC;
         cell = 0;
         bool ran = qn_launch(s->c, k, 2, to, &o, &err) == QN_OK;
@@ -187,16 +192,21 @@ static void test_claims(const setup *s)
         {"restrict source", &x, &y, QN_RESTRICT, 0, QN_ERR_OVERLAP, "against the claim restrict"},
         {"restrict target", &x, &y, 0, QN_RESTRICT, QN_ERR_OVERLAP, "against the claim restrict"},
         {"restrict apart", &x, &apart, QN_RESTRICT, QN_RESTRICT, QN_OK, ""},
-        {"random access", &x, &y, QN_RANDOM_ACCESS, 0, QN_ERR_OVERLAP, "against the claim random_access"},
+        {"random access", &x, &y, QN_RANDOM_ACCESS, 0, QN_ERR_OVERLAP,
+         "against the claim random_access"},
         {"random access apart", &x, &apart, QN_RANDOM_ACCESS, 0, QN_OK, ""},
-        {"random access written", &x, &apart, 0, QN_RANDOM_ACCESS, QN_ERR_OVERLAP, "is written against the claim"},
+        {"random access written", &x, &apart, 0, QN_RANDOM_ACCESS, QN_ERR_OVERLAP,
+         "is written against the claim"},
         {"read-only source", &x, &apart, QN_READ_ONLY, 0, QN_OK, ""},
-        {"read-only target", &x, &apart, 0, QN_READ_ONLY, QN_ERR_READ_ONLY, "is read-only and the kernel writes it"},
+        {"read-only target", &x, &apart, 0, QN_READ_ONLY, QN_ERR_READ_ONLY,
+         "is read-only and the kernel writes it"},
         {"aligned", &x, &apart, QN_ALIGNED, QN_ALIGNED, QN_OK, ""},
-        {"not aligned", &y, &apart, QN_ALIGNED, 0, QN_ERR_ALIGNMENT, "claims alignment to 64 bytes"},
+        {"not aligned", &y, &apart, QN_ALIGNED, 0, QN_ERR_ALIGNMENT,
+         "claims alignment to 64 bytes"},
         {"streaming", &x, &apart, QN_STREAMING, QN_STREAMING, QN_OK, ""},
         {"atomic and overlapping", &x, &y, QN_ATOMIC, QN_ATOMIC, QN_OK, ""},
-        {"all that go together", &x, &apart, QN_READ_ONLY | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED,
+        {"all that go together", &x, &apart,
+         QN_READ_ONLY | QN_RESTRICT | QN_RANDOM_ACCESS | QN_ALIGNED,
          QN_ATOMIC | QN_RESTRICT | QN_ALIGNED | QN_STREAMING, QN_OK, ""},
     };
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
@@ -220,7 +230,8 @@ static void test_claims(const setup *s)
     qn_kernel_release(k);
 }
 
-/* ------------------------------------------------------------------------------------------------ several threads */
+/* ------------------------------------------------------------------------------------------------
+ * several threads */
 
 typedef struct job {
     const setup *s;
@@ -275,7 +286,8 @@ static void test_threads(void)
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES + 40];
-    setup s = {.c = context_with(&(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 3})};
+    setup s = {.c = context_with(
+                   &(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 3})};
     s.has_code = has_x86(reason, sizeof reason);
     s.values = vector_of(s.c, "values", QN_I32, N);
     s.weights = vector_of(s.c, "weights", QN_F64, N);

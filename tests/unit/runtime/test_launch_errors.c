@@ -118,7 +118,8 @@ static void test_traits(const setup *s)
     const qn_arg args5[] = {qn_arg_view(&random), y, a}, args6[] = {x, qn_arg_view(&flat), a};
     refuse(s, s->k, 3, args1, NULL, QN_ERR_READ_ONLY, "read-only", "argument 1 (y)", "read-only");
     refuse(s, s->k, 3, args2, NULL, QN_ERR_ALIGNMENT, "aligned", "view \"x\"", "64 bytes");
-    refuse(s, s->k, 3, args3, NULL, QN_ERR_ALIGNMENT, "aligned, late atomic", "view \"x\"", "64 bytes");
+    refuse(s, s->k, 3, args3, NULL, QN_ERR_ALIGNMENT, "aligned, late atomic", "view \"x\"",
+           "64 bytes");
     refuse(s, s->k, 3, args4, NULL, QN_ERR_OVERLAP, "restrict", "(alone)", "restrict");
     refuse(s, s->k, 3, args5, NULL, QN_ERR_OVERLAP, "random access", "argument 1", "random_access");
     refuse(s, s->k, 3, args6, NULL, QN_ERR_NOT_INJECTIVE, "not injective", "view \"y\"",
@@ -150,9 +151,15 @@ static void test_options(const setup *s)
         {{.bytes = sizeof(qn_options), .checks = 3}, QN_ERR_ARGUMENT, "checks: 3"},
         {{.bytes = sizeof(qn_options), .isa = 2}, QN_ERR_ARGUMENT, "isa: 2"},
         {{.bytes = sizeof(qn_options), .max_threads = -2}, QN_ERR_ARGUMENT, "max_threads: -2"},
-        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.width = 12)}, QN_ERR_ARGUMENT, "width: 12"},
-        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.lane_dim = 2)}, QN_ERR_ARGUMENT, "lane_dim: 2"},
-        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.order = {5})}, QN_ERR_ARGUMENT, "order[0]: 5"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.width = 12)},
+         QN_ERR_ARGUMENT,
+         "width: 12"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.lane_dim = 2)},
+         QN_ERR_ARGUMENT,
+         "lane_dim: 2"},
+        {{.bytes = sizeof(qn_options), .plan = PLAN_WITH(.order = {5})},
+         QN_ERR_ARGUMENT,
+         "order[0]: 5"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         refuse(s, s->k, 3, args, &bad[i].o, bad[i].status, "option", bad[i].part, "option");
@@ -169,7 +176,8 @@ static void test_domain(const setup *s)
     const qn_arg reversed[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, -5)};
     const qn_options strict = {.bytes = sizeof strict, .strict = 1};
     refuse(s, fill, 2, reversed, &strict, QN_ERR_RANGE, "reversed range", "kernel \"fill\"", "-5");
-    tap_ok(qn_launch(s->c, fill, 2, reversed, NULL, NULL) == QN_OK && is_untouched(&s->y), "by default it is empty");
+    tap_ok(qn_launch(s->c, fill, 2, reversed, NULL, NULL) == QN_OK && is_untouched(&s->y),
+           "by default it is empty");
     const qn_arg long_way[] = {qn_arg_view(&s->y), qn_arg_int(QN_I64, 0)};
     qn_error err = {0};
     tap_ok(qn_launch(s->c, fill, 2, long_way, NULL, &err) == QN_OK, "an empty domain is fine: %s",

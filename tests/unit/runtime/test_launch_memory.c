@@ -10,8 +10,9 @@
 
 enum { N = 50, MOST = 5000, ENOUGH = 40 };
 
-/** Launches twice, in the interpreter once debugged, prepares, runs and looks inside; false with a status that is not about memory,
- * or a wrong result. Done is who had no lack of memory: AUTO is not while it interprets. */
+/** Launches twice, in the interpreter once debugged, prepares, runs and looks inside; false with a
+ * status that is not about memory, or a wrong result. Done is who had no lack of memory: AUTO is
+ * not while it interprets. */
 static bool use(qn_context *c, const qn_kernel *k, const qn_view *x, const qn_view *y, int engine,
                 bool *is_done)
 {

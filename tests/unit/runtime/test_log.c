@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_log.c: lines of the log: which level hears of what, where lines go, and that nothing is told by default.
+ * test_log.c: lines of the log: which level hears of what, where lines go, and that nothing is told
+ * by default.
  */
 #define _GNU_SOURCE
 #include "tests/unit/launch.h"
@@ -38,12 +39,17 @@ static qn_status launch(qn_context *c, const char *text, int64_t n, bool is_shar
     return status;
 }
 
-/** A context at a level, in which the interpreter or code runs two kernels, one of them in iteration order. */
+/** A context at a level, in which the interpreter or code runs two kernels, one of them in
+ * iteration order. */
 static heard hear(int32_t level, const char *provider)
 {
     heard h = {0};
-    const qn_context_options o = {.bytes = sizeof o, .provider_path = provider, .disk_cache = "off", .log = on_line,
-                                  .log_arg = &h, .log_level = level,
+    const qn_context_options o = {.bytes = sizeof o,
+                                  .provider_path = provider,
+                                  .disk_cache = "off",
+                                  .log = on_line,
+                                  .log_arg = &h,
+                                  .log_level = level,
                                   .cache_bytes = level == QN_LOG_DETAIL}; /* room for one version */
     qn_context *c = context_with(&o);
     tap_ok(launch(c, COPY_TEXT, 5, false) == QN_OK && launch(c, COPY_TEXT, 5, false) == QN_OK &&
@@ -57,8 +63,10 @@ static void test_levels(void)
 {
     char reason[600];
     heard h = hear(0, "/nonexistent/libquern-llvm.so");
-    tap_contains(h.text, "kernel \"copy\" is interpreted: QN_ERR_PROVIDER: ", "a fallback is a warning");
-    tap_contains(h.text, "kernel \"copy\" runs in iteration order: view ", "an overlap is a warning");
+    tap_contains(h.text,
+                 "kernel \"copy\" is interpreted: QN_ERR_PROVIDER: ", "a fallback is a warning");
+    tap_contains(h.text, "kernel \"copy\" runs in iteration order: view ",
+                 "an overlap is a warning");
     tap_ok(h.n[QN_LOG_WARNING] == 2 && h.n[QN_LOG_INFO] == 0, "each is told once");
     if (!has_x86(reason, sizeof reason)) {
         tap_skip(reason);
@@ -71,7 +79,8 @@ static void test_levels(void)
     tap_contains(h.text, "kernel \"copy\" is compiled: first version; exact, ", "with the reason");
     tap_contains(h.text, " ms\n", "and the time");
     h = hear(QN_LOG_DETAIL, NULL);
-    tap_contains(h.text, "kernel \"copy\" lost a version\n", "level DETAIL hears of what is dropped");
+    tap_contains(h.text, "kernel \"copy\" lost a version\n",
+                 "level DETAIL hears of what is dropped");
     tap_contains(h.text, "machine: first cache ", "and of the machine");
 }
 
@@ -84,7 +93,8 @@ static void test_options(void)
     tap_contains(err.message, "log_level 4 not in [0,3]", "which is said");
 }
 
-/** What a child with QUERN_VERBOSE writes to standard error; it has a log of its own if `h` is not NULL. */
+/** What a child with QUERN_VERBOSE writes to standard error; it has a log of its own if `h` is not
+ * NULL. */
 static void read_child(const char *value, bool has_log, char *text, size_t text_bytes)
 {
     int ends[2], status = -1;
@@ -98,7 +108,8 @@ static void read_child(const char *value, bool has_log, char *text, size_t text_
         alarm(20);
         dup2(ends[1], STDERR_FILENO);
         setenv("QUERN_VERBOSE", value, 1);
-        const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .log = has_log ? on_line : NULL, .log_arg = &h};
+        const qn_context_options o = {
+            .bytes = sizeof o, .disk_cache = "off", .log = has_log ? on_line : NULL, .log_arg = &h};
         qn_context *c = context_with(&o);
         bool is_fine = launch(c, COPY_TEXT, 5, false) == QN_OK;
         qn_context_release(c);
@@ -107,7 +118,8 @@ static void read_child(const char *value, bool has_log, char *text, size_t text_
     }
     close(ends[1]);
     size_t n = 0;
-    for (ssize_t more; n + 1 < text_bytes && (more = read(ends[0], text + n, text_bytes - 1 - n)) > 0;)
+    for (ssize_t more;
+         n + 1 < text_bytes && (more = read(ends[0], text + n, text_bytes - 1 - n)) > 0;)
         n += (size_t)more;
     text[n] = 0;
     close(ends[0]);
@@ -125,7 +137,8 @@ static void test_variable(void)
     read_child("1", false, text, sizeof text);
     tap_ok(text[0] == 0, "QUERN_VERBOSE=1 does not tell of compiles");
     read_child("2", false, text, sizeof text);
-    tap_contains(text, "quern: kernel \"copy\" is compiled: first version; exact, ", "QUERN_VERBOSE=2 does");
+    tap_contains(text, "quern: kernel \"copy\" is compiled: first version; exact, ",
+                 "QUERN_VERBOSE=2 does");
     read_child("2", true, text, sizeof text);
     tap_ok(text[0] == 0, "the host's log is told instead of standard error, at this level");
 }

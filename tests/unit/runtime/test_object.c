@@ -111,7 +111,8 @@ static void test_files(void)
            "it is relocatable, of x86-64");
     qn_text code = {0};
     uint32_t entry = 1, align = 0;
-    tap_ok(qn__elf_to_blob(bytes, n, EM_X86_64, "quern_saxpy_v3_code", &code, &entry, &align, &err) == QN_OK &&
+    tap_ok(qn__elf_to_blob(bytes, n, EM_X86_64, "quern_saxpy_v3_code", &code, &entry, &align,
+                           &err) == QN_OK &&
                entry == 0 && align == 64,
            "its function is found, and nothing else is needed %s", err.message);
     tap_ok(qn_object_file(o, bytes, 4) == n, "a small buffer is filled as far as it goes");

@@ -13,8 +13,8 @@ int qn_llvm_provider(qn_request *r);
 /** The engine of a context is the provider of this program: nothing is loaded. */
 static qn_context *context_of_program(void)
 {
-    qn_context *c = context_with(
-        &(qn_context_options){.bytes = sizeof(qn_context_options), .provider_path = "/nonexistent"});
+    qn_context *c = context_with(&(qn_context_options){.bytes = sizeof(qn_context_options),
+                                                       .provider_path = "/nonexistent"});
     qn_request r = {.bytes = sizeof r, .build_id = QN_BUILD_ID, .kind = QN_REQUEST_START};
     tap_is_int(qn_llvm_provider(&r), QN_OK, "the provider starts");
     c->compiler.function = qn_llvm_provider;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_ops.c: every op of the table and every cast, over awkward values of every dtype, against the independent
- * meanings of tests/unit/meaning.c. First the evaluator alone, then small kernels of each op over arrays, on the
- * interpreter, on x86 and on a GPU, or on the stub driver, which runs PTX.
+ * test_ops.c: every op of the table and every cast, over awkward values of every dtype, against the
+ * independent meanings of tests/unit/meaning.c. First the evaluator alone, then small kernels of
+ * each op over arrays, on the interpreter, on x86 and on a GPU, or on the stub driver, which runs
+ * PTX.
  */
 #include "ir/ir.h"
 #include "tests/device.h"
@@ -239,7 +240,8 @@ static int count_failures(const arrays *a, int op, const uint64_t *expected)
 }
 
 /** The same on copies of the arrays on the GPU. */
-static void run_gpu(arrays *a, const qn_kernel *k, int op, int arity, const qn_arg *args, const uint64_t *expected, const char *what)
+static void run_gpu(arrays *a, const qn_kernel *k, int op, int arity, const qn_arg *args,
+                    const uint64_t *expected, const char *what)
 {
     const qn_options o = {.bytes = sizeof o};
     device_memory memory[4];

@@ -231,7 +231,8 @@ static void test_decision(bool is_faster)
     }
     qn__lock(v.c);
     const qn_known_kernel *known = qn__cache_kernel(&v.c->cache, v.k);
-    bool is_learned = known->trials.n_tried[0] == 1 && known->trials.saved[0] == (is_faster ? 0.5 : 0);
+    bool is_learned =
+        known->trials.n_tried[0] == 1 && known->trials.saved[0] == (is_faster ? 0.5 : 0);
     qn__unlock(v.c);
     tap_ok(is_learned, "what it saved decides when the next one is tried");
     int64_t kept = counters_of(v.c).trials_kept, live = counters_of(v.c).live_functions;

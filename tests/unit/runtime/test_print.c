@@ -146,7 +146,8 @@ static void test_prepared(qn_context *c, int engine, int executor, qn_stream *st
     tap_ok(qn_prepare(c, k, 3, args, &o, &call, &err) == QN_OK && t.calls == 0, "a call: %s",
            err.message);
     tap_ok(qn_run(call, &err) == QN_OK && qn_run(call, &err) == QN_OK, "runs: %s", err.message);
-    const char *const once = "w: 1; iteration (0)\nw: 1; iteration (1)\n1 more lines were not kept\n";
+    const char *const once =
+        "w: 1; iteration (0)\nw: 1; iteration (1)\n1 more lines were not kept\n";
     tap_ok(strncmp(t.data, once, strlen(once)) == 0 && strcmp(t.data + strlen(once), once) == 0,
            "and prints each time: \"%s\"", t.data);
     t = (text){.n = 0};

@@ -320,7 +320,8 @@ static void test_resize_layouts(void)
                qn_view_resize(context, &v, 2, INDEX(-1, 5), NULL, &err) == QN_ERR_EXTENT &&
                walk(&v, false, 2, INDEX(3, 5)) == 0,
            "refused extents");
-    tap_ok(qn_view_realloc(context, &v, 2, INDEX(0, 5), NULL, &err) == QN_OK && qn_view_size(&v) == 0,
+    tap_ok(qn_view_realloc(context, &v, 2, INDEX(0, 5), NULL, &err) == QN_OK &&
+               qn_view_size(&v) == 0,
            "to nothing");
     qn_view_release(&v);
     qn_layout_morton(2, INDEX(4, 4), NULL, &l, NULL);

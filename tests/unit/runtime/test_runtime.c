@@ -383,7 +383,8 @@ static void test_texts(void)
     qn_context_release(c);
     tap_ok(text_has(f, QN_DUMP_KERNEL, "kernel \"saxpy\""), "text of the kernel");
     tap_ok(text_has(f, QN_DUMP_KEY, "extent 8, stride 1"), "text of the key");
-    tap_ok(text_has(f, QN_DUMP_SCHEDULE, "schedule {") && text_has(f, QN_DUMP_SCHEDULE, "vector"), "text of the schedule");
+    tap_ok(text_has(f, QN_DUMP_SCHEDULE, "schedule {") && text_has(f, QN_DUMP_SCHEDULE, "vector"),
+           "text of the schedule");
     tap_ok(text_has(f, QN_DUMP_ESTIMATE, "cycles a call"), "text of the estimate");
     tap_ok(text_has(f, QN_DUMP_PLAN, "width"), "text of the plan");
     tap_ok(text_has(f, QN_DUMP_LLVM, "define"),

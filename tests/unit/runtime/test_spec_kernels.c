@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_spec_kernels.c: the examples of the specification of views that run a kernel, on the interpreter and on generated
- * code, exact and dynamic, one thread and several, with checks and without. Checks start with the ids of their rows.
+ * test_spec_kernels.c: the examples of the specification of views that run a kernel, on the
+ * interpreter and on generated code, exact and dynamic, one thread and several, with checks and
+ * without. Checks start with the ids of their rows.
  */
 #include "tests/fill.h"
 #include "tests/unit/launch.h"
@@ -22,7 +23,8 @@ static qn_view new_view(const char *label, int dtype, int rank, const int64_t *e
 {
     qn_view v = {0};
     qn_error err = {0};
-    tap_ok(qn_view_new(context, label, dtype, rank, extents, &v, &err) == QN_OK, "a view %s", err.message);
+    tap_ok(qn_view_new(context, label, dtype, rank, extents, &v, &err) == QN_OK, "a view %s",
+           err.message);
     return v;
 }
 
@@ -36,7 +38,8 @@ static qn_kernel *finish(qn_builder *b)
 }
 
 /** Runs; a difference from `expected` is a failure. */
-static qn_error run(const qn_kernel *k, int n, const qn_arg *args, int way, int expected, const char *what)
+static qn_error run(const qn_kernel *k, int n, const qn_arg *args, int way, int expected,
+                    const char *what)
 {
     qn_error err = {0};
     int status = (int)qn_launch(context, k, n, args, &ways[way], &err);
@@ -49,8 +52,8 @@ static void test_outer_product(void)
 {
     enum { N0 = 37, N1 = 21 };
     qn_builder *b = qn_builder_new("outer", 0);
-    qn_param a = qn_view_param(b, "a", QN_I32, 1, QN_READ_ONLY), v = qn_view_param(b, "b", QN_I32, 1, 0),
-             c = qn_view_param(b, "c", QN_I32, 2, 0);
+    qn_param a = qn_view_param(b, "a", QN_I32, 1, QN_READ_ONLY),
+             v = qn_view_param(b, "b", QN_I32, 1, 0), c = qn_view_param(b, "c", QN_I32, 2, 0);
     qn_val i[] = {qn_parallel_over(b, c, 0), qn_parallel_over(b, c, 1)};
     qn_store(b, c, 2, i, qn_mul(b, qn_load(b, a, 1, &i[0]), qn_load(b, v, 1, &i[1])));
     qn_kernel *k = finish(b);
@@ -78,7 +81,8 @@ static void test_outer_product(void)
     qn_kernel_release(k);
 }
 
-/** X4.7, X4.6: rank-3 view with fixed extents, a(i,j,k) = 100 i + 10 j + k; then a += b, b read-only. */
+/** X4.7, X4.6: rank-3 view with fixed extents, a(i,j,k) = 100 i + 10 j + k; then a += b, b
+ * read-only. */
 static void test_rank3(void)
 {
     enum { N = 7 };
@@ -93,9 +97,10 @@ static void test_rank3(void)
     qn_view_type type;
     qn_view v;
     qn_view_type_init(QN_F64, 3, INDEX(-1, 3, 4), QN_FAMILY_ANY, &type, NULL);
-    qn_view_create(context, &type, 1, INDEX(N), &(qn_alloc_options){.bytes = sizeof(qn_alloc_options), .label = "a"},
-                   &v, NULL);
-    tap_ok(v.layout.dim[0].stride == 12 && v.layout.dim[1].stride == 4 && v.layout.dim[2].stride == 1,
+    qn_view_create(context, &type, 1, INDEX(N),
+                   &(qn_alloc_options){.bytes = sizeof(qn_alloc_options), .label = "a"}, &v, NULL);
+    tap_ok(v.layout.dim[0].stride == 12 && v.layout.dim[1].stride == 4 &&
+               v.layout.dim[2].stride == 1,
            "X4.7, X4.1: strides of double*[3][4]");
     for (int w = 0; w < n_ways; w++) {
         fill_bits(context, &v, 0, NULL);
@@ -109,12 +114,14 @@ static void test_rank3(void)
     qn_kernel_release(k);
 }
 
-/** ET3: stores through read-only parameters are errors of the builder; EA1, EA4: the number of indices too. */
+/** ET3: stores through read-only parameters are errors of the builder; EA1, EA4: the number of
+ * indices too. */
 static void test_builder_rows(void)
 {
     for (int row = 0; row < 4; row++) {
         qn_builder *b = qn_builder_new("k", 0);
-        qn_param ro = qn_view_param(b, "ro", QN_F32, 2, QN_READ_ONLY), rw = qn_view_param(b, "rw", QN_F32, 2, 0);
+        qn_param ro = qn_view_param(b, "ro", QN_F32, 2, QN_READ_ONLY),
+                 rw = qn_view_param(b, "rw", QN_F32, 2, 0);
         qn_val i[] = {qn_parallel_over(b, rw, 0), qn_parallel_over(b, rw, 1), qn_index(b, 0)};
         qn_error err = {0};
         if (row == 0)
@@ -127,7 +134,8 @@ static void test_builder_rows(void)
             qn_load(b, rw, 0, NULL);
         tap_is_int(qn_builder_status(b, &err), row ? QN_ERR_RANK : QN_ERR_READ_ONLY,
                    row ? "EA1, EA4: the number of indices is the rank" : "ET3: read-only");
-        tap_contains(err.message, row ? "view \"rw\"" : "view \"ro\" is read-only", "... and says where");
+        tap_contains(err.message, row ? "view \"rw\"" : "view \"ro\" is read-only",
+                     "... and says where");
         qn_builder_release(b);
     }
 }
@@ -136,10 +144,13 @@ static void test_builder_rows(void)
 static void test_spmv(void)
 {
     qn_builder *b = qn_builder_new("spmv", 0);
-    qn_param ptr = qn_view_param(b, "ptr", QN_I64, 1, 0), ind = qn_view_param(b, "ind", QN_I32, 1, 0),
-             val = qn_view_param(b, "val", QN_F64, 1, 0), x = qn_view_param(b, "x", QN_F64, 1, QN_RANDOM_ACCESS),
+    qn_param ptr = qn_view_param(b, "ptr", QN_I64, 1, 0),
+             ind = qn_view_param(b, "ind", QN_I32, 1, 0),
+             val = qn_view_param(b, "val", QN_F64, 1, 0),
+             x = qn_view_param(b, "x", QN_F64, 1, QN_RANDOM_ACCESS),
              y = qn_view_param(b, "y", QN_F64, 1, 0);
-    qn_val i = qn_parallel_over(b, y, 0), next = qn_add(b, i, qn_index(b, 1)), sum = qn_load(b, y, 1, &i);
+    qn_val i = qn_parallel_over(b, y, 0), next = qn_add(b, i, qn_index(b, 1)),
+           sum = qn_load(b, y, 1, &i);
     qn_val k = qn_for(b, qn_load(b, ptr, 1, &i), qn_load(b, ptr, 1, &next), 1, 1, &sum, &sum);
     qn_val at = qn_load(b, ind, 1, &k);
     sum = qn_add(b, sum, qn_mul(b, qn_load(b, val, 1, &k), qn_load(b, x, 1, &at)));
@@ -191,7 +202,8 @@ static void test_atomic_element(void)
     qn_kernel_release(k);
 }
 
-/* ------------------------------------------------------------------------------------------------ bounds */
+/* ------------------------------------------------------------------------------------------------
+ * bounds */
 
 /** r[i,j] for i in [from, to), all j, stored to out[0, j]. */
 static qn_kernel *make_reader(void)
@@ -209,25 +221,32 @@ static qn_kernel *make_reader(void)
 static void test_messages(void)
 {
     qn_kernel *k = make_reader();
-    qn_view r = new_view("R", QN_F32, 2, INDEX(10, 5)), out = new_view("out", QN_F32, 2, INDEX(1, 5)), shifted, nameless;
+    qn_view r = new_view("R", QN_F32, 2, INDEX(10, 5)),
+            out = new_view("out", QN_F32, 2, INDEX(1, 5)), shifted, nameless;
     qn_layout l;
-    const qn_arg high[] = {qn_arg_view(&r), qn_arg_view(&out), qn_arg_int(QN_I64, 10), qn_arg_int(QN_I64, 11)},
-                 low[] = {qn_arg_view(&r), qn_arg_view(&out), qn_arg_int(QN_I64, -1), qn_arg_int(QN_I64, 0)};
+    const qn_arg high[] = {qn_arg_view(&r), qn_arg_view(&out), qn_arg_int(QN_I64, 10),
+                           qn_arg_int(QN_I64, 11)},
+                 low[] = {qn_arg_view(&r), qn_arg_view(&out), qn_arg_int(QN_I64, -1),
+                          qn_arg_int(QN_I64, 0)};
     qn_layout_offset(&r.layout, INDEX(-5, 0), &l, NULL);
     qn_view_with_layout(&r, &l, &shifted, NULL);
     nameless = r;
     nameless.label = NULL;
     for (int w = 0; w < n_ways; w++) {
-        qn_arg args[4] = {qn_arg_view(&shifted), high[1], qn_arg_int(QN_I64, -6), qn_arg_int(QN_I64, -5)};
+        qn_arg args[4] = {qn_arg_view(&shifted), high[1], qn_arg_int(QN_I64, -6),
+                          qn_arg_int(QN_I64, -5)};
         if (ways[w].checks == QN_CHECKS_NONE)
             continue;
         qn_error err = run(k, 4, high, w, QN_ERR_BOUNDS, "X1.21, BC2: out of range");
-        tap_contains(err.message, "view \"R\", argument 0, dimension 0: index 10 not in [0,10)", "Q14, BC6: range");
-        tap_contains(err.message, "indices [10,0], extents [10,5]", "Q14, BC2, DR6: all indices and extents");
+        tap_contains(err.message, "view \"R\", argument 0, dimension 0: index 10 not in [0,10)",
+                     "Q14, BC6: range");
+        tap_contains(err.message, "indices [10,0], extents [10,5]",
+                     "Q14, BC2, DR6: all indices and extents");
         err = run(k, 4, low, w, QN_ERR_BOUNDS, "BC4: a negative index");
         tap_contains(err.message, "index -1 not in [0,10); indices [-1,0]", "BC4, Q14: signed");
         err = run(k, 4, args, w, QN_ERR_BOUNDS, "BC6: lower bounds");
-        tap_contains(err.message, "index -6 not in [-5,5)", "BC6, LY14: the range of the dimension");
+        tap_contains(err.message, "index -6 not in [-5,5)",
+                     "BC6, LY14: the range of the dimension");
         args[2] = qn_arg_int(QN_I64, -5);
         args[3] = qn_arg_int(QN_I64, -4);
         run(k, 4, args, w, QN_OK, "LY14, LY17, IM4: indices with lower bounds");
@@ -252,13 +271,15 @@ static void test_projected_and_empty(void)
 {
     qn_kernel *k = make_reader();
     qn_layout l;
-    qn_view row, empty = new_view("empty", QN_F32, 2, INDEX(0, 5)), out = new_view("out", QN_F32, 2, INDEX(3, 5));
+    qn_view row, empty = new_view("empty", QN_F32, 2, INDEX(0, 5)),
+                 out = new_view("out", QN_F32, 2, INDEX(3, 5));
     qn_layout_projected(2, INDEX(0, 5), &l, NULL);
     qn_view_alloc(context, "row", QN_F32, &l, 0, &row, NULL);
     fill_f32(&(qn_view){.data = row.data, .layout = {.rank = 1, .dim = {{0, 5, 1}}}}, 1, 1);
     for (int w = 0; w < n_ways; w++) {
         fill_bits(context, &out, 0, NULL);
-        qn_arg args[] = {qn_arg_view(&row), qn_arg_view(&out), qn_arg_int(QN_I64, 1000), qn_arg_int(QN_I64, 1003)};
+        qn_arg args[] = {qn_arg_view(&row), qn_arg_view(&out), qn_arg_int(QN_I64, 1000),
+                         qn_arg_int(QN_I64, 1003)};
         run(k, 4, args, w, QN_OK, "BC7, LY24: any index");
         int wrong = 0;
         for (int n = 0; n < 15; n++)
@@ -301,7 +322,8 @@ static void test_spaces(void)
     qn_kernel_release(k);
 }
 
-/** LY25, DC6: one copy kernel over layouts of one shape, exact and dynamic, is the same function. */
+/** LY25, DC6: one copy kernel over layouts of one shape, exact and dynamic, is the same function.
+ */
 static void test_exact_and_dynamic(void)
 {
     qn_builder *b = qn_builder_new("copy3", 0);
@@ -349,7 +371,8 @@ static void test_exact_and_dynamic(void)
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES + 40];
-    context = context_with(&(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 2});
+    context =
+        context_with(&(qn_context_options){.bytes = sizeof(qn_context_options), .n_threads = 2});
     n_ways = has_x86(reason, sizeof reason) ? (int)(sizeof ways / sizeof *ways) : 1;
     if (n_ways == 1)
         tap_skip(reason);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_stack.c: how much of a host thread's stack the library uses. Each entry runs on a thread whose stack was filled
- * with a pattern; what is no longer the pattern was used. Kernels are nested to the limit. All entries must do with what a
- * thread of 32 KiB has, and the whole way from text to result runs on such a thread.
+ * test_stack.c: how much of a host thread's stack the library uses. Each entry runs on a thread
+ * whose stack was filled with a pattern; what is no longer the pattern was used. Kernels are nested
+ * to the limit. All entries must do with what a thread of 32 KiB has, and the whole way from text
+ * to result runs on such a thread.
  */
 #define _GNU_SOURCE
 #include "tests/sanitizer.h"
@@ -11,7 +12,13 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-enum { LARGE_BYTES = (IS_SANITIZED ? 4096 : 512) << 10, SMALL_BYTES = 32 << 10, PATTERN = 0xA5, N = 100, MARGIN_BYTES = 4 << 10 };
+enum {
+    LARGE_BYTES = (IS_SANITIZED ? 4096 : 512) << 10,
+    SMALL_BYTES = 32 << 10,
+    PATTERN = 0xA5,
+    N = 100,
+    MARGIN_BYTES = 4 << 10
+};
 
 /** What an entry works on; all of it is made once, with a stack as large as any. */
 typedef struct work {
@@ -27,24 +34,31 @@ typedef struct work {
 
 /* ---------------------------------------------------------------- kernels */
 
-/** Text of 63 `for` loops, with an `if`, a `while` or a `reduce` innermost. Each loop carries a value. */
+/** Text of 63 `for` loops, with an `if`, a `while` or a `reduce` innermost. Each loop carries a
+ * value. */
 static char *nested_text(const char *kind)
 {
     char *text = NULL;
     size_t n = 0;
     FILE *f = open_memstream(&text, &n);
     int depth = QN_MAX_NESTING - 1;
-    fprintf(f, "kernel \"nested\" {\n view x: f32[1]; view y: f32[1];\n %%zero: i64 = const 0; %%one: i64 = const 1;\n"
-               " %%n: i64 = extent y, 0; %%i: i64 = parallel %%zero, %%n;\n%s %%v: f32 = load x[%%i];\n",
-            strcmp(kind, "reduce") == 0 ? " %r: i64 = reduction %zero, %n;\n" : "");
+    fprintf(
+        f,
+        "kernel \"nested\" {\n view x: f32[1]; view y: f32[1];\n %%zero: i64 = const 0; %%one: i64 "
+        "= const 1;\n"
+        " %%n: i64 = extent y, 0; %%i: i64 = parallel %%zero, %%n;\n%s %%v: f32 = load x[%%i];\n",
+        strcmp(kind, "reduce") == 0 ? " %r: i64 = reduction %zero, %n;\n" : "");
     fprintf(f, "%%r0: f32 = for %%k0: i64 = %%zero to %%one step 1 (%%c0: f32 = %%v) {\n");
     for (int d = 1; d < depth; d++)
-        fprintf(f, "%%r%d: f32 = for %%k%d: i64 = %%zero to %%one step 1 (%%c%d: f32 = %%c%d) {\n", d, d, d, d - 1);
+        fprintf(f, "%%r%d: f32 = for %%k%d: i64 = %%zero to %%one step 1 (%%c%d: f32 = %%c%d) {\n",
+                d, d, d, d - 1);
     fprintf(f, " %%a: f32 = add %%c%d, %%v;\n", depth - 1);
     if (strcmp(kind, "if") == 0)
-        fprintf(f, " %%b: bool = lt %%a, %%v; %%z: f32 = if %%b { yield %%a; } else { yield %%v; };\n");
+        fprintf(
+            f, " %%b: bool = lt %%a, %%v; %%z: f32 = if %%b { yield %%a; } else { yield %%v; };\n");
     else if (strcmp(kind, "while") == 0)
-        fprintf(f, " %%z: f32 = while max %%one (%%w: f32 = %%a) { %%b: bool = lt %%w, %%v; yield %%b; } do { yield %%a; };\n");
+        fprintf(f, " %%z: f32 = while max %%one (%%w: f32 = %%a) { %%b: bool = lt %%w, %%v; yield "
+                   "%%b; } do { yield %%a; };\n");
     else
         fprintf(f, " %%z: f32 = reduce sum over %%r { %%e: f32 = load x[%%r]; yield %%e; };\n");
     fprintf(f, " yield %%z; };\n");
@@ -55,7 +69,8 @@ static char *nested_text(const char *kind)
     return text;
 }
 
-/** The form for people, nested to the limit: loops that carry two names, a sum that is a loop, parentheses. */
+/** The form for people, nested to the limit: loops that carry two names, a sum that is a loop,
+ * parentheses. */
 static char *readable_text(void)
 {
     char *text = NULL;
@@ -189,9 +204,11 @@ static bool make_layouts(work *w)
     qn_layout l = {0}, m = {0}, t = {0}, s = {0};
     qn_error err = {0};
     (void)w;
-    bool is_done = qn_layout_right(8, extents, &l, &err) == QN_OK && qn_layout_morton(8, extents, NULL, &m, &err) == QN_OK &&
-                   qn_layout_tiled(8, extents, tiles, NULL, NULL, &t, &err) == QN_OK && qn_layout_is_unique(&m) &&
-                   qn_layout_is_unique(&t) && qn_layout_coalesce(&t, &s, &err) == QN_OK;
+    bool is_done = qn_layout_right(8, extents, &l, &err) == QN_OK &&
+                   qn_layout_morton(8, extents, NULL, &m, &err) == QN_OK &&
+                   qn_layout_tiled(8, extents, tiles, NULL, NULL, &t, &err) == QN_OK &&
+                   qn_layout_is_unique(&m) && qn_layout_is_unique(&t) &&
+                   qn_layout_coalesce(&t, &s, &err) == QN_OK;
     qn_layout_release(&m);
     qn_layout_release(&t);
     qn_layout_release(&s);
@@ -231,8 +248,9 @@ static bool do_everything(work *w)
     qn_kernel *k = w->kernel;
     w->context = context_with(NULL);
     w->kernel = NULL;
-    bool is_done = qn_kernel_parse(w->text, strlen(w->text), &w->kernel, NULL) == QN_OK && print_kernel(w) && launch(w) &&
-                   launch_listed(w) && launch_tiled(w) && launch_overlapping(w) && copy_views(w) && build_kernel(w);
+    bool is_done = qn_kernel_parse(w->text, strlen(w->text), &w->kernel, NULL) == QN_OK &&
+                   print_kernel(w) && launch(w) && launch_listed(w) && launch_tiled(w) &&
+                   launch_overlapping(w) && copy_views(w) && build_kernel(w);
     qn_kernel_release(w->kernel);
     qn_context_release(w->context);
     w->context = c;
@@ -249,13 +267,15 @@ static void *on_thread(void *arg)
     return NULL;
 }
 
-/** Runs an entry on a thread with so much stack; returns the bytes that were used, -1 if there is no thread. */
+/** Runs an entry on a thread with so much stack; returns the bytes that were used, -1 if there is
+ * no thread. */
 static int64_t run_on(work *w, size_t bytes)
 {
     pthread_attr_t attr;
     pthread_t thread;
     size_t guard = 1 << 16;
-    unsigned char *stack = mmap(NULL, bytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *stack =
+        mmap(NULL, bytes + guard, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (stack == MAP_FAILED || mprotect(stack, guard, PROT_NONE) != 0)
         return -1;
     stack += guard;
@@ -287,8 +307,9 @@ static void measure(work *w, const char *name, bool (*run)(work *))
     if (IS_SANITIZED)
         tap_skip("sanitizers need more stack");
     else
-        tap_ok(used >= 0 && used <= SMALL_BYTES - MARGIN_BYTES, "%s: %lld bytes of stack, %lld of them the thread's", name,
-               (long long)used, (long long)none);
+        tap_ok(used >= 0 && used <= SMALL_BYTES - MARGIN_BYTES,
+               "%s: %lld bytes of stack, %lld of them the thread's", name, (long long)used,
+               (long long)none);
 }
 
 static void set_up(work *w, const char *text)
@@ -305,7 +326,8 @@ static void set_up(work *w, const char *text)
     for (int64_t i = 0; i < N; i++)
         ((int64_t *)w->list.data)[i] = N - 1 - i;
     tap_ok(qn_layout_strided(1, &n, (int64_t[]){-1}, &l, &err) == QN_OK &&
-               qn_view_wrap("part", (float *)w->y.data + N - 1, QN_F32, &l, 0, &w->part, &err) == QN_OK,
+               qn_view_wrap("part", (float *)w->y.data + N - 1, QN_F32, &l, 0, &w->part, &err) ==
+                   QN_OK,
            "a view that overlaps: %s", err.message);
     tap_ok(qn_layout_tiled(1, &n, (int64_t[]){8}, NULL, NULL, &l, &err) == QN_OK &&
                qn_view_with_layout(&w->x, &l, &w->tiled, &err) == QN_OK,
@@ -339,24 +361,33 @@ static void test_kernel(const char *text, const char *kind, bool has_code)
         const char *name;
         bool (*run)(work *);
     } entries[] = {
-        {"parse and finish", parse_and_finish}, {"parse a wrong text", parse_wrong_text}, {"print", print_kernel},
-        {"launch", launch},                     {"launch with overlap", launch_overlapping},
-        {"launch of a tiled view", launch_tiled}, {"launch with a list", launch_listed}, {"copies", copy_views},
-        {"layouts", make_layouts},              {"build", build_kernel},              {"context", make_context},
+        {"parse and finish", parse_and_finish},
+        {"parse a wrong text", parse_wrong_text},
+        {"print", print_kernel},
+        {"launch", launch},
+        {"launch with overlap", launch_overlapping},
+        {"launch of a tiled view", launch_tiled},
+        {"launch with a list", launch_listed},
+        {"copies", copy_views},
+        {"layouts", make_layouts},
+        {"build", build_kernel},
+        {"context", make_context},
     };
     for (int engine = 0; engine < 1 + has_code; engine++)
         for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++)
             for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
                 w.engine = engine ? QN_ENGINE_X86 : QN_ENGINE_INTERP;
                 w.executor = executor;
-                snprintf(name, sizeof name, "%s, %s, executor %d: %s", kind, engine ? "x86" : "interpreter", executor, entries[i].name);
+                snprintf(name, sizeof name, "%s, %s, executor %d: %s", kind,
+                         engine ? "x86" : "interpreter", executor, entries[i].name);
                 measure(&w, name, entries[i].run);
             }
     for (int engine = 0; engine < 1 + has_code && !IS_SANITIZED; engine++) {
         w.engine = engine ? QN_ENGINE_X86 : QN_ENGINE_INTERP;
         w.run = do_everything;
         int64_t used = run_on(&w, SMALL_BYTES);
-        tap_ok(used >= 0 && w.is_done, "%s, %s: from text to result on a thread of 32 KiB", kind, engine ? "x86" : "interpreter");
+        tap_ok(used >= 0 && w.is_done, "%s, %s: from text to result on a thread of 32 KiB", kind,
+               engine ? "x86" : "interpreter");
     }
     tear_down(&w);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_symbols.c: the files that tell perf of code: names, addresses and bytes are those of the code that runs.
+ * test_symbols.c: the files that tell perf of code: names, addresses and bytes are those of the
+ * code that runs.
  */
 #define _GNU_SOURCE
 #include "runtime/cache.h"
@@ -14,7 +15,8 @@ static char map_path[100], dump_path[200];
 
 static qn_context *telling(uint32_t symbols)
 {
-    const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .symbols = symbols, .dump_dir = folder};
+    const qn_context_options o = {
+        .bytes = sizeof o, .disk_cache = "off", .symbols = symbols, .dump_dir = folder};
     return context_with(&o);
 }
 
@@ -59,8 +61,10 @@ static void test_map(void)
     read_file(map_path, text, sizeof text);
     unsigned long long address = 0, bytes = 0;
     char name[100] = {0};
-    tap_ok(sscanf(text, "%llx %llx %99s", &address, &bytes, name) == 3, "the map has a line: %.60s", strtok(text, "\n"));
-    tap_ok(address == address_of(f) && bytes > 0 && address + bytes <= (uintptr_t)f->blob.code + f->blob.bytes,
+    tap_ok(sscanf(text, "%llx %llx %99s", &address, &bytes, name) == 3, "the map has a line: %.60s",
+           strtok(text, "\n"));
+    tap_ok(address == address_of(f) && bytes > 0 &&
+               address + bytes <= (uintptr_t)f->blob.code + f->blob.bytes,
            "with the place of the code");
     tap_ok(strncmp(name, "quern:copy@", 11) == 0, "and the name of its kernel");
     read_file(map_path, text, sizeof text);
@@ -88,18 +92,21 @@ static void test_dump(void)
     qn_code *f[2] = {code_of(c, COPY_TEXT, 10), code_of(d, SHIFT_TEXT, 10)};
     static const char *const name[] = {"quern:copy@", "quern:shift@"};
     size_t n = read_file(dump_path, text, sizeof text), at = 40;
-    tap_ok(n > 40 && number(text, 4) == 0x4A695444 && number(text + 4, 4) == 1 && number(text + 8, 4) == 40 &&
-               number(text + 12, 4) == EM_X86_64 && number(text + 20, 4) == (uint64_t)getpid(),
+    tap_ok(n > 40 && number(text, 4) == 0x4A695444 && number(text + 4, 4) == 1 &&
+               number(text + 8, 4) == 40 && number(text + 12, 4) == EM_X86_64 &&
+               number(text + 20, 4) == (uint64_t)getpid(),
            "the jitdump has one head");
     for (int i = 0; i < 2; i++) {
         uint64_t total = number(text + at + 4, 4), bytes = number(text + at + 40, 8);
         const char *label = text + at + 56;
         bool is_fine = at + 56 < n && number(text + at, 4) == 0 && at + total <= n;
-        tap_ok(is_fine && number(text + at + 32, 8) == address_of(f[i]) && number(text + at + 48, 8) == (uint64_t)i,
+        tap_ok(is_fine && number(text + at + 32, 8) == address_of(f[i]) &&
+                   number(text + at + 48, 8) == (uint64_t)i,
                "record %d has address and number of its code", i);
         tap_ok(is_fine && strncmp(label, name[i], strlen(name[i])) == 0, "... its name");
         const void *code = (const void *)address_of(f[i]);
-        tap_ok(is_fine && total == 56 + strlen(label) + 1 + bytes && memcmp(label + strlen(label) + 1, code, bytes) == 0,
+        tap_ok(is_fine && total == 56 + strlen(label) + 1 + bytes &&
+                   memcmp(label + strlen(label) + 1, code, bytes) == 0,
                "... and its %d bytes", (int)bytes);
         at += total;
         qn_code_release(f[i]);
@@ -118,10 +125,15 @@ static void test_none(void)
     qn_context *c = telling(0);
     qn_code_release(code_of(c, COPY_TEXT, 10));
     qn_context_release(c);
-    tap_ok(access(map_path, F_OK) != 0 && access(dump_path, F_OK) != 0, "by default there are no files");
-    const qn_context_options o = {.bytes = sizeof o, .disk_cache = "off", .symbols = QN_SYMBOLS_JITDUMP, .dump_dir = "/nonexistent"};
+    tap_ok(access(map_path, F_OK) != 0 && access(dump_path, F_OK) != 0,
+           "by default there are no files");
+    const qn_context_options o = {.bytes = sizeof o,
+                                  .disk_cache = "off",
+                                  .symbols = QN_SYMBOLS_JITDUMP,
+                                  .dump_dir = "/nonexistent"};
     c = context_with(&o);
-    tap_ok(history_has(c, "symbols: the jitdump in dump_dir: No such file or directory"), "a folder that is not there is in the history");
+    tap_ok(history_has(c, "symbols: the jitdump in dump_dir: No such file or directory"),
+           "a folder that is not there is in the history");
     qn_code_release(code_of(c, COPY_TEXT, 10));
     qn_context_release(c);
 }

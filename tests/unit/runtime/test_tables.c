@@ -97,7 +97,8 @@ static void test_refused(void)
     qn_layout_right(2, INDEX(2, 3), &l, &err);
     fails(qn_layout_list(NULL, 0, &list, &out, &err), &err, QN_ERR_ARGUMENT, "layout is NULL");
     fails(qn_layout_list(&l, 0, &list, NULL, &err), &err, QN_ERR_ARGUMENT, "out is NULL");
-    fails(qn_layout_list(&l, 2, &list, &out, &err), &err, QN_ERR_ARGUMENT, "dimension 2 not in [0,2)");
+    fails(qn_layout_list(&l, 2, &list, &out, &err), &err, QN_ERR_ARGUMENT,
+          "dimension 2 not in [0,2)");
     fails(qn_layout_list(&l, -1, NULL, &out, &err), &err, QN_ERR_ARGUMENT, "dimension -1");
     bad.dtype = QN_F64;
     fails(qn_layout_list(&l, 0, &bad, &out, &err), &err, QN_ERR_DTYPE, "dtype f64, expected i64");
@@ -108,21 +109,28 @@ static void test_refused(void)
     bad.layout.rank = 0;
     fails(qn_layout_list(&l, 0, &bad, &out, &err), &err, QN_ERR_RANK, "rank 0, expected 1");
     qn_layout_list(&l, 0, &list, &listed, &err);
-    fails(qn_layout_list(&listed, 0, &list, &out, &err), &err, QN_ERR_UNSUPPORTED, "has a list already");
+    fails(qn_layout_list(&listed, 0, &list, &out, &err), &err, QN_ERR_UNSUPPORTED,
+          "has a list already");
     bad = list;
     qn_layout_list(&list.layout, 0, &list, &bad.layout, &err);
     fails(qn_layout_list(&l, 0, &bad, &out, &err), &err, QN_ERR_UNSUPPORTED, "a list of its own");
     qn_layout_release(&bad.layout);
     fails(qn_layout_split(&listed, 0, 1, &out, &err), &err, QN_ERR_UNSUPPORTED,
           "qn_layout_split: dimension 0: has an index list");
-    fails(qn_layout_merge(&listed, 0, &out, &err), &err, QN_ERR_UNSUPPORTED, "dimension 0: has an index");
-    fails(qn_layout_reshape(&listed, 1, INDEX(6), &out, &err), &err, QN_ERR_UNSUPPORTED, "dimension 0: has");
-    fails(qn_layout_coalesce(&listed, &out, &err), &err, QN_ERR_UNSUPPORTED, "dimension 0: has an index");
+    fails(qn_layout_merge(&listed, 0, &out, &err), &err, QN_ERR_UNSUPPORTED,
+          "dimension 0: has an index");
+    fails(qn_layout_reshape(&listed, 1, INDEX(6), &out, &err), &err, QN_ERR_UNSUPPORTED,
+          "dimension 0: has");
+    fails(qn_layout_coalesce(&listed, &out, &err), &err, QN_ERR_UNSUPPORTED,
+          "dimension 0: has an index");
     int64_t stride;
-    fails(qn_layout_stride(&listed, 0, &stride, &err), &err, QN_ERR_UNSUPPORTED, "has an index list");
-    tap_ok(qn_layout_stride(&listed, 1, &stride, &err) == QN_OK && stride == 1, "the other has a stride");
+    fails(qn_layout_stride(&listed, 0, &stride, &err), &err, QN_ERR_UNSUPPORTED,
+          "has an index list");
+    tap_ok(qn_layout_stride(&listed, 1, &stride, &err) == QN_OK && stride == 1,
+           "the other has a stride");
     tap_ok(!out.digits && out.rank == 0, "outputs are not written");
-    tap_ok(qn_layout_split(&listed, 1, 3, &out, &err) == QN_OK && out.rank == 3, "others can be split");
+    tap_ok(qn_layout_split(&listed, 1, 3, &out, &err) == QN_OK && out.rank == 3,
+           "others can be split");
     qn_layout_release(&out);
     qn_layout_projected(2, INDEX(0, 3), &l, &err);
     fails(qn_layout_list(&l, 0, &list, &out, &err), &err, QN_ERR_UNSUPPORTED, "is projected");
@@ -145,7 +153,8 @@ static void test_queries(void)
     tap_is_str(text, "([4]5,3):(3,1)", "as text");
     tap_is_int(qn_layout_size(&listed), 12, "size");
     tap_is_int(qn_layout_span(&listed), 15, "span is that of the layout underneath");
-    tap_ok(qn_layout_range(&listed, &low, &high, &err) == QN_OK && low == 0 && high == 14, "range too");
+    tap_ok(qn_layout_range(&listed, &low, &high, &err) == QN_OK && low == 0 && high == 14,
+           "range too");
     tap_ok(!qn_layout_is_unique(&listed) && !qn_layout_is_contiguous(&listed) &&
                !qn_layout_is_strided(&listed) && !qn_layout_is_right(&listed) &&
                !qn_layout_is_left(&listed),
@@ -155,7 +164,8 @@ static void test_queries(void)
            "inverse: searched");
     tap_ok(qn_layout_inverse(&listed, 2, found, &err) == QN_OK && found[0] == 1 && found[1] == 2,
            "the first of equal ones");
-    fails(qn_layout_inverse(&listed, 4, found, &err), &err, QN_ERR_NOT_FOUND, "offset 4 belongs to no index");
+    fails(qn_layout_inverse(&listed, 4, found, &err), &err, QN_ERR_NOT_FOUND,
+          "offset 4 belongs to no index");
     qn_layout_list(&l, 0, &list, &other, &err);
     qn_view a = {.data = index, .dtype = QN_I8, .layout = listed}, b = a, c = a;
     b.layout = other;
@@ -166,7 +176,8 @@ static void test_queries(void)
     qn_layout_release(&other);
     qn_layout_list(&l, 0, &copy, &other, &err);
     b.layout = other;
-    tap_ok(!qn_view_equal(&a, &b) && !qn_view_equal(&a, &c), "other lists may change by themselves");
+    tap_ok(!qn_view_equal(&a, &b) && !qn_view_equal(&a, &c),
+           "other lists may change by themselves");
     qn_view_type type;
     qn_view_type_init(QN_I8, 2, NULL, QN_FAMILY_STRIDED, &type, &err);
     tap_ok(!qn_is_assignable(&type, &a, &err), "of no family");
@@ -222,7 +233,8 @@ static bool next(const qn_layout *l, int64_t *index)
 
 /** Whether result(index) = l(map(index)) everywhere. */
 static bool agrees(const qn_layout *result, const qn_layout *l,
-                   void (*map)(const void *arg, const int64_t *index, int64_t *out), const void *arg)
+                   void (*map)(const void *arg, const int64_t *index, int64_t *out),
+                   const void *arg)
 {
     int64_t index[QN_MAX_RANK], from[QN_MAX_RANK];
     if (qn_layout_size(result) == 0)
@@ -381,10 +393,13 @@ static void test_multi(void)
     void *p;
     tap_ok(qn_view_multi("m", 2, m, 0, &v, &err) == QN_OK, "MV1: two members: %s", err.message);
     tap_ok(at(&v, INDEX(0, 3)) == 8 && at(&v, INDEX(1, 2)) == 11, "X1.3");
-    fails(qn_view_at(&v, 2, INDEX(-1, 0), &p, &err), &err, QN_ERR_BOUNDS, "dimension 0: index -1 not in [0,2)");
-    fails(qn_view_at(&v, 2, INDEX(2, 0), &p, &err), &err, QN_ERR_BOUNDS, "dimension 0: index 2 not in [0,2)");
+    fails(qn_view_at(&v, 2, INDEX(-1, 0), &p, &err), &err, QN_ERR_BOUNDS,
+          "dimension 0: index -1 not in [0,2)");
+    fails(qn_view_at(&v, 2, INDEX(2, 0), &p, &err), &err, QN_ERR_BOUNDS,
+          "dimension 0: index 2 not in [0,2)");
     fails(qn_view_at(&v, 2, INDEX(0, 4), &p, &err), &err, QN_ERR_BOUNDS, "dimension 1: index 4");
-    tap_ok(qn_layout_is_unique(&v.layout) && !qn_layout_is_contiguous(&v.layout), "unique, not contiguous");
+    tap_ok(qn_layout_is_unique(&v.layout) && !qn_layout_is_contiguous(&v.layout),
+           "unique, not contiguous");
     qn_slice s[2] = {{QN_AT, 1, 0, 0}, {QN_ALL, 0, 0, 0}};
     tap_ok(qn_subview(&v, 2, s, &row, &err) == QN_OK && qn_view_equal(&row, &m[1]) &&
                strcmp(row.label, "a2") == 0,
@@ -392,16 +407,21 @@ static void test_multi(void)
     qn_view_release(&row);
     int64_t offset, found[2];
     tap_ok(qn_layout_at(&v.layout, 2, INDEX(1, 3), &offset, &err) == QN_OK &&
-               qn_layout_inverse(&v.layout, offset, found, &err) == QN_OK && found[0] == 1 && found[1] == 3,
+               qn_layout_inverse(&v.layout, offset, found, &err) == QN_OK && found[0] == 1 &&
+               found[1] == 3,
            "inverse");
     qn_view_release(&v);
     tap_ok(qn_view_multi("m", 2, m, 1, &v, &err) == QN_OK && at(&v, INDEX(3, 0)) == 8 &&
                at(&v, INDEX(2, 1)) == 11,
            "MV2, X1.4: position 1");
-    fails(qn_view_with_layout(&m[0], &v.layout, &row, &err), &err, QN_ERR_UNSUPPORTED, "different MultiViews");
-    fails(qn_view_with_layout(&v, &m[0].layout, &row, &err), &err, QN_ERR_UNSUPPORTED, "different MultiViews");
-    fails(qn_view_wrap("w", a1, QN_I32, &v.layout, 0, &row, &err), &err, QN_ERR_UNSUPPORTED, "members of a MultiView");
-    fails(qn_view_alloc(NULL, "w", QN_I32, &v.layout, 0, &row, &err), &err, QN_ERR_UNSUPPORTED, "members of a MultiView");
+    fails(qn_view_with_layout(&m[0], &v.layout, &row, &err), &err, QN_ERR_UNSUPPORTED,
+          "different MultiViews");
+    fails(qn_view_with_layout(&v, &m[0].layout, &row, &err), &err, QN_ERR_UNSUPPORTED,
+          "different MultiViews");
+    fails(qn_view_wrap("w", a1, QN_I32, &v.layout, 0, &row, &err), &err, QN_ERR_UNSUPPORTED,
+          "members of a MultiView");
+    fails(qn_view_alloc(NULL, "w", QN_I32, &v.layout, 0, &row, &err), &err, QN_ERR_UNSUPPORTED,
+          "members of a MultiView");
     fails(qn_view_assign_data(&v, a1, &err), &err, QN_ERR_UNSUPPORTED, "is a MultiView");
     qn_layout turned;
     qn_layout_reverse(&v.layout, 0, &turned, &err);
@@ -410,7 +430,8 @@ static void test_multi(void)
     qn_view_release(&row);
     turned.dim[0].extent = 4;
     turned.origin = 4;
-    tap_ok(qn_view_with_layout(&v, &turned, &row, &err) == QN_ERR_BOUNDS, "that must stay inside the members");
+    tap_ok(qn_view_with_layout(&v, &turned, &row, &err) == QN_ERR_BOUNDS,
+           "that must stay inside the members");
     qn_layout_release(&turned);
     int perm[2] = {1, 0};
     qn_layout_permute(&v.layout, perm, &turned, &err);
@@ -433,16 +454,19 @@ static void test_multi(void)
     tap_ok(qn_view_multi(NULL, 0, NULL, 0, &v, &err) == QN_OK && !v.data && qn_view_size(&v) == 0,
            "MV4: no members: the default view");
     m[1].dtype = QN_F32;
-    fails(qn_view_multi("m", 2, m, 0, &v, &err), &err, QN_ERR_DTYPE, "member 1 (a2): dtype f32, that of member 0 is i32");
+    fails(qn_view_multi("m", 2, m, 0, &v, &err), &err, QN_ERR_DTYPE,
+          "member 1 (a2): dtype f32, that of member 0 is i32");
     m[1] = ints_of("a2", 1, INDEX(4), a2);
-    fails(qn_view_multi("m", 2, m, 0, &v, &err), &err, QN_ERR_EXTENT, "layout (4):(1), that of member 0 is (2,2):(2,1)");
+    fails(qn_view_multi("m", 2, m, 0, &v, &err), &err, QN_ERR_EXTENT,
+          "layout (4):(1), that of member 0 is (2,2):(2,1)");
     m[1] = m[0];
     fails(qn_view_multi("m", 2, m, 3, &v, &err), &err, QN_ERR_ARGUMENT, "position 3 not in [0,2]");
     fails(qn_view_multi("m", -1, m, 0, &v, &err), &err, QN_ERR_ARGUMENT, "is negative");
     fails(qn_view_multi("m", 2, NULL, 0, &v, &err), &err, QN_ERR_ARGUMENT, "views are NULL");
     tap_ok(qn_view_multi("m", 2, m, 0, &v, &err) == QN_OK && !qn_layout_is_unique(&v.layout),
            "members that share elements: not unique");
-    fails(qn_view_multi("n", 1, &v, 0, &row, &err), &err, QN_ERR_UNSUPPORTED, "is a MultiView itself");
+    fails(qn_view_multi("n", 1, &v, 0, &row, &err), &err, QN_ERR_UNSUPPORTED,
+          "is a MultiView itself");
     qn_view_release(&v);
 }
 
@@ -468,7 +492,8 @@ static void test_view_of_views(qn_context *c)
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = PLAN_WITH(.streams = 1)};
     qn_status status = qn_launch(c, k, 1, &arg, &o, &err);
     char reason[QN_MESSAGE_BYTES];
-    tap_ok(status == QN_OK || !has_x86(reason, sizeof reason), "members take no streams: %s", err.message);
+    tap_ok(status == QN_OK || !has_x86(reason, sizeof reason), "members take no streams: %s",
+           err.message);
     qn_slice s[2] = {{QN_AT, 3, 0, 0}, {QN_ALL, 0, 0, 0}};
     qn_subview(&outer, 2, s, &row, &err);
     tap_is_int(qn_view_use_count(&inner[3]), 3, "member, MultiView (the call shares it) and row");
@@ -480,7 +505,8 @@ static void test_view_of_views(qn_context *c)
             ((double *)inner[i].data)[j] = 0;
         }
     tap_ok(is_right, "inner k holds 10 k + {0,1,2,3}");
-    tap_ok(qn_run(call, &err) == QN_OK && ((double *)row.data)[2] == 32, "the prepared call, without the MultiView");
+    tap_ok(qn_run(call, &err) == QN_OK && ((double *)row.data)[2] == 32,
+           "the prepared call, without the MultiView");
     qn_call_release(call);
     qn_view_release(&row);
     for (int i = 0; i < 5; i++)
@@ -506,20 +532,24 @@ static void test_copies(qn_context *c)
     qn_layout_list(&v.layout, 0, &dup, &l, &err);
     qn_view_with_layout(&v, &l, &d, &err);
     qn_layout_release(&l);
-    tap_ok(qn_deep_copy(c, &p, &w, &err) == QN_OK && plain[0] == 4 && plain[1] == 0 && plain[2] == 3 &&
-               plain[3] == 1,
+    tap_ok(qn_deep_copy(c, &p, &w, &err) == QN_OK && plain[0] == 4 && plain[1] == 0 &&
+               plain[2] == 3 && plain[3] == 1,
            "from a list: %s", err.message);
     for (int i = 0; i < 4; i++)
         plain[i] = 10 + i;
-    tap_ok(qn_deep_copy(c, &w, &p, &err) == QN_OK && data[4] == 10 && data[0] == 11 && data[3] == 12 &&
-               data[1] == 13 && data[2] == 2,
+    tap_ok(qn_deep_copy(c, &w, &p, &err) == QN_OK && data[4] == 10 && data[0] == 11 &&
+               data[3] == 12 && data[1] == 13 && data[2] == 2,
            "to a list");
-    fails(qn_deep_copy(c, &d, &p, &err), &err, QN_ERR_NOT_INJECTIVE, "list \"dup\" holds 4 twice, the second time at position 2");
-    tap_ok(qn_deep_copy(c, &p, &d, &err) == QN_OK && plain[0] == 10 && plain[2] == 10, "from one with duplicates");
+    fails(qn_deep_copy(c, &d, &p, &err), &err, QN_ERR_NOT_INJECTIVE,
+          "list \"dup\" holds 4 twice, the second time at position 2");
+    tap_ok(qn_deep_copy(c, &p, &d, &err) == QN_OK && plain[0] == 10 && plain[2] == 10,
+           "from one with duplicates");
     fails(qn_deep_copy(c, &w, &d, &err), &err, QN_ERR_OVERLAP, "share elements");
     index[1] = 5;
-    fails(qn_deep_copy(c, &w, &p, &err), &err, QN_ERR_BOUNDS, "list \"list\" holds 5 at position 1, not in [0,5)");
-    fails(qn_deep_copy(c, &p, &w, &err), &err, QN_ERR_BOUNDS, "list \"list\" holds 5 at position 1, not in [0,5)");
+    fails(qn_deep_copy(c, &w, &p, &err), &err, QN_ERR_BOUNDS,
+          "list \"list\" holds 5 at position 1, not in [0,5)");
+    fails(qn_deep_copy(c, &p, &w, &err), &err, QN_ERR_BOUNDS,
+          "list \"list\" holds 5 at position 1, not in [0,5)");
     index[1] = 0;
     tap_ok(fill_bits(c, &w, 7, &err) == QN_OK && data[0] == 7 && data[2] == 2, "fill");
     tap_ok(qn_create_mirror(c, QN_SPACE_HOST, &w, &mirror, &err) == QN_OK &&
@@ -528,12 +558,15 @@ static void test_copies(qn_context *c)
     qn_view_release(&mirror);
     int64_t strides[1];
     fails(qn_view_strides(&w, strides, &err), &err, QN_ERR_UNSUPPORTED, "dimension 0 has a list");
-    fails(qn_view_resize(c, &w, 1, INDEX(3), NULL, &err), &err, QN_ERR_UNSUPPORTED, "has an index list or members");
-    fails(qn_view_to_bytes(&w, NULL, strides, NULL, &err), &err, QN_ERR_UNSUPPORTED, "dimension 0 has a list");
+    fails(qn_view_resize(c, &w, 1, INDEX(3), NULL, &err), &err, QN_ERR_UNSUPPORTED,
+          "has an index list or members");
+    fails(qn_view_to_bytes(&w, NULL, strides, NULL, &err), &err, QN_ERR_UNSUPPORTED,
+          "dimension 0 has a list");
     qn_layout right;
     qn_layout_right(1, INDEX(6), &right, &err);
     qn_view grown = qn_view_copy(&w);
-    tap_ok(qn_view_resize_layout(c, &grown, &right, NULL, &err) == QN_OK && at(&grown, INDEX(0)) == 7,
+    tap_ok(qn_view_resize_layout(c, &grown, &right, NULL, &err) == QN_OK &&
+               at(&grown, INDEX(0)) == 7,
            "to a layout of one's own: %s", err.message);
     qn_view_release(&grown);
     qn_view_release(&w);
@@ -574,7 +607,8 @@ static void test_one_version(qn_context *c)
 
 /* ---------------------------------------------------------------- memory that runs out */
 
-/** Makes lists, parts of them and MultiViews, and launches; OK, or out of memory and nothing left. */
+/** Makes lists, parts of them and MultiViews, and launches; OK, or out of memory and nothing left.
+ */
 static qn_status use_tables(qn_context *c, const qn_kernel *k, const qn_view *inner, qn_view *list,
                             qn_error *err)
 {

@@ -152,13 +152,15 @@ static void test_both_dimensions(void)
 {
     enum { ROWS = 203, COLUMNS = 60, INNER = 50, STEP = 8 };
     host_pool pool = {0};
-    const qn_context_options options = {.bytes = sizeof options, .n_threads = 16, .parallel_for = host_for, .parallel_pool = &pool};
+    const qn_context_options options = {
+        .bytes = sizeof options, .n_threads = 16, .parallel_for = host_for, .parallel_pool = &pool};
     qn_context *c = context_with(&options);
-    qn_kernel *k = kernel_of("kernel \"product\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
-                             "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %p: i64 = extent a, 1;\n"
-                             "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %p;\n"
-                             "%s: f64 = reduce sum over %k { %a: f64 = load a[%i, %k]; %b: f64 = load b[%k, %j];\n"
-                             "%t: f64 = mul %a, %b; yield %t; }; store c[%i, %j], %s; }");
+    qn_kernel *k = kernel_of(
+        "kernel \"product\" { view a: f64[2]; view b: f64[2]; view c: f64[2];\n"
+        "%z: i64 = const 0; %m: i64 = extent c, 0; %n: i64 = extent c, 1; %p: i64 = extent a, 1;\n"
+        "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %k: i64 = reduction %z, %p;\n"
+        "%s: f64 = reduce sum over %k { %a: f64 = load a[%i, %k]; %b: f64 = load b[%k, %j];\n"
+        "%t: f64 = mul %a, %b; yield %t; }; store c[%i, %j], %s; }");
     const int64_t extents[3][2] = {{ROWS, INNER}, {INNER, COLUMNS}, {ROWS, COLUMNS}};
     qn_view v[3];
     double *data[3];
@@ -169,7 +171,8 @@ static void test_both_dimensions(void)
             data[i][n] = 0.3 * (double)(n % 17) - 1;
     }
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2])};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3};
+    qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3};
     o.plan = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 2, .jam_dim = 1, .jam = 4, .chunk = 1);
     static double serial[ROWS * COLUMNS];
     bool is_run = qn_launch(c, k, 3, args, &o, NULL) == QN_OK;
@@ -177,8 +180,10 @@ static void test_both_dimensions(void)
     memset(data[2], 0, sizeof serial);
     o.executor = QN_THREADS;
     is_run = is_run && qn_launch(c, k, 3, args, &o, NULL) == QN_OK;
-    tap_ok(is_run && memcmp(serial, data[2], sizeof serial) == 0, "a product on 16 threads is the serial one");
-    tap_ok(pool.n_chunks == 16, "in %lld chunks, while the lanes have %d steps", (long long)pool.n_chunks, (COLUMNS + STEP - 1) / STEP);
+    tap_ok(is_run && memcmp(serial, data[2], sizeof serial) == 0,
+           "a product on 16 threads is the serial one");
+    tap_ok(pool.n_chunks == 16, "in %lld chunks, while the lanes have %d steps",
+           (long long)pool.n_chunks, (COLUMNS + STEP - 1) / STEP);
     for (int i = 0; i < 3; i++)
         qn_view_release(&v[i]);
     qn_kernel_release(k);

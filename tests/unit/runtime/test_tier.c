@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_tier.c: launches that do not wait for their code (option compile): what they run instead, when they change over to a
- * better version, that nothing is compiled where that is forbidden, and the life of the thread that builds versions.
+ * test_tier.c: launches that do not wait for their code (option compile): what they run instead,
+ * when they change over to a better version, that nothing is compiled where that is forbidden, and
+ * the life of the thread that builds versions.
  */
 #define _GNU_SOURCE
 #include "runtime/context.h"
@@ -34,7 +35,8 @@ static void close_job(job *j)
 }
 
 /** Scales a dense matrix, whose strides are `step` times as large, and checks the result. */
-static qn_status scale(const job *j, int64_t rows, int64_t columns, int64_t step, const qn_options *o, qn_error *err)
+static qn_status scale(const job *j, int64_t rows, int64_t columns, int64_t step,
+                       const qn_options *o, qn_error *err)
 {
     const int64_t extents[] = {rows, columns}, strides[] = {columns * step, step};
     qn_layout l;
@@ -73,11 +75,13 @@ static void test_first_launch(void)
     tap_ok(has_compiled(j.c, 2), "two versions are made in the background");
     tap_ok(history_has(j.c, "scale: first version; exact"), "that of these arguments");
     tap_ok(history_has(j.c, "dynamic extents"), "and one for all");
-    tap_ok(scale(&j, 5, 60, 1, &now, &err) == QN_OK && counters_of(j.c).interpreted == 1, "later launches run code");
+    tap_ok(scale(&j, 5, 60, 1, &now, &err) == QN_OK && counters_of(j.c).interpreted == 1,
+           "later launches run code");
     int64_t compiles = counters_of(j.c).compiles;
     tap_ok(scale(&j, 7, 33, 1, &now, &err) == QN_OK && counters_of(j.c).interpreted == 1,
            "an unknown shape runs in the generic version");
-    tap_ok(scale(&j, 7, 33, 2, &now, &err) == QN_OK && counters_of(j.c).interpreted == 1, "... as do other strides");
+    tap_ok(scale(&j, 7, 33, 2, &now, &err) == QN_OK && counters_of(j.c).interpreted == 1,
+           "... as do other strides");
     tap_ok(has_compiled(j.c, compiles + 2), "both get a version of their own");
     close_job(&j);
 }
@@ -98,13 +102,14 @@ static void test_burst(void)
     qn__background_go_on(j.c);
     qn__unlock(j.c);
     tap_ok(is_right && n_orders >= 3 && n_orders <= 4,
-           "50 shapes order 2 exact versions, a dynamic and the generic one, %d in all: %s", n_orders,
-           err.message);
+           "50 shapes order 2 exact versions, a dynamic and the generic one, %d in all: %s",
+           n_orders, err.message);
     tap_ok(has_compiled(j.c, n_orders), "which are made");
     close_job(&j);
 }
 
-/** The version that the last launch of these arguments ran is the exact one: its choice is no provisional one. */
+/** The version that the last launch of these arguments ran is the exact one: its choice is no
+ * provisional one. */
 static void test_change_over(void)
 {
     job j = open_job(NULL);
@@ -114,8 +119,8 @@ static void test_change_over(void)
     qn_kernel *k = kernel_of(COPY_TEXT);
     const qn_options generic = {.bytes = sizeof generic, .specialize = QN_SPECIALIZE_GENERIC};
     qn_code *f = NULL;
-    tap_ok(qn_specialize(j.c, k, 2, args, &generic, &f, &err) == QN_OK && qn_launch(j.c, k, 2, args, &now, &err) == QN_OK &&
-               counters_of(j.c).interpreted == 0,
+    tap_ok(qn_specialize(j.c, k, 2, args, &generic, &f, &err) == QN_OK &&
+               qn_launch(j.c, k, 2, args, &now, &err) == QN_OK && counters_of(j.c).interpreted == 0,
            "a launch runs in the generic version that is there: %s", err.message);
     qn__lock(j.c);
     const qn_known_args *known = qn__cache_kernel(&j.c->cache, k)->recent;
@@ -131,7 +136,8 @@ static void test_change_over(void)
     const qn_code *chosen = known ? known->choice[0].function : NULL;
     bool is_final = chosen && chosen != f && !known->choice[0].is_provisional;
     qn__unlock(j.c);
-    tap_ok(ran && is_final && counters_of(j.c).hits == hits + 1, "and those after it hit the exact version");
+    tap_ok(ran && is_final && counters_of(j.c).hits == hits + 1,
+           "and those after it hit the exact version");
     (void)is_known;
     qn_code_release(f);
     qn_view_release(&a);
@@ -146,21 +152,27 @@ static void test_never(void)
     qn_error err = {0};
     for (int i = 0; i < 3; i++)
         tap_ok(scale(&j, 5, 60, 1, &never, &err) == QN_OK, "never: launch %d: %s", i, err.message);
-    tap_ok(counters_of(j.c).interpreted == 3 && counters_of(j.c).compiles == 0, "they are interpreted, and nothing is compiled");
+    tap_ok(counters_of(j.c).interpreted == 3 && counters_of(j.c).compiles == 0,
+           "they are interpreted, and nothing is compiled");
     qn_options strict = never;
     strict.engine = QN_ENGINE_X86;
-    tap_ok(scale(&j, 5, 60, 1, &strict, &err) == QN_ERR_NOT_FOUND && strstr(err.message, "scale") != NULL,
+    tap_ok(scale(&j, 5, 60, 1, &strict, &err) == QN_ERR_NOT_FOUND &&
+               strstr(err.message, "scale") != NULL,
            "where the interpreter may not run, a launch without code is refused: %s", err.message);
-    tap_ok(scale(&j, 5, 60, 1, NULL, &err) == QN_OK && counters_of(j.c).compiles == 1, "a launch that waits compiles");
-    tap_ok(scale(&j, 5, 60, 1, &strict, &err) == QN_OK && counters_of(j.c).interpreted == 3, "then its code is used");
+    tap_ok(scale(&j, 5, 60, 1, NULL, &err) == QN_OK && counters_of(j.c).compiles == 1,
+           "a launch that waits compiles");
+    tap_ok(scale(&j, 5, 60, 1, &strict, &err) == QN_OK && counters_of(j.c).interpreted == 3,
+           "then its code is used");
     close_job(&j);
     const qn_context_options o = {.bytes = sizeof o, .default_compile = QN_COMPILE_NEVER};
     j = open_job(&o);
-    tap_ok(scale(&j, 5, 60, 1, NULL, &err) == QN_OK && counters_of(j.c).compiles == 0, "the context has a default");
+    tap_ok(scale(&j, 5, 60, 1, NULL, &err) == QN_OK && counters_of(j.c).compiles == 0,
+           "the context has a default");
     close_job(&j);
     const qn_context_options bad = {.bytes = sizeof bad, .default_compile = 4};
     qn_context *c = NULL;
-    tap_ok(qn_context_new(&bad, &c, &err) == QN_ERR_ARGUMENT && strstr(err.message, "default_compile") != NULL,
+    tap_ok(qn_context_new(&bad, &c, &err) == QN_ERR_ARGUMENT &&
+               strstr(err.message, "default_compile") != NULL,
            "which is checked: %s", err.message);
 }
 
@@ -172,15 +184,17 @@ static void test_disk(void)
     qn_context_options o = {.bytes = sizeof o, .disk_cache = mkdtemp(folder)};
     const qn_options generic = {.bytes = sizeof generic, .specialize = QN_SPECIALIZE_GENERIC};
     job j = open_job(&o);
-    tap_ok(scale(&j, 5, 60, 1, &generic, &err) == QN_OK && counters_of(j.c).disk_writes == 1, "the generic version is kept on disk: %s",
-           err.message);
+    tap_ok(scale(&j, 5, 60, 1, &generic, &err) == QN_OK && counters_of(j.c).disk_writes == 1,
+           "the generic version is kept on disk: %s", err.message);
     close_job(&j);
     o.provider_path = "/nowhere";
     o.default_compile = QN_COMPILE_NEVER;
     j = open_job(&o);
-    tap_ok(scale(&j, 7, 44, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 && counters_of(j.c).disk_hits == 1,
+    tap_ok(scale(&j, 7, 44, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 &&
+               counters_of(j.c).disk_hits == 1,
            "a new process runs an unknown shape in it: %s", err.message);
-    tap_ok(scale(&j, 8, 45, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 && counters_of(j.c).disk_hits == 1,
+    tap_ok(scale(&j, 8, 45, 1, NULL, &err) == QN_OK && counters_of(j.c).interpreted == 0 &&
+               counters_of(j.c).disk_hits == 1,
            "... and reads it once");
     close_job(&j);
     snprintf(command, sizeof command, "rm -r %s", folder);
@@ -191,7 +205,8 @@ static void test_waiting(void)
 {
     job j = open_job(NULL);
     qn_error err = {0};
-    tap_ok(scale(&j, 600, 700, 1, &now, &err) == QN_OK && counters_of(j.c).interpreted == 0 && counters_of(j.c).compiles >= 1,
+    tap_ok(scale(&j, 600, 700, 1, &now, &err) == QN_OK && counters_of(j.c).interpreted == 0 &&
+               counters_of(j.c).compiles >= 1,
            "a launch waits that would take the interpreter longer than a compile: %s", err.message);
     const qn_options must = {.bytes = sizeof must, .compile = QN_COMPILE_NOW, .must_generate = 1};
     tap_ok(scale(&j, 5, 60, 1, &must, &err) == QN_OK && counters_of(j.c).interpreted == 0,
@@ -200,7 +215,8 @@ static void test_waiting(void)
     j = open_job(NULL);
     bool ok = true;
     for (int64_t i = 0; i < 20; i++) /* queued, then wanted at once */
-        ok = ok && scale(&j, 5, 60 + i, 1, &now, &err) == QN_OK && scale(&j, 5, 60 + i, 1, NULL, &err) == QN_OK;
+        ok = ok && scale(&j, 5, 60 + i, 1, &now, &err) == QN_OK &&
+             scale(&j, 5, 60 + i, 1, NULL, &err) == QN_OK;
     tap_ok(ok, "launches that wait take over what is ordered: %s", err.message);
     close_job(&j);
 }
@@ -240,8 +256,10 @@ static void test_release_inside(void)
     bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK;
     for (int i = 0; i < 10000 && atomic_load(&shared); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    tap_ok(ok && !atomic_load(&shared), "a hook may release the context from there: %s", err.message);
-    nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL); /* for the sanitizers: the thread ends meanwhile */
+    tap_ok(ok && !atomic_load(&shared), "a hook may release the context from there: %s",
+           err.message);
+    nanosleep(&(struct timespec){.tv_nsec = 50000000},
+              NULL); /* for the sanitizers: the thread ends meanwhile */
     qn_kernel_release(j.k);
 }
 
@@ -253,13 +271,15 @@ static void test_fork(bool waits)
     pid_t child = fork();
     if (child == 0) {
         const qn_options must = {.bytes = sizeof must, .engine = QN_ENGINE_X86};
-        bool runs = scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&j, 6, 61, 1, &must, &err) == QN_OK;
+        bool runs =
+            scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&j, 6, 61, 1, &must, &err) == QN_OK;
         close_job(&j);
         _exit(runs ? 0 : 1);
     }
     int status = -1;
     waitpid(child, &status, 0);
-    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child of fork launches, compiles and releases; %s",
+    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+           "a child of fork launches, compiles and releases; %s",
            waits ? "nothing was built meanwhile" : "versions were being built");
     close_job(&j);
 }
@@ -288,13 +308,15 @@ static void test_fork_after_release(void)
     }
     int status = -1;
     waitpid(child, &status, 0);
-    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0, "a child of fork holds code of a released context");
+    tap_ok(ok && WIFEXITED(status) && WEXITSTATUS(status) == 0,
+           "a child of fork holds code of a released context");
     qn_code_release(f[0]);
     qn_code_release(f[1]);
     qn_kernel_release(k);
 }
 
-/** Without a code generator launches are interpreted, which is told once, and nothing is ordered again. */
+/** Without a code generator launches are interpreted, which is told once, and nothing is ordered
+ * again. */
 static void test_no_generator(void)
 {
     const qn_context_options o = {.bytes = sizeof o, .provider_path = "/nowhere"};
@@ -303,13 +325,15 @@ static void test_no_generator(void)
     bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK;
     for (int i = 0; i < 5000 && !history_has(j.c, "interpreted: QN_ERR_PROVIDER"); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-    tap_ok(ok && history_has(j.c, "interpreted: QN_ERR_PROVIDER"), "the history says that there is no code generator: %s", err.message);
+    tap_ok(ok && history_has(j.c, "interpreted: QN_ERR_PROVIDER"),
+           "the history says that there is no code generator: %s", err.message);
     for (int i = 0; i < 3; i++)
         ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK;
     int64_t misses = counters_of(j.c).misses;
     for (int i = 0; i < 3; i++)
         ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK;
-    tap_ok(ok && counters_of(j.c).misses == misses && counters_of(j.c).interpreted == 7, "known arguments are then known to be interpreted");
+    tap_ok(ok && counters_of(j.c).misses == misses && counters_of(j.c).interpreted == 7,
+           "known arguments are then known to be interpreted");
     close_job(&j);
 }
 
@@ -318,11 +342,14 @@ static void test_equal_texts(void)
 {
     job j = open_job(NULL), other = {j.c, kernel_of(SCALE_TEXT)};
     qn_error err = {0};
-    bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&other, 5, 60, 1, &now, &err) == QN_OK;
+    bool ok =
+        scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&other, 5, 60, 1, &now, &err) == QN_OK;
     ok = ok && has_compiled(j.c, 2);
     int64_t interpreted = counters_of(j.c).interpreted;
-    ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&other, 5, 60, 1, &now, &err) == QN_OK;
-    tap_ok(ok && counters_of(j.c).interpreted == interpreted, "kernels of one text change over together: %s", err.message);
+    ok = ok && scale(&j, 5, 60, 1, &now, &err) == QN_OK &&
+         scale(&other, 5, 60, 1, &now, &err) == QN_OK;
+    tap_ok(ok && counters_of(j.c).interpreted == interpreted,
+           "kernels of one text change over together: %s", err.message);
     qn_kernel_release(other.k);
     close_job(&j);
 }
@@ -340,7 +367,9 @@ static void *call(void *arg)
     qn_error err = {0};
     for (int i = 0; i < N_LAUNCHES; i++) {
         int64_t shape = (i * (x->number + 3)) % 17;
-        const qn_options *o = (i + x->number) % 5 == 0 ? NULL : (i + x->number) % 7 == 0 ? &never : &now;
+        const qn_options *o = (i + x->number) % 5 == 0   ? NULL
+                              : (i + x->number) % 7 == 0 ? &never
+                                                         : &now;
         x->n_failed += scale(&x->j, 3 + shape % 4, 20 + shape, 1 + shape % 3, o, &err) != QN_OK;
     }
     return NULL;

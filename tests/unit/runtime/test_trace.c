@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_trace.c: the file of a trace: it is JSON, it has launches, compiles and copies with times that fit one another, and each context has
- * one of its own.
+ * test_trace.c: the file of a trace: it is JSON, it has launches, compiles and copies with times
+ * that fit one another, and each context has one of its own.
  */
 #define _GNU_SOURCE
 #include "tests/unit/gpu.h"
@@ -121,7 +121,8 @@ static qn_context *traced(const char *path)
 static bool work(qn_context *c, const char *text, int engine, int n)
 {
     qn_kernel *k = kernel_of(text);
-    qn_view x = vector_of(c, "x", QN_F32, 1000), y = vector_of(c, "a \"name\" \\ \n \xff", QN_F32, 1000);
+    qn_view x = vector_of(c, "x", QN_F32, 1000),
+            y = vector_of(c, "a \"name\" \\ \n \xff", QN_F32, 1000);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     const qn_options o = {.bytes = sizeof o, .engine = engine};
     qn_call *call = NULL;
@@ -140,8 +141,10 @@ static bool work(qn_context *c, const char *text, int engine, int n)
 
 static void test_reader(void)
 {
-    tap_ok(is_json("[{\"a\": 1.5, \"b\": [true, {}]}]\n") && is_json("[]"), "the reader takes JSON");
-    tap_ok(!is_json("[{\"a\": 1.5,}]") && !is_json("[1") && !is_json("[\"\n\"]") && !is_json("[\"\\\"]") && !is_json("[1]]"),
+    tap_ok(is_json("[{\"a\": 1.5, \"b\": [true, {}]}]\n") && is_json("[]"),
+           "the reader takes JSON");
+    tap_ok(!is_json("[{\"a\": 1.5,}]") && !is_json("[1") && !is_json("[\"\n\"]") &&
+               !is_json("[\"\\\"]") && !is_json("[1]]"),
            "and nothing else");
 }
 
@@ -155,11 +158,18 @@ static void test_events(int engine)
     char *text = read_file(path);
     tap_ok(is_json(text), "the file is JSON");
     tap_is_int(count(text, "\"cat\": \"launch\", \"name\": \"copy\""), 6, "it has the launches");
-    tap_is_int(count(text, engine == QN_ENGINE_X86 ? "\"engine\": \"code\"" : "\"engine\": \"interpreter\""), 6, "by their engine");
-    tap_is_int(count(text, "\"cat\": \"compile\", \"name\": \"copy\""), engine == QN_ENGINE_X86, "a compile of code");
-    tap_is_int(count(text, "\"cat\": \"version\", \"name\": \"copy\""), engine == QN_ENGINE_X86, "and who waited for it");
-    tap_is_int(count(text, "\"name\": \"compile thread\""), engine == QN_ENGINE_X86, "on a thread with a name");
-    tap_contains(text, "\"cat\": \"copy\", \"name\": \"a \\u0022name\\u0022 \\u005c \\u000a \\u00ff\"", "a copy, whatever the label is");
+    tap_is_int(count(text, engine == QN_ENGINE_X86 ? "\"engine\": \"code\""
+                                                   : "\"engine\": \"interpreter\""),
+               6, "by their engine");
+    tap_is_int(count(text, "\"cat\": \"compile\", \"name\": \"copy\""), engine == QN_ENGINE_X86,
+               "a compile of code");
+    tap_is_int(count(text, "\"cat\": \"version\", \"name\": \"copy\""), engine == QN_ENGINE_X86,
+               "and who waited for it");
+    tap_is_int(count(text, "\"name\": \"compile thread\""), engine == QN_ENGINE_X86,
+               "on a thread with a name");
+    tap_contains(text,
+                 "\"cat\": \"copy\", \"name\": \"a \\u0022name\\u0022 \\u005c \\u000a \\u00ff\"",
+                 "a copy, whatever the label is");
     tap_contains(text, "\"bytes\": 4000, \"from\": \"host\", \"to\": \"host\"", "with its bytes");
     free(text);
 }
@@ -173,9 +183,11 @@ static void test_times(void)
     bool is_fine = true;
     for (int i = 0; i < 2; i++) {
         const char *event = strstr(text, what[i]), *ts = event ? strstr(event, "\"ts\": ") : NULL;
-        is_fine = is_fine && ts && sscanf(ts, "\"ts\": %lf, \"dur\": %lf", &at[i], &duration[i]) == 2;
+        is_fine =
+            is_fine && ts && sscanf(ts, "\"ts\": %lf, \"dur\": %lf", &at[i], &duration[i]) == 2;
     }
-    tap_ok(is_fine && at[0] <= at[1] && at[1] + duration[1] <= at[0] + duration[0] && duration[1] > 0,
+    tap_ok(is_fine && at[0] <= at[1] && at[1] + duration[1] <= at[0] + duration[0] &&
+               duration[1] > 0,
            "a compile is inside the time in which it was waited for");
     free(text);
 }
@@ -185,7 +197,8 @@ static void test_files(void)
     char path[200], other[300];
     snprintf(path, sizeof path, "%s", path_of("two.json"));
     qn_context *c = traced(path), *d = traced(path);
-    tap_ok(work(c, COPY_TEXT, QN_ENGINE_INTERP, 1) && work(d, COPY_TEXT, QN_ENGINE_INTERP, 2), "two contexts, one name");
+    tap_ok(work(c, COPY_TEXT, QN_ENGINE_INTERP, 1) && work(d, COPY_TEXT, QN_ENGINE_INTERP, 2),
+           "two contexts, one name");
     fflush(stdout);
     pid_t child = fork();
     if (child == 0)
@@ -197,12 +210,14 @@ static void test_files(void)
     qn_context_release(c);
     snprintf(other, sizeof other, "%s.%d.1", path, (int)getpid());
     char *first = read_file(path), *second = read_file(other);
-    tap_ok(is_json(first) && count(first, "\"cat\": \"launch\"") == 2, "the first has the file, and the child wrote nothing to it");
+    tap_ok(is_json(first) && count(first, "\"cat\": \"launch\"") == 2,
+           "the first has the file, and the child wrote nothing to it");
     tap_ok(is_json(second) && count(second, "\"cat\": \"launch\"") == 4, "the second another one");
     free(first);
     free(second);
     qn_context *e = traced("/nonexistent/trace.json");
-    tap_ok(history_has(e, "trace to /nonexistent/trace.json failed: No such file or directory"), "a file that cannot be is in the history");
+    tap_ok(history_has(e, "trace to /nonexistent/trace.json failed: No such file or directory"),
+           "a file that cannot be is in the history");
     tap_ok(work(e, COPY_TEXT, QN_ENGINE_INTERP, 1), "and the context works");
     qn_context_release(e);
 }
