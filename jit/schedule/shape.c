@@ -11,8 +11,7 @@
 
 /* ---------------------------------------------------------------- loops */
 
-/** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
-static int iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a)
+int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a)
 {
     int d = qn__axis_dim(x, s, a);
     return d >= 0 && !qn__is_reduction(x->k, d) ? d : -1;
@@ -21,7 +20,7 @@ static int iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a)
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
-    int d = l->kind == QN_NODE_LOOP ? iteration_dim(x, s, l->axis) : -1;
+    int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(x, s, l->axis) : -1;
     return d >= 0 &&
            (l->role == QN_ROLE_VECTOR || (l->role == QN_ROLE_UNROLLED && !x->f->is_ordered &&
                                           qn__is_parallel(x->k, d)));
@@ -43,7 +42,7 @@ qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, i
 bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n)
 {
     const qn_node_info *l = qn__node(s, n);
-    bool is_loop = l->kind == QN_NODE_LOOP && iteration_dim(x, s, l->axis) >= 0;
+    bool is_loop = l->kind == QN_NODE_LOOP && qn__iteration_dim(x, s, l->axis) >= 0;
     if (is_loop && !qn__is_of_block(x, s, n))
         return true;
     for (qn_node c = l->child; c.id; c = qn__node(s, c)->next)
@@ -103,34 +102,27 @@ typedef struct shaper {
     points_lanes points; /* lanes over points; width 0: none so far */
 } shaper;
 
-static bool refuse(shaper *m, const char *what, qn_axis a)
+qn_status qn__no_code(const qn_scheduled *x, const qn_schedule *s, const char *what, qn_axis a,
+                      qn_error *err)
 {
     char name[QN_AXIS_NAME_BYTES] = "";
     if (a.id)
-        qn__axis_name(m->s, a, name);
+        qn__axis_name(s, a, name);
+    return qn__fail(err, QN_ERR_UNSUPPORTED,
+                    "schedule of kernel \"%.60s\": no code is generated for %s%s%s yet", x->k->name,
+                    what, a.id ? ": " : "", name);
+}
+
+static bool refuse(shaper *m, const char *what, qn_axis a)
+{
     if (m->status == QN_OK)
-        m->status = qn__fail(m->err, QN_ERR_UNSUPPORTED,
-                             "schedule of kernel \"%.60s\": no code is generated for %s%s%s yet",
-                             m->x->k->name, what, a.id ? ": " : "", name);
+        m->status = qn__no_code(m->x, m->s, what, a, m->err);
     return false;
 }
 
 static const qn_node_info *loop_at(const shaper *m, int n)
 {
     return qn__node(m->s, m->path[n]);
-}
-
-/** Whether an axis is a section, or made of one. */
-static bool has_section(const qn_schedule *s, qn_axis a)
-{
-    for (;;) {
-        const qn_axis_info *info = qn__axis(s, a);
-        if (info->kind != QN_AXIS_PART)
-            return false;
-        if (s->cut[info->cut].kind == QN_CUT_SECTIONS)
-            return true;
-        a = info->of[0];
-    }
 }
 
 /** A section that ends at the index of a dimension ends elsewhere in each iteration of a block. */
@@ -323,21 +315,6 @@ static bool may_be(shaper *m, qn_node n)
     return true;
 }
 
-/** What of the records has no code. */
-static bool may_be_records(shaper *m)
-{
-    for (int n = 0; n < m->s->n_records; n++) {
-        const qn_record_info *r = &m->s->record[n];
-        if (r->method == QN_METHOD_GROUP)
-            return refuse(m, "groups of accesses", (qn_axis){0});
-        if (r->ahead)
-            return refuse(m, "prefetches", (qn_axis){0});
-        if (r->check == QN_CHECK_HOISTED)
-            return refuse(m, "checks before a loop", (qn_axis){0});
-    }
-    return m->s->n_buffers == 0 || refuse(m, "buffers", (qn_axis){0});
-}
-
 /* ---------------------------------------------------------------- the block */
 
 enum { MOST_BLOCK = 32 }; /* vectors of a value */
@@ -403,224 +380,4 @@ qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *ou
         out->points_tail = m.points.tail;
     }
     return m.status;
-}
-
-/* ---------------------------------------------------------------- as a plan */
-
-/** The last loop over dimension d that is no part of the block. */
-static qn_node steps_over(const shaper *m, int d)
-{
-    qn_node at = qn__loop_below(m->x, m->s, m->s->root, d), last = {0};
-    for (; at.id && !qn__is_of_block(m->x, m->s, at);
-         at = qn__loop_below(m->x, m->s, qn__node(m->s, at)->child, d))
-        last = at;
-    return last;
-}
-
-/** Iterations of the block along d. */
-static int64_t block_size(const qn_block *b, int d)
-{
-    int64_t size = d == b->lane_dim ? (int64_t)b->width * b->unroll : 1;
-    for (int n = 0; n < b->n; n++)
-        size *= b->dim[n] == d ? b->extent[n] : 1;
-    return size;
-}
-
-/** Of steps only those of the block overlap. */
-static bool may_overlap(shaper *m, const qn_block *b)
-{
-    for (int n = 0; n < m->s->n_cuts; n++) {
-        const qn_cut *c = &m->s->cut[n];
-        qn_axis root;
-        int d = iteration_dim(m->x, m->s, c->of);
-        if (c->kind != QN_CUT_DIGITS || c->tail != QN_TAIL_OVERLAP || d < 0)
-            continue;
-        int64_t step = qn__axis_weight(m->x, m->s, c->first, &root);
-        bool is_exact = qn__axis_count(m->x, m->s, c->of).most % step == 0;
-        if (qn__axis_weight(m->x, m->s, c->of, &root) != 1 ||
-            (!is_exact && step != block_size(b, d)))
-            return refuse(m, "steps that overlap and are no blocks", c->of);
-    }
-    return true;
-}
-
-/** Whether a loop of the tree walks steps of so many iterations along d as the block has. */
-static bool is_block_whole(shaper *m, const qn_block *b, int d)
-{
-    int64_t size = block_size(b, d);
-    qn_node last = steps_over(m, d);
-    qn_axis root;
-    if (last.id)
-        return qn__axis_weight(m->x, m->s, qn__node(m->s, last)->axis, &root) == size ||
-               refuse(m, "steps that are no multiple of the block",
-                      qn__node(m->s, last)->axis);
-    return qn__trips(m->x->f, d) == size ||
-           refuse(m, "a dimension that is emitted at once, and has a rest", (qn_axis){0});
-}
-
-/** What follows whole steps of the lanes, as the plan says. */
-static int remainder_of(const shaper *m, const qn_block *b)
-{
-    static const int remainder[] = {
-        [QN_TAIL_NONE] = QN_REMAINDER_NONE,     [QN_TAIL_MASK] = QN_REMAINDER_MASK,
-        [QN_TAIL_SCALAR] = QN_REMAINDER_SCALAR, [QN_TAIL_NARROWER] = QN_REMAINDER_TILE,
-        [QN_TAIL_OVERLAP] = QN_REMAINDER_OVERLAP};
-    qn_node at = steps_over(m, b->lane_dim);
-    if (!at.id)
-        return QN_REMAINDER_NONE;
-    int tail = qn__tail_of_steps(m->x, m->s, at);
-    bool is_section = has_section(m->s, qn__node(m->s, at)->axis),
-         has_masks = m->x->f->target->has_masks;
-    if (!is_section && qn__is_multiple(m->x->f, b->lane_dim, (int64_t)b->width * b->unroll))
-        return QN_REMAINDER_NONE;
-    if (tail == QN_TAIL_NARROWER && (is_section || qn__trips(m->x->f, b->lane_dim) < 0))
-        return has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
-    return remainder[tail];
-}
-
-/** What follows whole steps of lanes over points. */
-static int remainder_of_points(const qn_scheduled *x, const qn_block *b)
-{
-    if (qn__is_multiple(x->f, b->points_dim, QN_PARTIALS))
-        return QN_REMAINDER_NONE;
-    bool has_masks = x->f->target->has_masks && b->points_tail == QN_TAIL_MASK;
-    return has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
-}
-
-/** The dimensions in the order of their first loops. */
-static void read_order(const shaper *m, qn_node n, qn_plan *p)
-{
-    for (; n.id; n = qn__node(m->s, n)->next) {
-        const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? iteration_dim(m->x, m->s, l->axis) : -1;
-        if (d >= 0 && qn__place_of(p, d) == p->n_loops)
-            p->order[p->n_loops++] = d;
-        read_order(m, l->child, p);
-    }
-}
-
-/** Non-temporal stores: rows begin alike in a line, and nothing is jammed. */
-static bool read_streams(shaper *m, const qn_block *b, qn_plan *p)
-{
-    for (int n = 0; n < m->s->n_records; n++) {
-        const qn_record_info *r = &m->s->record[n];
-        if (!r->streams)
-            continue;
-        if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, p,
-                                       qn__site_of(m->x->k, r->inst)))
-            return refuse(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
-        p->streams = 1;
-    }
-    return true;
-}
-
-/** Whether dimension d runs within another one: its own loop has one iteration, while the launch
- * knows it by the iterations that it had. */
-static bool is_merged(const qn_facts *f, int d)
-{
-    bool is_so = false;
-    for (int other = 0; d >= 0 && other < f->n_dims; other++)
-        is_so |= (f->merged[other] >> d & 1) != 0;
-    return is_so;
-}
-
-/** Where threads divide. */
-static bool read_threads(shaper *m, qn_node n, qn_plan *p)
-{
-    for (; n.id; n = qn__node(m->s, n)->next) {
-        const qn_node_info *l = qn__node(m->s, n);
-        bool is_divided = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS;
-        int d = is_divided ? iteration_dim(m->x, m->s, l->axis) : -1;
-        if (is_divided && d < 0)
-            return refuse(m, "threads over points", l->axis);
-        if (is_divided && !is_merged(m->x->f, d)) {
-            qn_axis root;
-            int64_t granule = qn__axis_weight(m->x, m->s, l->axis, &root);
-            if (p->split_dim < 0 || p->split_dim == d) {
-                p->split_dim = d;
-                p->granule = granule > p->granule ? granule : p->granule;
-            } else if (!p->second_granule || p->second_dim == d) {
-                p->second_dim = d;
-                p->second_granule = granule > p->second_granule ? granule : p->second_granule;
-            } else {
-                return refuse(m, "threads over three dimensions", l->axis);
-            }
-        }
-        if (!read_threads(m, l->child, p))
-            return false;
-    }
-    return true;
-}
-
-/** The launch counts the iterations of dimensions that run within another one for the first
- * dimension that is divided, not for the second. */
-static bool put_merged_first(shaper *m, qn_plan *p)
-{
-    if (!p->second_granule || !p->merged[p->second_dim])
-        return true;
-    int d = p->split_dim;
-    int64_t granule = p->granule;
-    p->split_dim = p->second_dim;
-    p->granule = p->second_granule;
-    p->second_dim = d;
-    p->second_granule = granule;
-    return !p->merged[d] ||
-           refuse(m, "threads over two dimensions that are several each", (qn_axis){0});
-}
-
-/** The begin of a chunk is no multiple of the steps of a section. */
-static bool may_divide(shaper *m, qn_node n, const qn_plan *p)
-{
-    for (; n.id; n = qn__node(m->s, n)->next) {
-        const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? iteration_dim(m->x, m->s, l->axis) : -1;
-        bool is_divided =
-            d >= 0 && (d == p->split_dim || (p->second_granule && d == p->second_dim));
-        qn_axis root;
-        if (is_divided && has_section(m->s, l->axis) &&
-            qn__axis_weight(m->x, m->s, l->axis, &root) > 1)
-            return refuse(m, "threads over steps of a section", l->axis);
-        if (!may_divide(m, l->child, p))
-            return false;
-    }
-    return true;
-}
-
-qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_plan *p,
-                               qn_error *err)
-{
-    shaper m = {.x = x, .s = s, .err = err};
-    qn_block b;
-    memset(p, 0, sizeof *p);
-    memcpy(p->merged, x->f->merged, sizeof p->merged);
-    p->lane_dim = p->jam_dim = p->cross_dim = p->tile_at = p->split_dim = p->second_dim = -1;
-    p->width = p->unroll = p->jam = p->cross = 1;
-    p->granule = 1;
-    if (x->f->target->has_grid)
-        refuse(&m, "schedules of a GPU", (qn_axis){0});
-    if (m.status != QN_OK || !may_be_records(&m))
-        return m.status;
-    m.status = qn__block_of(x, s, &b, err);
-    if (m.status != QN_OK)
-        return m.status;
-    bool over_points = b.points_dim >= 0;
-    p->lane_dim = over_points ? b.points_dim : b.lane_dim;
-    p->width = over_points ? b.points_width : b.width;
-    p->unroll = over_points ? b.points_unroll : b.unroll;
-    p->straight = qn__plan_straight(x->k);
-    read_order(&m, s->root, p);
-    for (int d = 0; d < x->k->n_dims; d++)
-        if (!qn__is_reduction(x->k, d) && !is_block_whole(&m, &b, d))
-            return m.status;
-    if (!may_overlap(&m, &b) || !read_threads(&m, s->root, p) || !put_merged_first(&m, p) ||
-        !may_divide(&m, s->root, p) || !read_streams(&m, &b, p))
-        return m.status;
-    p->remainder = over_points       ? remainder_of_points(x, &b)
-                   : b.lane_dim >= 0 ? remainder_of(&m, &b)
-                                     : QN_REMAINDER_NONE;
-    if (p->lane_dim >= 0)
-        qn__plan_apart(x->k, x->f, &x->a, p);
-    p->atomics = x->f->atomics == QN_ATOMICS_OF_THREADS && p->split_dim < 0 ? QN_ATOMICS_OF_ONE
-                                                                             : x->f->atomics;
-    return QN_OK;
 }

@@ -24,6 +24,12 @@ typedef struct qn_block {
     int points_width, points_unroll, points_tail;
 } qn_block;
 
+/** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
+int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
+/** QN_ERR_UNSUPPORTED, with the name of a form that the code generator has no code for, and the
+ * axis where the form stands, if any. */
+qn_status qn__no_code(const qn_scheduled *x, const qn_schedule *s, const char *what, qn_axis a,
+                      qn_error *err);
 /** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension.
  * Where iterations come in order no unrolled loop is. */
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
