@@ -689,7 +689,7 @@ QN_API size_t qn_context_history(const qn_context *c, char *buffer, size_t buffe
  * (quern/cuda.h). */
 enum { QN_EXECUTOR_DEFAULT = 0, QN_SERIAL = 1, QN_THREADS = 2, QN_CUDA = 3 };
 /** Engines. AUTO generates code and falls back to the interpreter where that cannot be. */
-enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_X86 = 2 };
+enum { QN_ENGINE_AUTO = 0, QN_ENGINE_INTERP = 1, QN_ENGINE_NATIVE = 2 };
 /** Bounds policies: report first failure (default), clamp the index to the nearest of its
  * dimension, or none. */
 enum { QN_CHECKS_REPORT = 0, QN_CHECKS_CLAMP = 1, QN_CHECKS_NONE = 2 };

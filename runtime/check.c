@@ -60,7 +60,7 @@ static qn_status check_options(const qn_launch_state *l, qn_error *err)
     const struct {
         const char *name;
         int64_t value, low, high;
-    } field[] = {{"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_X86},
+    } field[] = {{"engine", o->engine, QN_ENGINE_AUTO, QN_ENGINE_NATIVE},
                  {"executor", o->executor, QN_EXECUTOR_DEFAULT, QN_CUDA},
                  {"checks", o->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE},
                  {"specialize", o->specialize, QN_SPECIALIZE_AUTO, QN_SPECIALIZE_GENERIC},

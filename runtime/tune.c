@@ -434,7 +434,7 @@ static qn_status check_options(const tuner *s, const qn_options *o, qn_error *er
 static void set_inner_options(tuner *s, const qn_options *o)
 {
     s->o = *o;
-    s->o.engine = QN_ENGINE_X86;
+    s->o.engine = QN_ENGINE_NATIVE;
     s->o.loader = QN_LOADER_ARENA;
     s->o.compile = QN_COMPILE_WAIT;
     s->o.specialize = o->specialize ? o->specialize : QN_SPECIALIZE_EXACT;

@@ -5,7 +5,7 @@
  * compares each result with the interpreter's, bit for bit; writes the results as PNG, and all of
  * it on one sheet.
  *
- *   photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]
+ *   photo [--engine auto|interp|native] [--threads N] [--target host|cuda] [PHOTO.png [FOLDER]]
  */
 #include "kernels.h"
 #include "png_io.h"
@@ -519,9 +519,10 @@ static void close_demo(demo *d)
 
 static int usage(void)
 {
-    fputs("usage: photo [--engine auto|interp|x86] [--threads N] [--target host|cuda] [PHOTO.png "
-          "[FOLDER]]\n",
-          stderr);
+    fputs(
+        "usage: photo [--engine auto|interp|native] [--threads N] [--target host|cuda] [PHOTO.png "
+        "[FOLDER]]\n",
+        stderr);
     return 2;
 }
 
@@ -529,9 +530,9 @@ static int usage(void)
 static bool take_option(const char *name, const char *value, demo *d, qn_context_options *o)
 {
     if (strcmp(name, "--engine") == 0) {
-        d->options.engine = strcmp(value, "interp") == 0 ? QN_ENGINE_INTERP
-                            : strcmp(value, "x86") == 0  ? QN_ENGINE_X86
-                                                         : 0;
+        d->options.engine = strcmp(value, "interp") == 0   ? QN_ENGINE_INTERP
+                            : strcmp(value, "native") == 0 ? QN_ENGINE_NATIVE
+                                                           : 0;
         return d->options.engine != 0 || strcmp(value, "auto") == 0;
     }
     if (strcmp(name, "--threads") == 0) {

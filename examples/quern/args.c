@@ -18,7 +18,7 @@ typedef struct choice {
 } choice;
 
 static const choice engines[] = {
-    {"auto", QN_ENGINE_AUTO}, {"interp", QN_ENGINE_INTERP}, {"x86", QN_ENGINE_X86}, {0}};
+    {"auto", QN_ENGINE_AUTO}, {"interp", QN_ENGINE_INTERP}, {"native", QN_ENGINE_NATIVE}, {0}};
 static const choice executors[] = {{"serial", QN_SERIAL}, {"threads", QN_THREADS}, {0}};
 static const choice layouts[] = {{"right", 0}, {"left", 1}, {0}};
 static const choice checks[] = {
@@ -52,7 +52,7 @@ typedef struct option {
 
 #define FIELD(member) offsetof(tool_line, member)
 static const option options[] = {
-    {"--engine", "E", "auto, interp or x86", FIELD(launch.engine), engines, 0, 0},
+    {"--engine", "E", "auto, interp or native", FIELD(launch.engine), engines, 0, 0},
     {"--executor", "E", "serial or threads", FIELD(launch.executor), executors, 0, 0},
     {"--threads", "N", "size of the pool of threads", FIELD(context.n_threads), NULL, 1, 256},
     {"--layout", "L", "right or left: order of created arrays", FIELD(is_left), layouts, 0, 0},
@@ -319,7 +319,7 @@ static int check_line(tool_line *line)
     if (!line->kernel_path)
         return tool_fail(EXIT_USAGE, "the file of the kernel is missing");
     line->launch.debug = (line->races ? QN_DEBUG_RACES : 0) | (line->trap_nan ? QN_DEBUG_NAN : 0);
-    if (line->launch.debug && (line->launch.engine == QN_ENGINE_X86 || line->is_cuda))
+    if (line->launch.debug && (line->launch.engine == QN_ENGINE_NATIVE || line->is_cuda))
         return tool_fail(EXIT_USAGE, "--races and --trap-nan are for the interpreter");
     if (line->launch.debug)
         line->launch.engine = QN_ENGINE_INTERP;

@@ -184,7 +184,7 @@ int bench_measure(const tool_line *line, const tool_job *job, const char *what, 
     *out = (figures){-1, -1, -1, -1, -1, {.flops = -1}, -1};
     if (o.engine != QN_ENGINE_INTERP) {
         if (o.engine == QN_ENGINE_AUTO && !job->stream)
-            o.engine = QN_ENGINE_X86;
+            o.engine = QN_ENGINE_NATIVE;
         status = bench_compile(line, job, &o, what, out);
     }
     if (status == EXIT_OK)

@@ -31,7 +31,7 @@ int code_text(const tool_line *line, char **text)
     qn_options o = job.options;
     o.print = NULL;
     if (o.engine == QN_ENGINE_AUTO)
-        o.engine = QN_ENGINE_X86;
+        o.engine = QN_ENGINE_NATIVE;
     if (line->is_cuda && o.isa == QN_ISA_AUTO)
         o.isa = QN_ISA_SM90;
     progress_show(&line->how, "compiling");

@@ -42,7 +42,7 @@ QN_API qn_status qn_struct_member(const char *name, int i, qn_member *out, size_
 /* ---------------------------------------------------------------- options as text */
 
 /**
- * Options of a launch from words as "engine=x86 checks=none lane_dim=j width=8 order=j,i
+ * Options of a launch from words as "engine=native checks=none lane_dim=j width=8 order=j,i
  * dynamic=x.extent.0":
  *   - a field of qn_options that is a number, and a name of its list in lower case
  * ("executor=threads", "isa=v3", "strict=1", "timeout_ns=1000000", "debug=races,nan"), or the

@@ -29,7 +29,7 @@ static bool time_calls(bench *b, const qn_kernel *k, int64_t n, double *launch, 
     qn_layout layout;
     qn_view y, x;
     qn_call *call = NULL;
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     bool is_ok = qn_layout_right(1, &n, &layout, &error) == QN_OK &&
                  qn_view_wrap("y", data[0], QN_F32, &layout, 0, &y, &error) == QN_OK &&
                  qn_view_wrap("x", data[1], QN_F32, &layout, 0, &x, &error) == QN_OK;
@@ -100,7 +100,7 @@ static bool launch_first(bench *b, const char *name, int kernel, const char *fol
     const qn_context_options wanted = {
         .bytes = sizeof wanted, .disk_cache = folder, .provider_path = is_cold ? NULL : "/nowhere"};
     const qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_EXACT};
     qn_error error = {0};
     qn_counters counters = {0};
     qn_context *c = NULL;
@@ -181,7 +181,7 @@ static bool launch_cold(bench *b, const char *name, const qn_kernel *k, const ch
     const qn_context_options wanted = {.bytes = sizeof wanted, .disk_cache = folder};
     const qn_options now = {.bytes = sizeof now, .compile = QN_COMPILE_NOW},
                      generic = {.bytes = sizeof generic,
-                                .engine = QN_ENGINE_X86,
+                                .engine = QN_ENGINE_NATIVE,
                                 .specialize = QN_SPECIALIZE_GENERIC};
     qn_error error = {0};
     qn_counters counters = {0};

@@ -106,7 +106,7 @@ static qn_kernel *parse(bench *b, const char *name, const char *text)
 static double time_version(qn_context *c, const qn_kernel *k, const replay *r, const arena *a,
                            const shape *s, int specialize)
 {
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .specialize = specialize};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .specialize = specialize};
     qn_view view[MOST_VIEWS];
     qn_arg arg[MOST_VIEWS];
     int n = bind(r, a, s, view, arg);
@@ -214,7 +214,7 @@ enum { N_REPLAYS = sizeof replays / sizeof replays[0] };
 static double replay_once(bench *b, qn_context *c, const qn_kernel *k, const replay *r,
                           const arena *a, const shape *shapes, double length, bool knows)
 {
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_view view[MOST_VIEWS];
     qn_arg arg[MOST_VIEWS];
     qn_error err = {0};
@@ -371,7 +371,7 @@ static void shapes_case(bench *b, const arena *a)
         s[i].c = open_context(b, name);
         s[i].k = parse(b, name, scale_text);
         s[i].o = (qn_options){.bytes = sizeof s[i].o,
-                              .engine = QN_ENGINE_X86,
+                              .engine = QN_ENGINE_NATIVE,
                               .specialize = i ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_AUTO};
     }
     int64_t middle = 0, middle_cache = 0, n = 0;

@@ -68,7 +68,7 @@ qn_options bench_options(const bench *b)
 {
     const char *isa = getenv("QUERN_BENCH_ISA");
     return (qn_options){.bytes = sizeof(qn_options),
-                        .engine = QN_ENGINE_X86,
+                        .engine = QN_ENGINE_NATIVE,
                         .executor = QN_SERIAL,
                         .isa = isa ? atoi(isa) : QN_ISA_AUTO,
                         .plan = &b->plan};
@@ -219,7 +219,7 @@ static bool warm_up(bench *b)
     if (is_ok) {
         qn_code *f = NULL;
         qn_arg args[3] = {qn_arg_view(&view), qn_arg_view(&view), qn_arg_f32(1)};
-        qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+        qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
         is_ok = qn_specialize(b->context, k, 3, args, &o, &f, &error) == QN_OK;
         qn_code_release(f);
     }

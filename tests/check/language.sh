@@ -159,7 +159,7 @@ for part in 'kernel "expression"' 'reduce sum striped' 'runs:' 'launches; first'
     grep -q "$part" "$folder/out"
     report $? "commands show: $part" "$folder/out"
 done
-printf 'let x = iota(10)\n:options engine=interp\n:why x + 1\n:options engine=x86 compile=wait\n:why x + 1\n' > "$folder/commands"
+printf 'let x = iota(10)\n:options engine=interp\n:why x + 1\n:options engine=native compile=wait\n:why x + 1\n' > "$folder/commands"
 language 5 < "$folder/commands" > "$folder/out" 2> "$folder/err"
 grep -q 'runs:.*interpreter' "$folder/out" && grep -q 'runs: that version' "$folder/out"
 report $? ":options chooses the engine" "$folder/out"

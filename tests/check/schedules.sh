@@ -34,7 +34,7 @@ if ! quern asm "$root/examples/kernels/copy.qn" from=zeros:f64[2,2] to=zeros:f64
 fi
 for isa in v3 v4; do
     quern run "$root/examples/kernels/copy.qn" from=zeros:f64[2,2] to=zeros:f64[2,2] \
-        --engine x86 --isa "$isa" >err 2>&1 || continue
+        --engine native --isa "$isa" >err 2>&1 || continue
     for file in "$root"/tests/schedules/*.schedule; do
         name="$(basename "$file" .schedule), $isa"
         missing=$(sed -n 's/^# not yet: //p' "$file")
@@ -49,7 +49,7 @@ for isa in v3 v4; do
         quern run kernel.qn "${arrays[@]}" --engine interp --show 0 "${outputs[@]}" >out 2>err
         report $? "$name: is interpreted"
         mkdir expected && mv ./*.npy expected/
-        quern run kernel.qn "${arrays[@]}" --engine x86 --isa "$isa" --schedule schedule --show 0 \
+        quern run kernel.qn "${arrays[@]}" --engine native --isa "$isa" --schedule schedule --show 0 \
             --stats "${outputs[@]}" >out 2>err
         status=$?
         if [ -n "$missing" ]; then

@@ -28,7 +28,8 @@ static bool runs_as_code(tree_case *c, const uint8_t *data, size_t n)
 {
     static qn_context *context;
     char *text = calloc(1, n + 1);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V4, .schedule = text};
+    qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V4, .schedule = text};
     qn_error err = {0};
     bool is_same = true;
     if (!text || (!context && qn_context_new(NULL, &context, &err) != QN_OK))

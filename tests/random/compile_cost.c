@@ -220,7 +220,7 @@ static bool warm(qn_context *c, qn_error *err)
     qn_store(b, p, 1, &i, qn_const_float(b, QN_F32, 1));
     qn_status status = qn_finish(b, &k, err);
     qn_builder_release(b);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     if (status == QN_OK)
         status = qn_layout_right(1, &extent, &l, err);
     if (status == QN_OK)

@@ -75,7 +75,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     qn_options *o = &w->options;
     o->bytes = sizeof *o;
     o->plan = &w->plan;
-    o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_X86;
+    o->engine = id == WAY_INTERPRETER ? QN_ENGINE_INTERP : QN_ENGINE_NATIVE;
     bool has_threads =
         id == WAY_THREADS_EXACT || id == WAY_THREADS_PLAN || id == WAY_SCHEDULE_THREADS;
     o->executor = has_threads ? QN_THREADS : QN_SERIAL;
@@ -626,7 +626,7 @@ static void probe_x86(runner *r)
     qn_code *f = NULL;
     qn_view y = {0};
     const qn_arg arg = qn_arg_view(&y);
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_status status = qn_view_new(r->context, "y", QN_I64, 0, NULL, &y, &error);
     if (status == QN_OK)
         status = qn_kernel_parse(text, sizeof text - 1, &k, &error);

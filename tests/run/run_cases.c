@@ -323,7 +323,7 @@ static bool run_code(runner *r, const qn_kernel *k, case_instance *c, const conf
             if (r->written && !has_code_of_its_own)
                 continue;
             const qn_options o = {.bytes = sizeof o,
-                                  .engine = QN_ENGINE_X86,
+                                  .engine = QN_ENGINE_NATIVE,
                                   .executor = ways[way].executor,
                                   .atomics = ways[way].atomics,
                                   .checks = unchecked ? QN_CHECKS_NONE : c->checks,
@@ -597,7 +597,7 @@ static void find_skips(runner *r)
     for (int i = 0; i < r->n_how; i++) {
         const configuration *how = &r->how[i];
         qn_options o = {.bytes = sizeof o,
-                        .engine = QN_ENGINE_X86,
+                        .engine = QN_ENGINE_NATIVE,
                         .specialize = how->specialize,
                         .isa = how->isa,
                         .loader = how->loader};

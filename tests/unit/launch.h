@@ -97,7 +97,7 @@ static inline bool has_x86(char *reason, size_t reason_bytes)
     qn_kernel *k = kernel_of(COPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, 4), y = vector_of(c, "y", QN_F32, 4);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_error err = {0};
     bool has = qn_launch(c, k, 2, args, &o, &err) == QN_OK;
     if (!has)

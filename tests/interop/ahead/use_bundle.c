@@ -57,7 +57,7 @@ int main(int n_words, char **word)
     if (!k || qn_context_new(&o, &c, &err) != QN_OK)
         return fail("kernel or context", &err);
     for (int i = 0; i < 3; i++) {
-        if (run(c, k, QN_ENGINE_X86, length[i], found, &err) ||
+        if (run(c, k, QN_ENGINE_NATIVE, length[i], found, &err) ||
             run(c, k, QN_ENGINE_INTERP, length[i], wanted, &err))
             return fail("launch", &err);
         if (memcmp(found, wanted, (size_t)length[i] * sizeof *found) != 0)

@@ -166,7 +166,7 @@ def test_texts():
     equal(k.last_plan(), k.stage("plan", a, 2.0), "the plan of the last launch")
     html = k._repr_html_()
     ok("kernel scale" in html and "<summary>plan</summary>" in html and "1 launches" in html, "a notebook sees text, plan, time")
-    raises(q.ArgumentError, lambda: k.options("engin=x86"), "did you mean engine?", "options are checked")
+    raises(q.ArgumentError, lambda: k.options("engin=native"), "did you mean engine?", "options are checked")
     raises(q.ParseError, lambda: q.parse("kernel 3"), "line 1", "texts are checked")
     equal(q.counters()["launches"] > 0, True, "counters")
 

@@ -23,10 +23,10 @@ static const struct {
     int engine, isa, specialize, executor;
 } ways[] = {
     {"interpreter", QN_ENGINE_INTERP, 0, 0, QN_SERIAL},
-    {"v4", QN_ENGINE_X86, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_SERIAL},
-    {"v4 dynamic", QN_ENGINE_X86, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_SERIAL},
-    {"v3", QN_ENGINE_X86, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_SERIAL},
-    {"v3 dynamic", QN_ENGINE_X86, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC, QN_THREADS},
+    {"v4", QN_ENGINE_NATIVE, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_SERIAL},
+    {"v4 dynamic", QN_ENGINE_NATIVE, QN_ISA_V4, QN_SPECIALIZE_DYNAMIC, QN_SERIAL},
+    {"v3", QN_ENGINE_NATIVE, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_SERIAL},
+    {"v3 dynamic", QN_ENGINE_NATIVE, QN_ISA_V3, QN_SPECIALIZE_DYNAMIC, QN_THREADS},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 

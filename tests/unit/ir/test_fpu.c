@@ -321,7 +321,7 @@ static void compile(report *r)
     qn_kernel *k = kernel_of(WORK_TEXT);
     for (int specialize = QN_SPECIALIZE_EXACT; specialize <= QN_SPECIALIZE_DYNAMIC; specialize++) {
         const qn_options o = {.bytes = sizeof o,
-                              .engine = QN_ENGINE_X86,
+                              .engine = QN_ENGINE_NATIVE,
                               .specialize = specialize,
                               .constant_scalars = 1};
         qn_code *f = NULL;

@@ -126,7 +126,7 @@ static void test_text(qn_context *c, bool has_code)
     interpret_fault(c, k);
     run(c, k, QN_ENGINE_INTERP, "interpreter");
     if (has_code)
-        run(c, k, QN_ENGINE_X86, "x86");
+        run(c, k, QN_ENGINE_NATIVE, "x86");
     else
         tap_skip("no generated code");
     free(text);
@@ -319,7 +319,7 @@ static void test_kept(qn_context *c)
                ((float *)y.data)[1] == doubled(14, 1.5f),
            "it is interpreted, calls and all: %s", err.message);
     tap_ok(history_has(c, "in place of their calls"), "the history says why");
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     status = qn_launch(c, k, 2, args, &o, &err);
     tap_ok(status == QN_ERR_LIMIT || status == QN_ERR_PROVIDER, "generated code is refused: %s",
            err.message);

@@ -15,10 +15,10 @@ static const struct way {
     int engine, executor, isa, atomics;
 } ways[] = {{"interpreter", QN_ENGINE_INTERP, QN_SERIAL, 0, 0},
             {"interpreter, threads", QN_ENGINE_INTERP, QN_THREADS, 0, 0},
-            {"x86", QN_ENGINE_X86, QN_SERIAL, 0, 0},
-            {"x86, shared", QN_ENGINE_X86, QN_SERIAL, 0, QN_ATOMICS_SHARED},
-            {"x86 v3, threads", QN_ENGINE_X86, QN_THREADS, QN_ISA_V3, 0},
-            {"x86, threads", QN_ENGINE_X86, QN_THREADS, 0, 0}};
+            {"x86", QN_ENGINE_NATIVE, QN_SERIAL, 0, 0},
+            {"x86, shared", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_ATOMICS_SHARED},
+            {"x86 v3, threads", QN_ENGINE_NATIVE, QN_THREADS, QN_ISA_V3, 0},
+            {"x86, threads", QN_ENGINE_NATIVE, QN_THREADS, 0, 0}};
 enum { N_WAYS = sizeof ways / sizeof *ways };
 
 typedef struct setup {

@@ -338,7 +338,7 @@ static void test_refused(qn_context *c, const example *x)
     qn_code *f = NULL;
     char history[20000] = "";
     qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = x->isa, .specialize = x->specialize};
     bool is_made = make(x, &m, &err);
     tap_ok(is_made && qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err) == QN_ERR_LIMIT,
            "%s: no code: %s", x->what, err.message);
@@ -358,7 +358,7 @@ static void test_compile(qn_context *c, const example *x)
     int64_t before = stepped_down(c), units = 0;
     char history[20000] = "";
     qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x->isa, .specialize = x->specialize};
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = x->isa, .specialize = x->specialize};
     if (!make(x, &m, &err) || qn_specialize(c, m.kernel, 2, m.arg, &o, &f, &err)) {
         tap_ok(false, "%s: %s", x->what, err.message);
         release(&m);
@@ -400,7 +400,7 @@ static void test_interpreted(void)
     (void)qn_context_history(c, history, sizeof history);
     tap_contains(history, "interpreted: QN_ERR_LIMIT",
                  "... by the interpreter, as the history says");
-    o.engine = QN_ENGINE_X86;
+    o.engine = QN_ENGINE_NATIVE;
     tap_is_int(qn_launch(c, m.kernel, 2, m.arg, &o, &err), QN_ERR_LIMIT,
                "code that was asked for by name is refused");
     release(&m);
@@ -425,7 +425,7 @@ static void test_retry(void)
 {
     const example x = {"", DIVISIONS, 7, QN_ISA_V3, QN_SPECIALIZE_EXACT, 0};
     const qn_context_options limit = {.bytes = sizeof limit, .compile_ms = 100};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = x.isa};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = x.isa};
     qn_context *c = NULL;
     qn_error err = {0};
     char history[2000] = "";

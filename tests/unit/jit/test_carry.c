@@ -99,7 +99,7 @@ static bool is_right(qn_context *c, const qn_kernel *k, const trial *t)
         2 * (t->rows * (t->columns + t->gap) * qn_dtype_bytes(t->dtype) + 2 * GUARD + 64);
     qn_error err = {0};
     bool is_equal = run(c, k, t, QN_ENGINE_INTERP, expected, &err) == QN_OK &&
-                    run(c, k, t, QN_ENGINE_X86, ours, &err) == QN_OK &&
+                    run(c, k, t, QN_ENGINE_NATIVE, ours, &err) == QN_OK &&
                     memcmp(ours, expected, (size_t)all) == 0;
     if (!is_equal)
         tap_note("%s, %d x %d, gap %d, begin %d: %s", qn_dtype_name(t->dtype), (int)t->rows,

@@ -66,7 +66,7 @@ static void check(qn_context *c, const char *text, int n, const qn_view *v, int 
     for (int i = 0; i < n; i++)
         args[i] = qn_arg_view(&v[i]);
     const qn_options o = {.bytes = sizeof o,
-                          .engine = QN_ENGINE_X86,
+                          .engine = QN_ENGINE_NATIVE,
                           .isa = QN_ISA_V3,
                           .plan = PLAN_WITH(.streams = streams)};
     bool ok = qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK &&
@@ -100,7 +100,7 @@ static void test_known_lanes(qn_context *c)
     y.dtype = QN_I64;
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_int(QN_I64, 5)};
     const qn_options o = {.bytes = sizeof o,
-                          .engine = QN_ENGINE_X86,
+                          .engine = QN_ENGINE_NATIVE,
                           .isa = QN_ISA_V3,
                           .specialize = QN_SPECIALIZE_EXACT,
                           .plan = PLAN_WITH(.lane_dim = 1, .width = 8, .unroll = 1)};
@@ -164,7 +164,7 @@ static void check_sides(qn_context *c, const char *opening, int n_yes, int n_no,
     qn_kernel *k = kernel_of(text);
     qn_view v[2] = {view(2, DIMS(64, 64), false), view(2, DIMS(64, 64), false)};
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = isa, .plan = plan};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = isa, .plan = plan};
     qn_code *f = NULL;
     qn_error err = {0};
     bool ok = qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
@@ -208,7 +208,7 @@ static void test_bools(qn_context *c)
     qn_error err = {0};
     qn_view x = view(1, DIMS(64), false), y = view(1, DIMS(64), false);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3};
     qn_kernel *k = kernel_of(
         "kernel \"k\" { view x: f64[1]; view y: f64[1]; %0: i64 = const 0; %n: i64 = extent y, 0;\n"
         "%i: i64 = parallel %0, %n; %a: f64 = load x[%i]; %b: bool = gt %a, 2; %c: f64 = cast %b; "
@@ -222,7 +222,7 @@ static void test_bools(qn_context *c)
     qn_code_release(f);
     qn_kernel_release(k);
     const qn_options scalar = {.bytes = sizeof scalar,
-                               .engine = QN_ENGINE_X86,
+                               .engine = QN_ENGINE_NATIVE,
                                .isa = QN_ISA_V3,
                                .plan = PLAN_WITH(.lane_dim = -1)};
     k = kernel_of(
@@ -248,7 +248,9 @@ static void test_tiled_stream(qn_context *c)
     qn_error err = {0};
     qn_view x = view(2, DIMS(1000, 1000), false), y = view(2, DIMS(1000, 1000), true);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3,
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_NATIVE,
+                          .isa = QN_ISA_V3,
                           .plan = PLAN_WITH(.streams = 1, .tile_dim = 1, .tile = 32)};
     qn_kernel *k = kernel_of(twice);
     qn_code *f = NULL;

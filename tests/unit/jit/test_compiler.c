@@ -119,7 +119,7 @@ static void test_failures(const qn_kernel *k)
     for (int i = 0; i < 3; i++) {
         qn_context *c = fake_context(cases[i].what);
         qn_error err = {0};
-        tap_is_int((int)copy(c, k, 8, QN_ENGINE_X86, &err), cases[i].status,
+        tap_is_int((int)copy(c, k, 8, QN_ENGINE_NATIVE, &err), cases[i].status,
                    "a failed compile is reported");
         tap_contains(err.message, cases[i].part, "with its reason");
         tap_contains(err.message, "qn_launch: kernel \"copy\"", "and where");
@@ -127,7 +127,7 @@ static void test_failures(const qn_kernel *k)
                "AUTO interprets");
         tap_ok(history_has(c, cases[i].part), "the history says why");
         atomic_store(&behaviour, GIVE_RETURN);
-        tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK, "the next compile works: %s",
+        tap_ok(copy(c, k, 9, QN_ENGINE_NATIVE, &err) == QN_OK, "the next compile works: %s",
                err.message);
         qn_context_release(c);
     }
@@ -137,15 +137,16 @@ static void test_fatal(const qn_kernel *k)
 {
     qn_context *c = fake_context(GIVE_RETURN);
     qn_error err = {0};
-    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "a first version: %s", err.message);
+    tap_ok(copy(c, k, 8, QN_ENGINE_NATIVE, &err) == QN_OK, "a first version: %s", err.message);
     atomic_store(&behaviour, DIE);
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_CODEGEN_FATAL, "a fatal error is reported");
+    tap_ok(copy(c, k, 9, QN_ENGINE_NATIVE, &err) == QN_ERR_CODEGEN_FATAL,
+           "a fatal error is reported");
     tap_contains(err.message, "cannot select: nothing", "with its reason");
     atomic_store(&behaviour, GIVE_RETURN);
-    tap_ok(copy(c, k, 10, QN_ENGINE_X86, &err) == QN_ERR_CODEGEN_FATAL,
+    tap_ok(copy(c, k, 10, QN_ENGINE_NATIVE, &err) == QN_ERR_CODEGEN_FATAL,
            "the engine stays unusable");
     tap_ok(copy(c, k, 10, QN_ENGINE_AUTO, &err) == QN_OK, "AUTO interprets: %s", err.message);
-    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "code that is there still runs");
+    tap_ok(copy(c, k, 8, QN_ENGINE_NATIVE, &err) == QN_OK, "code that is there still runs");
     qn_context_release(c); /* while the thread that was given up is still inside */
 }
 
@@ -154,24 +155,25 @@ static void test_timeout(const qn_kernel *k, int what, int compile_ms, int least
 {
     qn_context *c = fake_context_with(GIVE_RETURN, compile_ms);
     qn_error err = {0};
-    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "a first version: %s", err.message);
+    tap_ok(copy(c, k, 8, QN_ENGINE_NATIVE, &err) == QN_OK, "a first version: %s", err.message);
     atomic_store(&behaviour, what);
     double start = qn__now_ms();
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "a timeout is reported");
+    tap_ok(copy(c, k, 9, QN_ENGINE_NATIVE, &err) == QN_ERR_COMPILE_TIMEOUT,
+           "a timeout is reported");
     tap_contains(err.message, "kernel \"copy\": no code after", "with the kernel");
     tap_contains(err.message, "of processor time", "and what counts");
     double passed = qn__now_ms() - start;
     tap_ok(passed >= least_ms, "after %.0f ms, not before %d", passed, least_ms);
     int n = atomic_load(&n_compiles);
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "and again");
+    tap_ok(copy(c, k, 9, QN_ENGINE_NATIVE, &err) == QN_ERR_COMPILE_TIMEOUT, "and again");
     tap_ok(copy(c, k, 9, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1,
            "AUTO interprets: %s", err.message);
     tap_is_int(atomic_load(&n_compiles), n, "nobody tries these arguments again");
     tap_is_int(counters_of(c).compile_retries, 1, "but once with the cheapest plan");
     atomic_store(&behaviour, GIVE_RETURN);
-    tap_ok(copy(c, k, 10, QN_ENGINE_X86, &err) == QN_OK, "other arguments get their code: %s",
+    tap_ok(copy(c, k, 10, QN_ENGINE_NATIVE, &err) == QN_OK, "other arguments get their code: %s",
            err.message);
-    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_OK, "code that is there still runs");
+    tap_ok(copy(c, k, 8, QN_ENGINE_NATIVE, &err) == QN_OK, "code that is there still runs");
     tap_is_int(counters_of(c).live_functions, 2, "what was given up is no live function");
     let_leave(c);
     qn_context_release(c);
@@ -185,12 +187,12 @@ static void test_strays(const qn_kernel *k)
     qn_error err = {0};
     int n_timeouts = 0;
     for (int i = 0; i < STRAYS - 1; i++)
-        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT;
+        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_NATIVE, &err) == QN_ERR_COMPILE_TIMEOUT;
     tap_is_int(n_timeouts, STRAYS - 1, "each compile that hangs fails by itself");
     tap_is_int(counters_of(c).compile_retries, 1,
                "only the first one was begun again, which hangs, too");
     atomic_store(&behaviour, GIVE_RETURN);
-    tap_ok(copy(c, k, 20, QN_ENGINE_X86, &err) == QN_ERR_BUSY, "after several no more is begun");
+    tap_ok(copy(c, k, 20, QN_ENGINE_NATIVE, &err) == QN_ERR_BUSY, "after several no more is begun");
     tap_contains(err.message, "4 compiles do not come to an end", "with the reason");
     tap_ok(copy(c, k, 20, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1,
            "AUTO interprets: %s", err.message);
@@ -198,7 +200,8 @@ static void test_strays(const qn_kernel *k)
     tap_ok(copy(c, k, 20, QN_ENGINE_AUTO, &err) == QN_OK && counters_of(c).interpreted == 1 &&
                counters_of(c).compiles == 1,
            "when they have come back, code is generated: %s", err.message);
-    tap_ok(copy(c, k, 8, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT, "what hung is remembered");
+    tap_ok(copy(c, k, 8, QN_ENGINE_NATIVE, &err) == QN_ERR_COMPILE_TIMEOUT,
+           "what hung is remembered");
     qn_context_release(c);
 }
 
@@ -209,18 +212,18 @@ static void test_not_begun(const qn_kernel *k)
     qn_error err = {0};
     int n_timeouts = 0, n_wrong = 0;
     for (int i = 0; i < 3; i++)
-        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_X86, &err) == QN_ERR_COMPILE_TIMEOUT;
+        n_timeouts += copy(c, k, 8 + i, QN_ENGINE_NATIVE, &err) == QN_ERR_COMPILE_TIMEOUT;
     atomic_store(&behaviour, GIVE_RETURN);
     qn_kernel *other = kernel_of(SHIFT_TEXT);
     for (int i = 0; i < 3; i++)
-        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_X86, 0, &err) != QN_ERR_BUSY;
+        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_NATIVE, 0, &err) != QN_ERR_BUSY;
     tap_ok(n_timeouts == 3 && n_wrong == 0, "three sizes wait for room: %s", err.message);
     let_leave(c);
     for (int i = 0; i < 2; i++)
-        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_X86, 0, &err) != QN_OK;
+        n_wrong += copy_as(c, other, 8 + i, QN_ENGINE_NATIVE, 0, &err) != QN_OK;
     tap_ok(n_wrong == 0 && counters_of(c).dynamic_compiles == 0, "then two are exact: %s",
            err.message);
-    n_wrong += copy_as(c, other, 10, QN_ENGINE_X86, 0, &err) != QN_OK;
+    n_wrong += copy_as(c, other, 10, QN_ENGINE_NATIVE, 0, &err) != QN_OK;
     tap_ok(n_wrong == 0 && counters_of(c).dynamic_compiles == 1, "and the third is dynamic: %s",
            err.message);
     qn_kernel_release(other);
@@ -249,10 +252,10 @@ static void test_memory_returns(const qn_kernel *k)
         return;
     }
     qn_context *c = fake_context(GIVE_RETURN);
-    int n_good = copy(c, k, 1, QN_ENGINE_X86, NULL) == QN_OK;
+    int n_good = copy(c, k, 1, QN_ENGINE_NATIVE, NULL) == QN_OK;
     double before = resident_mib();
     for (int64_t n = 2; n <= VERSIONS; n++)
-        n_good += copy(c, k, n, QN_ENGINE_X86, NULL) == QN_OK;
+        n_good += copy(c, k, n, QN_ENGINE_NATIVE, NULL) == QN_OK;
     tap_is_int(n_good, VERSIONS, "many versions");
     double during = resident_mib() - before;
     qn_context_release(c);
@@ -265,7 +268,7 @@ static void test_starved(const qn_kernel *k)
 {
     qn_context *c = fake_context(HANG);
     qn_error err = {0};
-    tap_ok(copy(c, k, 9, QN_ENGINE_X86, &err) == QN_OK,
+    tap_ok(copy(c, k, 9, QN_ENGINE_NATIVE, &err) == QN_OK,
            "a compile that waits three times as long as the limit is waited for: %s", err.message);
     qn_context_release(c);
 }
@@ -278,7 +281,7 @@ static void test_stopped(const qn_kernel *k)
     if (child == 0) {
         alarm(20);
         qn_context *c = fake_context_with(NAP, 100);
-        _exit(copy(c, k, 9, QN_ENGINE_X86, NULL) == QN_OK ? 0 : 1);
+        _exit(copy(c, k, 9, QN_ENGINE_NATIVE, NULL) == QN_OK ? 0 : 1);
     }
     int status = -1;
     usleep(200000);
@@ -304,7 +307,7 @@ static int run_without_thread(const qn_kernel *k)
     if (setrlimit(RLIMIT_AS, &little) != 0)
         return 77;
     qn_error err = {0};
-    if (copy(c, k, 8, QN_ENGINE_X86, &err) != QN_ERR_MEMORY)
+    if (copy(c, k, 8, QN_ENGINE_NATIVE, &err) != QN_ERR_MEMORY)
         return 1;
     if (!strstr(err.message, "no thread could be started"))
         return 2;
@@ -347,19 +350,19 @@ typedef struct compiling {
 static void *compile_slowly(void *arg)
 {
     const compiling *job = arg;
-    copy(job->c, job->k, 9, QN_ENGINE_X86, NULL);
+    copy(job->c, job->k, 9, QN_ENGINE_NATIVE, NULL);
     return NULL;
 }
 
 /** In a child: 0 if no context enters the code generator, old or new, and AUTO goes on. */
 static int run_in_child(qn_context *other, const qn_kernel *k)
 {
-    if (copy(other, k, 8, QN_ENGINE_X86, NULL) != QN_OK)
+    if (copy(other, k, 8, QN_ENGINE_NATIVE, NULL) != QN_OK)
         return 1;
-    if (copy(other, k, 9, QN_ENGINE_X86, NULL) != QN_ERR_FORKED)
+    if (copy(other, k, 9, QN_ENGINE_NATIVE, NULL) != QN_ERR_FORKED)
         return 2;
     qn_context *c = fake_context(GIVE_RETURN);
-    if (copy(c, k, 9, QN_ENGINE_X86, NULL) != QN_ERR_FORKED)
+    if (copy(c, k, 9, QN_ENGINE_NATIVE, NULL) != QN_ERR_FORKED)
         return 3;
     if (copy(c, k, 9, QN_ENGINE_AUTO, NULL) != QN_OK)
         return 4;
@@ -372,7 +375,7 @@ static int run_in_child(qn_context *other, const qn_kernel *k)
 static void test_fork(const qn_kernel *k)
 {
     qn_context *other = fake_context(GIVE_RETURN);
-    tap_ok(copy(other, k, 8, QN_ENGINE_X86, NULL) == QN_OK, "another context has code");
+    tap_ok(copy(other, k, 8, QN_ENGINE_NATIVE, NULL) == QN_OK, "another context has code");
     compiling job = {.c = fake_context(HANG), .k = k};
     job.c->options.compile_ms = 5000;
     pthread_t thread;
@@ -390,7 +393,7 @@ static void test_fork(const qn_kernel *k)
     waitpid(child, &status, 0);
     tap_is_int(status, 0, "a child forked while code is generated stays out of the code generator");
     pthread_join(thread, NULL);
-    tap_ok(copy(other, k, 10, QN_ENGINE_X86, NULL) == QN_OK, "the parent does not");
+    tap_ok(copy(other, k, 10, QN_ENGINE_NATIVE, NULL) == QN_OK, "the parent does not");
     qn_context_release(job.c);
     qn_context_release(other);
 }

@@ -59,7 +59,7 @@ static bool is_right(qn_context *c, const qn_kernel *k, int isa)
         qn_error first = {0}, second = {0};
         int64_t n = sizes[s];
         qn_status status = run(c, k, n, QN_ENGINE_INTERP, 0, expected, &first);
-        if (run(c, k, n, QN_ENGINE_X86, isa, ours, &second) != status ||
+        if (run(c, k, n, QN_ENGINE_NATIVE, isa, ours, &second) != status ||
             strcmp(first.message, second.message) != 0 ||
             memcmp(ours, expected, (size_t)(ROWS * (n + GAP)) * sizeof *ours) != 0) {
             tap_note("rows of %d: %s; expected %s", (int)n, second.message, first.message);

@@ -290,7 +290,7 @@ static void test_isa(void)
 /** AArch64: code that a generator with the target makes, and that this processor does not run. */
 static void test_other_machine(void)
 {
-    const qn_options neon = {.bytes = sizeof neon, .engine = QN_ENGINE_X86, .isa = QN_ISA_NEON};
+    const qn_options neon = {.bytes = sizeof neon, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_NEON};
     qn_error err = {0};
     qn_status status = add("neon", SAXPY_TEXT, N, &neon, &err);
     tap_ok(status == QN_OK || (status == QN_ERR_TARGET &&

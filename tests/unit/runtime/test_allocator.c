@@ -120,7 +120,7 @@ static void test_scratch(void)
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++) {
         const qn_options launch = {
-            .bytes = sizeof launch, .engine = QN_ENGINE_X86, .executor = executor};
+            .bytes = sizeof launch, .engine = QN_ENGINE_NATIVE, .executor = executor};
         int64_t before = g.n_given;
         qn_status status = qn_launch(c, k, 2, args, &launch, &err);
         tap_ok(status == QN_OK && *(double *)y.data == (double)n && g.n_given == before + 1 &&
@@ -228,7 +228,7 @@ static void test_code_bound(void)
         fill_f32(&x, 1, 1);
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
         const qn_options launch = {
-            .bytes = sizeof launch, .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+            .bytes = sizeof launch, .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_EXACT};
         n_bad += qn_launch(c, k, 2, args, &launch, NULL) != QN_OK ||
                  ((float *)y.data)[n - 1] != (float)n;
         qn_counters now = counters_of(c);

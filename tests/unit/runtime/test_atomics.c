@@ -135,7 +135,7 @@ static void test_launch(const char *name, const char *text, int dtype)
             qn_view x = bins_of(c, sizes[s]), y = vector_of(c, "y", dtype, N_BINS);
             const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
             const qn_options o = {.bytes = sizeof o,
-                                  .engine = QN_ENGINE_X86,
+                                  .engine = QN_ENGINE_NATIVE,
                                   .executor = QN_THREADS,
                                   .specialize = specialize};
             qn_error err = {0};
@@ -166,7 +166,7 @@ static bool has_atomic_instructions(qn_context *c, const qn_kernel *k, qn_option
     qn_code *f = NULL;
     qn_error err = {0};
     o.bytes = sizeof o;
-    o.engine = QN_ENGINE_X86;
+    o.engine = QN_ENGINE_NATIVE;
     if (qn_specialize(c, k, 2, args, &o, &f, &err) != QN_OK)
         tap_ok(false, "code: %s", err.message);
     text[0] = plan[0] = 0;
@@ -247,7 +247,7 @@ static void test_versions(void)
     for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++)
         for (int atomics = QN_ATOMICS_LAUNCH; atomics <= QN_ATOMICS_SHARED; atomics++) {
             const qn_options o = {.bytes = sizeof o,
-                                  .engine = QN_ENGINE_X86,
+                                  .engine = QN_ENGINE_NATIVE,
                                   .executor = executor,
                                   .atomics = atomics};
             n_failed += qn_launch(c, k, 2, args, &o, &err) != QN_OK;
@@ -332,7 +332,7 @@ static int compare_lanes(qn_context *c, const qn_kernel *k, int dtype)
         n_wrong += !run_lanes(c, k, dtype, sizes[s], &reference, &y, &z);
         for (int way = 0; way < 8; way++) {
             const qn_options o = {.bytes = sizeof o,
-                                  .engine = QN_ENGINE_X86,
+                                  .engine = QN_ENGINE_NATIVE,
                                   .isa = way & 1 ? QN_ISA_V3 : QN_ISA_AUTO,
                                   .atomics = way & 2 ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH,
                                   .executor = way & 4 ? QN_THREADS : QN_SERIAL,
@@ -430,7 +430,7 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
         const qn_plan_options plan = {
             .bytes = sizeof plan, .lane_dim = 1, .width = way & 1 ? 0 : 4, .chunk = 20};
         const qn_options o = {.bytes = sizeof o,
-                              .engine = QN_ENGINE_X86,
+                              .engine = QN_ENGINE_NATIVE,
                               .plan = &plan,
                               .isa = way & 2 ? QN_ISA_V3 : QN_ISA_AUTO,
                               .executor = way / 4 ? QN_THREADS : QN_SERIAL,
@@ -494,7 +494,7 @@ static void test_faults(void)
             const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
             const qn_options reference = {.bytes = sizeof reference, .engine = QN_ENGINE_INTERP};
             const qn_options o = {.bytes = sizeof o,
-                                  .engine = QN_ENGINE_X86,
+                                  .engine = QN_ENGINE_NATIVE,
                                   .atomics = atomics,
                                   .executor = QN_SERIAL};
             qn_error expected = {0}, err = {0};
@@ -520,14 +520,15 @@ int main(void)
         tap_skip(reason);
         return tap_done();
     }
-    test_shared("two threads launch", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86, false, false);
-    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_X86, false,
+    test_shared("two threads launch", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_NATIVE, false,
                 false);
-    test_shared("two prepared calls", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86, true, false);
-    test_shared("two threads launch on threads", COUNT_TEXT, QN_I32, QN_THREADS, QN_ENGINE_X86,
+    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_NATIVE, false,
+                false);
+    test_shared("two prepared calls", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_NATIVE, true, false);
+    test_shared("two threads launch on threads", COUNT_TEXT, QN_I32, QN_THREADS, QN_ENGINE_NATIVE,
                 false, false);
-    test_shared("a thread of the host and launches", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_X86,
-                false, true);
+    test_shared("a thread of the host and launches", COUNT_TEXT, QN_I32, QN_SERIAL,
+                QN_ENGINE_NATIVE, false, true);
     test_launch("i32", COUNT_TEXT, QN_I32);
     test_launch("f64", COUNT_F64_TEXT, QN_F64);
     test_code();

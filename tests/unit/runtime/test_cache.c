@@ -252,7 +252,7 @@ static void test_eviction(void)
     const qn_context_options small = {.bytes = sizeof small, .cache_bytes = 64 << 10};
     job j = open_job(&small);
     const qn_options exact = {
-        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
+        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_NATIVE};
     qn_error err = {0};
     qn_code *kept = NULL;
     double a[16] = {0}, b[16] = {0};
@@ -300,7 +300,7 @@ static void test_bytes(void)
     enum { BOUND = 1 << 20 };
     const qn_context_options options = {.bytes = sizeof options, .cache_bytes = BOUND};
     const qn_options exact = {
-        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_X86};
+        .bytes = sizeof exact, .specialize = QN_SPECIALIZE_EXACT, .engine = QN_ENGINE_NATIVE};
     job j = open_job(&options);
     qn_error err = {0};
     qn_counters n = counters_of(j.c), before = n;
@@ -358,7 +358,7 @@ static void test_missing_provider(const char *path, const char *part)
 {
     const qn_context_options o = {.bytes = sizeof o, .provider_path = path};
     job j = open_job(&o);
-    const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_X86};
+    const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_NATIVE};
     qn_error err = {0};
     tap_ok(scale(&j, 4, 5, 0, NULL, &err) == QN_OK && scale(&j, 4, 6, 0, NULL, &err) == QN_OK,
            "without a code generator AUTO interprets: %s", err.message);
@@ -376,7 +376,7 @@ static void test_target(void)
 {
     job j = open_job(NULL);
     const qn_options v4 = {.bytes = sizeof v4,
-                           .engine = QN_ENGINE_X86,
+                           .engine = QN_ENGINE_NATIVE,
                            .isa = QN_ISA_V4,
                            .plan = PLAN_WITH(.width = 8)};
     qn_error err = {0};

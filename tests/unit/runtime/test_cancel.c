@@ -109,36 +109,36 @@ static const struct way {
      false},
     {"v3",
      {.bytes = sizeof(qn_options),
-      .engine = QN_ENGINE_X86,
+      .engine = QN_ENGINE_NATIVE,
       .executor = QN_SERIAL,
       .isa = QN_ISA_V3},
      false},
     {"v3, exact",
      {.bytes = sizeof(qn_options),
-      .engine = QN_ENGINE_X86,
+      .engine = QN_ENGINE_NATIVE,
       .executor = QN_SERIAL,
       .isa = QN_ISA_V3,
       .constant_scalars = 1},
      true},
     {"v4",
      {.bytes = sizeof(qn_options),
-      .engine = QN_ENGINE_X86,
+      .engine = QN_ENGINE_NATIVE,
       .executor = QN_SERIAL,
       .isa = QN_ISA_V4},
      true},
     {"v4, exact",
      {.bytes = sizeof(qn_options),
-      .engine = QN_ENGINE_X86,
+      .engine = QN_ENGINE_NATIVE,
       .executor = QN_SERIAL,
       .isa = QN_ISA_V4,
       .constant_scalars = 1},
      false},
     {"threads",
-     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS},
+     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .executor = QN_THREADS},
      false},
     {"threads, prepared, dynamic",
      {.bytes = sizeof(qn_options),
-      .engine = QN_ENGINE_X86,
+      .engine = QN_ENGINE_NATIVE,
       .executor = QN_THREADS,
       .specialize = QN_SPECIALIZE_DYNAMIC},
      true},
@@ -391,7 +391,7 @@ typedef struct other {
 static void *launch_other(void *arg)
 {
     other *x = arg;
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     sleep_ms(2);
     x->status = run(x->s, x->k, &o, false, 3, &x->err);
     return NULL;

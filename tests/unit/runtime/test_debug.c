@@ -147,7 +147,7 @@ static void test_checks(const setup *s, const qn_kernel *k, const qn_arg *args, 
     for (int way = 0; way < 9; way++) {
         int executor = way < 6 ? QN_SERIAL : QN_THREADS, checks = way % 3;
         const qn_options o = {.bytes = sizeof o,
-                              .engine = way < 3 ? QN_ENGINE_INTERP : QN_ENGINE_X86,
+                              .engine = way < 3 ? QN_ENGINE_INTERP : QN_ENGINE_NATIVE,
                               .executor = executor,
                               .checks = checks};
         qn_error err = {0};
@@ -191,7 +191,7 @@ static void test_code(const setup *s, const qn_kernel *k, const qn_arg *args)
     for (int checks = QN_CHECKS_REPORT; checks <= QN_CHECKS_NONE; checks += QN_CHECKS_NONE) {
         for (int i = 0; i < 2; i++) {
             const qn_options o = {
-                .bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3, .checks = checks};
+                .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3, .checks = checks};
             qn_code *f = NULL;
             qn_specialize(s->c, kernels[i], 2, args, &o, &f, NULL);
             line_of(f, "width", lanes[i], sizeof lanes[i]);

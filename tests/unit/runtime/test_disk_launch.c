@@ -19,7 +19,7 @@
 enum { N = 1000 };
 static char root[] = "/tmp/test_disk_launch.XXXXXX";
 static const qn_options x86 = {
-    .bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT};
+    .bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_EXACT};
 
 /* ---------------------------------------------------------------- launches */
 
@@ -100,7 +100,7 @@ static void test_warm(void)
     tap_ok(saxpy(c, &x86, N, &err) == QN_OK && counters_of(c).disk_hits == 1, "once in a context");
     tap_ok(saxpy(c, &x86, N + 1, &err) == QN_ERR_PROVIDER, "other extents are another version");
     const qn_options constant = {
-        .bytes = sizeof constant, .engine = QN_ENGINE_X86, .constant_scalars = 1};
+        .bytes = sizeof constant, .engine = QN_ENGINE_NATIVE, .constant_scalars = 1};
     tap_ok(saxpy(c, &constant, N, &err) == QN_ERR_PROVIDER, "so is a scalar that is a constant");
     qn_context_release(c);
     c = open_context("warm", "/nowhere/libquern-llvm.so");

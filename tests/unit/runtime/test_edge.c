@@ -186,7 +186,7 @@ static qn_status run_way(qn_context *c, const qn_kernel *k, const qn_arg *args, 
 {
     qn_options o = {.bytes = sizeof o, .isa = w->isa, .specialize = w->specialize};
     if (w->isa < QN_ISA_SM70) {
-        o.engine = QN_ENGINE_X86;
+        o.engine = QN_ENGINE_NATIVE;
         return qn_launch(c, k, 2, args, &o, err);
     }
     const ptx_memory memory[] = {{x->at, x->bytes}, {y->at, y->bytes}};

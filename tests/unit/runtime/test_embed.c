@@ -348,15 +348,15 @@ static void test_options(void)
     qn_options *o = NULL;
     qn_error err = {0};
     qn_status status = qn_options_parse(
-        " engine=x86 executor=threads\tchecks=none isa=v3 strict=1 timeout_ns=5000000000 "
+        " engine=native executor=threads\tchecks=none isa=v3 strict=1 timeout_ns=5000000000 "
         "lane_dim=i width=4 order=0 constant=a,x.stride.0 dynamic=1.extent.0 "
         "multiple_of=x.extent.0:16 ",
         k, &o, &err);
     tap_is_int(status, QN_OK, "many options");
     if (o) {
-        tap_ok(o->bytes == sizeof *o && o->engine == QN_ENGINE_X86 && o->executor == QN_THREADS &&
-                   o->checks == QN_CHECKS_NONE && o->isa == QN_ISA_V3 && o->strict == 1 &&
-                   o->timeout_ns == 5000000000,
+        tap_ok(o->bytes == sizeof *o && o->engine == QN_ENGINE_NATIVE &&
+                   o->executor == QN_THREADS && o->checks == QN_CHECKS_NONE &&
+                   o->isa == QN_ISA_V3 && o->strict == 1 && o->timeout_ns == 5000000000,
                "fields of options");
         tap_ok(o->plan && o->plan->bytes == sizeof *o->plan && o->plan->lane_dim == 1 &&
                    o->plan->width == 4 && o->plan->order[0] == 1 && o->plan->order[1] == 0,
@@ -377,7 +377,7 @@ static void test_options(void)
         const char *text, *message;
     } wrong[] = {{"engine", "expected NAME=VALUE"},
                  {"engine=", "expected NAME=VALUE"},
-                 {"engin=x86", "did you mean engine?"},
+                 {"engin=native", "did you mean engine?"},
                  {"engine=arm", "neither a number nor a value of this field"},
                  {"strict=yes", "expected a number"},
                  {"strict=99999999999", "does not fit"},

@@ -152,7 +152,7 @@ static guard_case make_case(int kernel, int at)
         c.gap[v] = is_field ? 1 + below(&seed, 13) : 0;
     }
     c.options =
-        (qn_options){.bytes = sizeof c.options, .engine = QN_ENGINE_X86, .executor = QN_SERIAL};
+        (qn_options){.bytes = sizeof c.options, .engine = QN_ENGINE_NATIVE, .executor = QN_SERIAL};
     c.options.isa = at / (2 * N_EXTENTS) % 2 ? QN_ISA_V3 : widest_isa();
     c.options.specialize = below(&seed, 2) ? QN_SPECIALIZE_EXACT : QN_SPECIALIZE_DYNAMIC;
     c.options.checks = below(&seed, 6) == 0 ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT;

@@ -54,7 +54,7 @@ static qn_status compile_with(launch_function launch, qn_context *c, const qn_ke
     qn_view_wrap("x", x, QN_F32, &layout, 0, &v[0], NULL);
     qn_view_wrap("y", y, QN_F32, &layout, 0, &v[1], NULL);
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_status status = launch(c, k, 2, args, &o, err);
     if (status == QN_OK && memcmp(x, y, sizeof x) != 0)
         return QN_ERR_INTERNAL;

@@ -19,7 +19,7 @@ static char folder[100] = "/tmp/quern_gdb_XXXXXX";
 static bool run(const char *dump_dir, uint32_t symbols)
 {
     const qn_context_options o = {.bytes = sizeof o, .symbols = symbols, .dump_dir = dump_dir};
-    const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_X86};
+    const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_NATIVE};
     qn_context *c = context_with(&o);
     qn_kernel *k = kernel_of(SAXPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, N), y = vector_of(c, "y", QN_F32, N);

@@ -242,39 +242,39 @@ static qn_status launch(qn_context *c, const qn_kernel *k, run *r, const qn_opti
 
 static const qn_options ways[] = {
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V3,
      .specialize = QN_SPECIALIZE_EXACT},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_EXACT},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V3,
      .specialize = QN_SPECIALIZE_DYNAMIC},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_DYNAMIC},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_DYNAMIC,
      .executor = QN_THREADS,
      .plan = PLAN_WITH(.width = 4, .unroll = 3)},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V3,
      .specialize = QN_SPECIALIZE_EXACT,
      .plan = PLAN_WITH(.pack = 3, .streams = 1)},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_EXACT,
      .plan = PLAN_WITH(.pack = 2, .unroll = 2)},
     {.bytes = sizeof(qn_options),
-     .engine = QN_ENGINE_X86,
+     .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_EXACT,
      .executor = QN_THREADS,
@@ -351,7 +351,7 @@ static bool is_available(qn_context *c, int isa, qn_error *err)
     float y = 0;
     qn_layout l = {0};
     qn_view v = {0};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = isa};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = isa};
     bool is_good = qn_kernel_parse(text, sizeof text - 1, &k, err) == QN_OK &&
                    qn_view_wrap("y", &y, QN_F32, &l, 0, &v, err) == QN_OK;
     qn_arg a = qn_arg_view(&v);

@@ -167,7 +167,7 @@ static void test_lives(int engine)
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
-    int engine = has_x86(reason, sizeof reason) ? QN_ENGINE_X86 : QN_ENGINE_INTERP;
+    int engine = has_x86(reason, sizeof reason) ? QN_ENGINE_NATIVE : QN_ENGINE_INTERP;
     if (engine == QN_ENGINE_INTERP)
         tap_note("%s", reason);
     test_modes(QN_ENGINE_INTERP, QN_SERIAL, "interpreter");

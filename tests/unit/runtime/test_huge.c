@@ -19,11 +19,11 @@
 
 static const qn_options ways[] = {
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_INTERP},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_DYNAMIC},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .checks = QN_CHECKS_NONE},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .isa = QN_ISA_V3},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_EXACT},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_DYNAMIC},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .executor = QN_THREADS},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .checks = QN_CHECKS_NONE},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3},
 };
 static const char *const way_names[] = {"interpreter", "exact",     "dynamic",
                                         "threads",     "no checks", "v3"};
@@ -303,7 +303,7 @@ static void test_scratch(void)
     tap_ok(status == QN_OK, "a view of one element 2^48 times: %s", err.message);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++) {
-        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = executor};
+        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .executor = executor};
         status = qn_launch(context, k, 2, args, &o, &err);
         tap_ok(status == QN_ERR_MEMORY && strstr(err.message, ": the machine has "),
                "its striped sum is refused: %s", err.message);

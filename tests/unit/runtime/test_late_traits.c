@@ -29,8 +29,8 @@ static const struct way {
     const char *name;
     int engine, executor;
 } ways[] = {{"interpreter", QN_ENGINE_INTERP, QN_SERIAL},
-            {"x86", QN_ENGINE_X86, QN_SERIAL},
-            {"x86 threads", QN_ENGINE_X86, QN_THREADS}};
+            {"x86", QN_ENGINE_NATIVE, QN_SERIAL},
+            {"x86 threads", QN_ENGINE_NATIVE, QN_THREADS}};
 enum { N_WAYS = 3 };
 
 typedef struct setup {
@@ -79,7 +79,7 @@ static void test_histogram(const setup *s)
     const qn_arg args[] = {qn_arg_view(&s->values), qn_arg_view(&h)};
     for (int w = 0; w < N_WAYS; w++) {
         qn_options o = options_of(&ways[w]);
-        if (o.engine == QN_ENGINE_X86 && !s->has_code) {
+        if (o.engine == QN_ENGINE_NATIVE && !s->has_code) {
             tap_skip("no generated code");
             continue;
         }
@@ -121,7 +121,7 @@ static void test_contracted(const setup *s)
                            qn_arg_f64(-2)};
     for (int w = 0; w < N_WAYS; w++) {
         qn_options o = options_of(&ways[w]);
-        if (o.engine == QN_ENGINE_X86 && !s->has_code)
+        if (o.engine == QN_ENGINE_NATIVE && !s->has_code)
             continue;
         qn_error err = {0};
         fill(&plain, 0);
@@ -151,7 +151,7 @@ static void test_plain_accesses(const setup *s)
     tap_is_int(qn_view_wrap("cell", &cell, QN_F32, &broadcast, 0, &one, &err), QN_OK, err.message);
     for (int w = 0; w < N_WAYS; w++) {
         qn_options o = options_of(&ways[w]);
-        if (o.engine == QN_ENGINE_X86 && !s->has_code)
+        if (o.engine == QN_ENGINE_NATIVE && !s->has_code)
             continue;
         fill(&y, 0);
         const qn_arg args[] = {qn_arg_view(&ax), qn_arg_view(&ay)};
@@ -212,7 +212,7 @@ static void test_claims(const setup *s)
     for (size_t r = 0; r < sizeof rows / sizeof *rows; r++)
         for (int w = 0; w < N_WAYS; w++) {
             qn_options o = options_of(&ways[w]);
-            if (o.engine == QN_ENGINE_X86 && !s->has_code)
+            if (o.engine == QN_ENGINE_NATIVE && !s->has_code)
                 continue;
             qn_view from = *rows[r].from, to = *rows[r].to;
             from.traits |= rows[r].from_traits; /* by hand: qn_view_with_traits refuses some */

@@ -127,10 +127,10 @@ int main(void)
     test_prints(QN_ENGINE_INTERP, false, "interpreter");
     test_prints(QN_ENGINE_INTERP, true, "interpreter");
     if (has_x86(reason, sizeof reason)) {
-        test_prints(QN_ENGINE_X86, false, "x86");
-        test_prints(QN_ENGINE_X86, true, "x86");
-        test_failures(k, QN_ENGINE_X86, false, "x86");
-        test_failures(k, QN_ENGINE_X86, true, "x86");
+        test_prints(QN_ENGINE_NATIVE, false, "x86");
+        test_prints(QN_ENGINE_NATIVE, true, "x86");
+        test_failures(k, QN_ENGINE_NATIVE, false, "x86");
+        test_failures(k, QN_ENGINE_NATIVE, true, "x86");
         test_failures(k, QN_ENGINE_AUTO, false, "either");
     } else {
         tap_skip(reason);

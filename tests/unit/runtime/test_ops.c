@@ -270,14 +270,14 @@ static void run_engines(arrays *a, int op, int arity, const uint64_t *expected, 
     for (int i = 0; i < arity; i++)
         args[i] = qn_arg_view(&a->view[i]);
     args[arity] = qn_arg_view(&a->view[3]);
-    for (int engine = QN_ENGINE_INTERP; engine <= QN_ENGINE_X86; engine++) {
-        if (engine == QN_ENGINE_X86 && no_x86)
+    for (int engine = QN_ENGINE_INTERP; engine <= QN_ENGINE_NATIVE; engine++) {
+        if (engine == QN_ENGINE_NATIVE && no_x86)
             continue;
         memset(a->data[3], 0x55, (size_t)(a->n * qn_dtype_bytes(a->type[3])));
         qn_options o = {.bytes = sizeof o, .engine = engine};
         qn_status status = qn_launch(context, k, arity + 1, args, &o, &err);
         tap_ok(status == QN_OK && count_failures(a, op, expected) == 0, "%s on %s", what,
-               engine == QN_ENGINE_X86 ? "x86" : "interp");
+               engine == QN_ENGINE_NATIVE ? "x86" : "interp");
         if (status != QN_OK)
             tap_note("%s", err.message);
     }
@@ -343,7 +343,7 @@ static void look_for_x86(void)
     qn_error err = {0};
     qn_kernel *k = arrays_make(&a, 1) ? make_kernel(&a, QN_OP_neg, 1, &err) : NULL;
     qn_arg args[2] = {qn_arg_view(&a.view[0]), qn_arg_view(&a.view[3])};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_status status = k ? qn_launch(context, k, 2, args, &o, &err) : QN_ERR_INTERNAL;
     if (status == QN_ERR_PROVIDER || status == QN_ERR_TARGET || status == QN_ERR_NOT_AVAILABLE) {
         snprintf(reason, sizeof reason, "no x86: %s", err.message);

@@ -70,7 +70,7 @@ static bool multiply(const job *j, int64_t rows, char *plan, size_t plan_bytes)
         qn_view z = matrix(c[side], rows, COLUMNS);
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_view(&z)};
         const qn_options o = {.bytes = sizeof o,
-                              .engine = side ? QN_ENGINE_INTERP : QN_ENGINE_X86};
+                              .engine = side ? QN_ENGINE_INTERP : QN_ENGINE_NATIVE};
         qn_code *f = NULL;
         is_same = is_same && qn_launch(j->c, j->k, 3, args, &o, &err) == QN_OK;
         if (side == 0 && plan && qn_specialize(j->c, j->k, 3, args, &o, &f, &err) == QN_OK)

@@ -206,7 +206,7 @@ static void test_code(qn_context *c, const qn_kernel *k, const qn_arg *args, con
     qn_kernel *plain = kernel_of(source);
     const qn_kernel *kernels[2] = {k, plain};
     for (int i = 0; i < 2 && !no_x86[0]; i++) {
-        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .isa = QN_ISA_V3};
+        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3};
         qn_code *f = NULL;
         qn_specialize(c, kernels[i], 2, args, &o, &f, NULL);
         qn_code_text(f, QN_DUMP_ASM, bodies[i], sizeof bodies[i]);

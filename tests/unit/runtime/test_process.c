@@ -66,7 +66,7 @@ static void *keep_working(void *arg)
 {
     worker *w = arg;
     for (int64_t i = 0; !atomic_load(&w->stop); i++) {
-        bool is_fine = copies(w->c, w->k, N, QN_ENGINE_X86, QN_THREADS) &&
+        bool is_fine = copies(w->c, w->k, N, QN_ENGINE_NATIVE, QN_THREADS) &&
                        copies(w->c, w->k, 100 + i % 50, QN_ENGINE_AUTO, QN_SERIAL);
         if (!is_fine)
             atomic_fetch_add(&w->n_failed, 1);
@@ -111,7 +111,7 @@ static void test_fork(void)
 static void *on_small_stack(void *arg)
 {
     worker *w = arg;
-    if (!copies(w->c, w->k, 1234, QN_ENGINE_X86, QN_SERIAL))
+    if (!copies(w->c, w->k, 1234, QN_ENGINE_NATIVE, QN_SERIAL))
         atomic_fetch_add(&w->n_failed, 1);
     return NULL;
 }
@@ -159,21 +159,21 @@ static int run_under_mdwe(void)
     if (prctl(PR_SET_MDWE, 1, 0, 0, 0) != 0)
         return 77;
     for (int64_t n = 100; n < 120; n++)
-        if (!copies(c, k, n, QN_ENGINE_X86, QN_SERIAL))
+        if (!copies(c, k, n, QN_ENGINE_NATIVE, QN_SERIAL))
             return 1;
     if (count_writable_code())
         return 2;
     pid_t child = fork();
     if (child == 0) /* the memory file is shared with the parent: both go on */
-        _exit(copies(c, k, 100, QN_ENGINE_X86, QN_SERIAL) &&
-                      copies(c, k, 200, QN_ENGINE_X86, QN_SERIAL)
+        _exit(copies(c, k, 100, QN_ENGINE_NATIVE, QN_SERIAL) &&
+                      copies(c, k, 200, QN_ENGINE_NATIVE, QN_SERIAL)
                   ? 0
                   : 1);
-    bool is_fine = copies(c, k, 300, QN_ENGINE_X86, QN_SERIAL);
+    bool is_fine = copies(c, k, 300, QN_ENGINE_NATIVE, QN_SERIAL);
     if (wait_for_child(child) != 0 || !is_fine)
         return 3;
     for (int64_t n = 100; n < 120; n++)
-        if (!copies(c, k, n, QN_ENGINE_X86, QN_SERIAL))
+        if (!copies(c, k, n, QN_ENGINE_NATIVE, QN_SERIAL))
             return 4;
     qn_kernel_release(k);
     qn_context_release(c);
@@ -214,10 +214,10 @@ static void test_many_kernels(void)
     const qn_context_options options = {.bytes = sizeof options, .cache_bytes = 1 << 20};
     qn_context *c = context_with(&options);
     qn_kernel *k = kernel_of(COPY_TEXT);
-    bool is_fine = copies(c, k, 10, QN_ENGINE_X86, QN_SERIAL);
+    bool is_fine = copies(c, k, 10, QN_ENGINE_NATIVE, QN_SERIAL);
     int before = count_maps();
     for (int64_t n = 11; n < 311; n++)
-        is_fine &= copies(c, k, n, QN_ENGINE_X86, QN_SERIAL);
+        is_fine &= copies(c, k, n, QN_ENGINE_NATIVE, QN_SERIAL);
     tap_ok(is_fine, "300 versions");
     tap_ok(count_maps() < before + 100, "take no mapping each (%d before, %d after)", before,
            count_maps());

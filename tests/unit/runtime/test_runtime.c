@@ -36,7 +36,7 @@ static void test_known_arguments(int engine, const char *name)
     qn_launch(c, k, 3, args, &o, &err);
     tap_ok(counters_of(c).hits == 5, "%s: other data and another scalar are known too", name);
     tap_ok(((float *)z.data)[7] == 21, "%s: with their own result", name);
-    tap_is_int(counters_of(c).compiles, engine == QN_ENGINE_X86, "one compile at most");
+    tap_is_int(counters_of(c).compiles, engine == QN_ENGINE_NATIVE, "one compile at most");
     qn_view_release(&x);
     qn_view_release(&y);
     qn_view_release(&z);
@@ -296,7 +296,7 @@ static void test_events(int engine, const char *name)
         qn_launch(c, k, 2, args, &o, NULL);
     tap_is_int(seen.n[QN_EVENT_LAUNCH], 3, "the hook hears of launches");
     tap_is_int(seen.n[QN_EVENT_HIT], 2, "of hits");
-    tap_is_int(seen.n[QN_EVENT_COMPILE], engine == QN_ENGINE_X86, "of compiles");
+    tap_is_int(seen.n[QN_EVENT_COMPILE], engine == QN_ENGINE_NATIVE, "of compiles");
     tap_ok(strcmp(seen.last, "copy") == 0, "%s: by the kernel's name", name);
     qn_view_release(&x);
     qn_view_release(&y);
@@ -373,7 +373,7 @@ static void test_texts(void)
     qn_kernel *k = kernel_of(SAXPY_TEXT);
     qn_view x = vector_of(c, "x", QN_F32, 8), y = vector_of(c, "y", QN_F32, 8);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y), qn_arg_f32(2)};
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_code *f = NULL, *g = NULL, *i = NULL;
     tap_ok(qn_specialize(c, k, 3, args, &o, &f, NULL) == QN_OK, "specialize");
     tap_ok(qn_specialize(c, k, 3, args, &o, &g, NULL) == QN_OK && f == g,
@@ -468,7 +468,7 @@ int main(void)
     char reason[600];
     test_engine(QN_ENGINE_INTERP, "interpreter");
     if (has_x86(reason, sizeof reason)) {
-        test_engine(QN_ENGINE_X86, "x86");
+        test_engine(QN_ENGINE_NATIVE, "x86");
         test_texts();
         test_dumps();
     } else {

@@ -24,7 +24,7 @@ static void fill(setup *s)
     fill_f32(&s->y, 5, 2);
 }
 
-static const qn_options plain = {.bytes = sizeof plain, .engine = QN_ENGINE_X86};
+static const qn_options plain = {.bytes = sizeof plain, .engine = QN_ENGINE_NATIVE};
 
 static qn_status launch(setup *s, const qn_options *o)
 {
@@ -375,9 +375,9 @@ static void test_random_product(const setup *s)
 static void test_text(void)
 {
     qn_options *o = NULL;
-    tap_ok(qn_options_parse("engine=x86 schedule=schedule { axis d0 100;\n}", NULL, &o, &err) ==
+    tap_ok(qn_options_parse("engine=native schedule=schedule { axis d0 100;\n}", NULL, &o, &err) ==
                    QN_OK &&
-               o->engine == QN_ENGINE_X86,
+               o->engine == QN_ENGINE_NATIVE,
            "options as text: %s", err.message);
     tap_is_str(o ? o->schedule : NULL, "schedule { axis d0 100;\n}",
                "... whose schedule is the rest of it");

@@ -232,7 +232,7 @@ static void test_row(qn_context *c, const row *r, int isa)
     qn_error err = {0};
     snprintf(text, sizeof text, "schedule {\n%s\n}\n", r->schedule);
     o.bytes = sizeof o;
-    o.engine = QN_ENGINE_X86;
+    o.engine = QN_ENGINE_NATIVE;
     o.isa = isa;
     o.plan = &small;
     o.schedule = text;

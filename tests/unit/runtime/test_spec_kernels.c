@@ -11,10 +11,10 @@
 /** The ways to run a kernel. */
 static const qn_options ways[] = {
     {.bytes = sizeof(qn_options), .engine = QN_ENGINE_INTERP},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_EXACT},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .specialize = QN_SPECIALIZE_DYNAMIC},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .executor = QN_THREADS},
-    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_X86, .checks = QN_CHECKS_NONE},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_EXACT},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .specialize = QN_SPECIALIZE_DYNAMIC},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .executor = QN_THREADS},
+    {.bytes = sizeof(qn_options), .engine = QN_ENGINE_NATIVE, .checks = QN_CHECKS_NONE},
 };
 static int n_ways;
 static qn_context *context;

@@ -376,14 +376,14 @@ static void test_kernel(const char *text, const char *kind, bool has_code)
     for (int engine = 0; engine < 1 + has_code; engine++)
         for (int executor = QN_SERIAL; executor <= QN_THREADS; executor++)
             for (size_t i = 0; i < sizeof entries / sizeof entries[0]; i++) {
-                w.engine = engine ? QN_ENGINE_X86 : QN_ENGINE_INTERP;
+                w.engine = engine ? QN_ENGINE_NATIVE : QN_ENGINE_INTERP;
                 w.executor = executor;
                 snprintf(name, sizeof name, "%s, %s, executor %d: %s", kind,
                          engine ? "x86" : "interpreter", executor, entries[i].name);
                 measure(&w, name, entries[i].run);
             }
     for (int engine = 0; engine < 1 + has_code && !IS_SANITIZED; engine++) {
-        w.engine = engine ? QN_ENGINE_X86 : QN_ENGINE_INTERP;
+        w.engine = engine ? QN_ENGINE_NATIVE : QN_ENGINE_INTERP;
         w.run = do_everything;
         int64_t used = run_on(&w, SMALL_BYTES);
         tap_ok(used >= 0 && w.is_done, "%s, %s: from text to result on a thread of 32 KiB", kind,

@@ -81,7 +81,7 @@ static qn_options draw_options(thread *t, int64_t n)
                                      QN_SPECIALIZE_DYNAMIC};
     bool is_interpreted = !t->s->has_x86 || (draw(t, 6) == 0 && n < MOST / 10);
     return (qn_options){.bytes = sizeof(qn_options),
-                        .engine = is_interpreted ? QN_ENGINE_INTERP : QN_ENGINE_X86,
+                        .engine = is_interpreted ? QN_ENGINE_INTERP : QN_ENGINE_NATIVE,
                         .executor = 1 + (int)draw(t, 2),
                         .specialize = specialize[draw(t, 3)],
                         .loader = draw(t, 10) == 0 ? QN_LOADER_ORC : QN_LOADER_AUTO,

@@ -72,7 +72,7 @@ static void test_counters(int engine)
               *other = kernel_of(COPY_TEXT);
     qn_kernel_counters n = {0};
     qn_error err = {0};
-    bool is_code = engine == QN_ENGINE_X86;
+    bool is_code = engine == QN_ENGINE_NATIVE;
     tap_ok(run_saxpy(c, k, engine, 5), "5 launches and 5 prepared runs, %s",
            is_code ? "code" : "interpreter");
     tap_ok(qn_context_kernel(c, again, &n, sizeof n, &err) == QN_OK,
@@ -212,7 +212,7 @@ int main(void)
     test_order();
     test_release();
     if (has_x86(reason, sizeof reason)) {
-        test_counters(QN_ENGINE_X86);
+        test_counters(QN_ENGINE_NATIVE);
         test_peaks();
     } else {
         tap_skip(reason);

@@ -26,7 +26,7 @@ static qn_code *code_of(qn_context *c, const char *text, int64_t n)
     qn_kernel *k = kernel_of(text);
     qn_view x = vector_of(c, "x", QN_F32, n), y = vector_of(c, "y", QN_F32, n);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
-    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE};
     qn_code *f = NULL;
     qn_error err = {0};
     tap_ok(qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK, "code is made: %s", err.message);

@@ -489,7 +489,7 @@ static void test_view_of_views(qn_context *c)
     qn_call *call = NULL;
     tap_ok(qn_launch(c, k, 1, &arg, NULL, &err) == QN_OK, "launch: %s", err.message);
     tap_ok(qn_prepare(c, k, 1, &arg, NULL, &call, &err) == QN_OK, "prepare: %s", err.message);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_X86, .plan = PLAN_WITH(.streams = 1)};
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .plan = PLAN_WITH(.streams = 1)};
     qn_status status = qn_launch(c, k, 1, &arg, &o, &err);
     char reason[QN_MESSAGE_BYTES];
     tap_ok(status == QN_OK || !has_x86(reason, sizeof reason), "members take no streams: %s",

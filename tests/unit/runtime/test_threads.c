@@ -172,7 +172,7 @@ static void test_both_dimensions(void)
     }
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2])};
     qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_X86, .executor = QN_SERIAL, .isa = QN_ISA_V3};
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .executor = QN_SERIAL, .isa = QN_ISA_V3};
     o.plan = PLAN_WITH(.lane_dim = 2, .width = 4, .unroll = 2, .jam_dim = 1, .jam = 4, .chunk = 1);
     static double serial[ROWS * COLUMNS];
     bool is_run = qn_launch(c, k, 3, args, &o, NULL) == QN_OK;
@@ -246,7 +246,7 @@ static void test_shared_context(int engine, const char *name, int64_t cache_byte
     qn_counters n = counters_of(base.c);
     tap_is_int(n_failed, 0, name);
     tap_is_int(n.launches, 480, "all launches are counted");
-    if (engine == QN_ENGINE_X86 && cache_bytes == 0)
+    if (engine == QN_ENGINE_NATIVE && cache_bytes == 0)
         tap_ok(n.compiles <= 40, "no key is compiled twice (%" PRId64 " compiles)", n.compiles);
     qn_kernel_release(base.kernel[0]);
     qn_kernel_release(base.kernel[1]);
@@ -268,8 +268,9 @@ static void *launch_once(void *arg)
 
 static void test_compile_once(void)
 {
-    shared base = {
-        .c = context_with(NULL), .kernel = {NULL, kernel_of(COPY_TEXT)}, .engine = QN_ENGINE_X86};
+    shared base = {.c = context_with(NULL),
+                   .kernel = {NULL, kernel_of(COPY_TEXT)},
+                   .engine = QN_ENGINE_NATIVE};
     shared each[8];
     pthread_t thread[8];
     int n_failed = 0;
@@ -339,8 +340,8 @@ int main(void)
         tap_skip(reason);
         return tap_done();
     }
-    test_engine(QN_ENGINE_X86, "x86");
-    test_shared_context(QN_ENGINE_X86, "x86, a small cache", 40000);
+    test_engine(QN_ENGINE_NATIVE, "x86");
+    test_shared_context(QN_ENGINE_NATIVE, "x86, a small cache", 40000);
     test_compile_once();
     test_host_pool();
     test_both_dimensions();

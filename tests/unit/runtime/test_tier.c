@@ -155,7 +155,7 @@ static void test_never(void)
     tap_ok(counters_of(j.c).interpreted == 3 && counters_of(j.c).compiles == 0,
            "they are interpreted, and nothing is compiled");
     qn_options strict = never;
-    strict.engine = QN_ENGINE_X86;
+    strict.engine = QN_ENGINE_NATIVE;
     tap_ok(scale(&j, 5, 60, 1, &strict, &err) == QN_ERR_NOT_FOUND &&
                strstr(err.message, "scale") != NULL,
            "where the interpreter may not run, a launch without code is refused: %s", err.message);
@@ -270,7 +270,7 @@ static void test_fork(bool waits)
     bool ok = scale(&j, 5, 60, 1, &now, &err) == QN_OK && (!waits || has_compiled(j.c, 2));
     pid_t child = fork();
     if (child == 0) {
-        const qn_options must = {.bytes = sizeof must, .engine = QN_ENGINE_X86};
+        const qn_options must = {.bytes = sizeof must, .engine = QN_ENGINE_NATIVE};
         bool runs =
             scale(&j, 5, 60, 1, &now, &err) == QN_OK && scale(&j, 6, 61, 1, &must, &err) == QN_OK;
         close_job(&j);

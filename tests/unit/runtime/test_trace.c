@@ -158,14 +158,14 @@ static void test_events(int engine)
     char *text = read_file(path);
     tap_ok(is_json(text), "the file is JSON");
     tap_is_int(count(text, "\"cat\": \"launch\", \"name\": \"copy\""), 6, "it has the launches");
-    tap_is_int(count(text, engine == QN_ENGINE_X86 ? "\"engine\": \"code\""
-                                                   : "\"engine\": \"interpreter\""),
+    tap_is_int(count(text, engine == QN_ENGINE_NATIVE ? "\"engine\": \"code\""
+                                                      : "\"engine\": \"interpreter\""),
                6, "by their engine");
-    tap_is_int(count(text, "\"cat\": \"compile\", \"name\": \"copy\""), engine == QN_ENGINE_X86,
+    tap_is_int(count(text, "\"cat\": \"compile\", \"name\": \"copy\""), engine == QN_ENGINE_NATIVE,
                "a compile of code");
-    tap_is_int(count(text, "\"cat\": \"version\", \"name\": \"copy\""), engine == QN_ENGINE_X86,
+    tap_is_int(count(text, "\"cat\": \"version\", \"name\": \"copy\""), engine == QN_ENGINE_NATIVE,
                "and who waited for it");
-    tap_is_int(count(text, "\"name\": \"compile thread\""), engine == QN_ENGINE_X86,
+    tap_is_int(count(text, "\"name\": \"compile thread\""), engine == QN_ENGINE_NATIVE,
                "on a thread with a name");
     tap_contains(text,
                  "\"cat\": \"copy\", \"name\": \"a \\u0022name\\u0022 \\u005c \\u000a \\u00ff\"",
@@ -298,7 +298,7 @@ int main(void)
     test_many();
     test_gpu();
     if (has_x86(reason, sizeof reason)) {
-        test_events(QN_ENGINE_X86);
+        test_events(QN_ENGINE_NATIVE);
         test_times();
     } else {
         tap_skip(reason);

@@ -262,7 +262,7 @@ static qn_text key_with(setup *s, const qn_options *o)
 /** Writes a choice for the kernel into the folder of the context: the key of these options. */
 static bool keep(setup *s, const qn_options *o, const char *words)
 {
-    static const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_X86};
+    static const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_NATIVE};
     qn_text key = key_with(s, &x86), chosen = key_with(s, o);
     const qn_tuned t = {.kernel = s->k, .key = &key, .chosen = &chosen, .text = words};
     bool is_kept = key.n && chosen.n && qn__choice_keep(s->c, &t, &err);
@@ -273,7 +273,7 @@ static bool keep(setup *s, const qn_options *o, const char *words)
 
 static const qn_plan_options narrow = {.bytes = sizeof narrow, .width = 2, .unroll = 1};
 static const qn_options narrow_options = {
-    .bytes = sizeof narrow_options, .engine = QN_ENGINE_X86, .plan = &narrow};
+    .bytes = sizeof narrow_options, .engine = QN_ENGINE_NATIVE, .plan = &narrow};
 
 /** The plan that a launch without options runs under. */
 static const char *plan_of(setup *s)
@@ -339,13 +339,13 @@ static void test_steps(void)
     setup s;
     set_up(&s, "steps");
     const qn_options steps = {.bytes = sizeof steps,
-                              .engine = QN_ENGINE_X86,
+                              .engine = QN_ENGINE_NATIVE,
                               .schedule = "planned { tail d0 tail=scalar; }"};
     tap_ok(keep(&s, &steps, "schedule=planned { tail d0 tail=scalar; }"), "steps are kept %s",
            err.message);
     tap_ok(launches_right(&s) && strstr(plan_of(&s), "tail scalar"), "they are followed");
     const qn_options none = {
-        .bytes = sizeof none, .engine = QN_ENGINE_X86, .schedule = "planned { fuse d0 d9; }"};
+        .bytes = sizeof none, .engine = QN_ENGINE_NATIVE, .schedule = "planned { fuse d0 d9; }"};
     tap_ok(qn_launch(s.c, s.k, 3, s.args, &none, &err) == QN_ERR_PARSE, "steps of another kernel");
     tear_down(&s);
 }
@@ -387,7 +387,7 @@ static void test_damaged(void)
     set_up(&s, "damaged");
     qn_view z = vector_of(s.c, "z", QN_F32, N + 1);
     qn_arg args[3] = {qn_arg_view(&z), qn_arg_view(&z), qn_arg_f32(1)};
-    static const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_X86};
+    static const qn_options x86 = {.bytes = sizeof x86, .engine = QN_ENGINE_NATIVE};
     qn_text key = key_with(&s, &x86);
     qn_code *other = NULL;
     qn_specialize(s.c, s.k, 3, args, &narrow_options, &other, &err);
