@@ -25,9 +25,10 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
-    qn_schedule *schedule; /* whose loops are lowered, verified; NULL: those of the plan are */
-    bool is_request;       /* the caller gave the schedule */
+    bool is_request;        /* the caller gave the schedule */
+    qn_schedule *schedule;  /* it, verified */
     qn_scheduled scheduled; /* what the schedule is of */
+    qn_block block;         /* of the schedule */
     qn_piece *pieces; /* NULL: the kernel is one function under the plan */
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
@@ -301,6 +302,8 @@ static qn_status take_schedule(compilation *c)
         status = qn__schedule_verify(&c->scheduled, c->schedule, &why);
     if (status == QN_OK)
         status = qn__plan_of_schedule(&c->scheduled, c->schedule, &c->plan, &why);
+    if (status == QN_OK)
+        status = qn__block_of(&c->scheduled, c->schedule, &c->block, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
                              why.message);
@@ -362,43 +365,17 @@ static qn_lowering lowering_of(compilation *c)
                          .emitted = &c->emitted};
 }
 
-/* Whether the loops of a plan are lowered from its schedule: all that the plan says of them stands
- * there. */
-static bool is_of_schedule(const compilation *c)
-{
-    const qn_plan *p = &c->plan;
-    return !c->facts.target->has_grid && c->r->descent.rung == 0 && !p->carry && !p->strip &&
-           p->transpose <= p->jam && !p->pack && !p->pack_steps && !p->n_shared_reduces;
-}
-
-/* The plan as a schedule; without memory, or where it has too many parts, there is none. */
-static void make_schedule(compilation *c)
-{
-    qn_error why = {0};
-    qn_block block;
-    c->schedule = qn__alloc(sizeof *c->schedule);
-    bool is_made = c->schedule &&
-                   qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why) == QN_OK &&
-                   qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, &why) == QN_OK &&
-                   qn__block_of(&c->scheduled, c->schedule, &block, &why) == QN_OK;
-    if (!is_made) {
-        qn__free(c->schedule);
-        c->schedule = NULL;
-    }
-}
-
 /* One function under the plan. */
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
-    if (!c->is_request && is_of_schedule(c))
-        make_schedule(c);
     const qn_lowered x = {.k = c->kernel,
                           .f = &c->facts,
                           .plan = &c->plan,
-                          .schedule = c->schedule,
                           .is_request = c->is_request,
-                          .scheduled = &c->scheduled};
+                          .schedule = c->schedule,
+                          .scheduled = &c->scheduled,
+                          .block = &c->block};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
 }
 

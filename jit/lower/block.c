@@ -58,21 +58,16 @@ void qn__block_of_plan(lower *g)
 
 void qn__block_of_schedule(lower *g)
 {
-    qn_block b;
-    qn_error err;
+    const qn_block *b = g->block;
     g->jam_max = 1;
-    if (qn__block_of(g->scheduled, g->schedule, &b, &err) != QN_OK) { /* it was asked before */
-        g->failed = true;
-        return;
-    }
-    for (int n = 0; n < b.n; n++)
-        g->jam_max *= (int)b.extent[n];
+    for (int n = 0; n < b->n; n++)
+        g->jam_max *= (int)b->extent[n];
     for (int d = 0; d < g->k->n_dims; d++) {
         int64_t ahead[MOST_PARTS] = {0};
         int64_t inside = 1;
-        for (int n = b.n - 1; n >= 0; inside *= b.extent[n--])
-            for (int j = 0; j < g->jam_max && b.dim[n] == d; j++)
-                ahead[j] += j / inside % b.extent[n] * b.weight[n];
+        for (int n = b->n - 1; n >= 0; inside *= b->extent[n--])
+            for (int j = 0; j < g->jam_max && b->dim[n] == d; j++)
+                ahead[j] += j / inside % b->extent[n] * b->weight[n];
         qn__set_jam_ahead(g, d, ahead);
     }
     qn__set_jam(g, 1);

@@ -12,6 +12,7 @@
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 #include "jit/lower/walk.h"
+#include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
 
 #include <inttypes.h>
@@ -178,8 +179,8 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
     const qn_hooks *hooks = to->hooks;
     const qn_plan *p = x->plan;
     lower g = {.module = to->module, .context = LLVMGetModuleContext(to->module), .k = k, .f = f,
-               .p = p, .schedule = x->schedule, .scheduled = x->scheduled, .hooks = hooks,
-               .width = 1, .unroll = 1, .step = how->step, .budget = how->budget,
+               .p = p, .schedule = x->schedule, .scheduled = x->scheduled, .block = x->block,
+               .hooks = hooks, .width = 1, .unroll = 1, .step = how->step, .budget = how->budget,
                .is_fast = how->is_fast, .debug = how->step ? NULL : to->debug};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
@@ -224,17 +225,59 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
     return n;
 }
 
+/** The loops of plans as a schedule. */
+typedef struct said {
+    qn_schedule *schedule; /* NULL: none was made yet */
+    qn_scheduled scheduled;
+    qn_block block;
+} said;
+
+/** Whether all that a plan says of loops stands in its schedule. */
+static bool may_be_said(const qn_facts *f, const qn_plan *p)
+{
+    return !f->target->has_grid && !p->carry && !p->strip && p->transpose <= p->jam && !p->pack &&
+           !p->pack_steps && !p->n_shared_reduces;
+}
+
+/** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none. */
+static void say_plan(said *to, qn_lowered *x)
+{
+    qn_error why = {0};
+    x->schedule = NULL;
+    if (!may_be_said(x->f, x->plan))
+        return;
+    if (!to->scheduled.k && qn__scheduled_begin(x->k, x->f, &to->scheduled, &why) == QN_OK)
+        to->schedule = qn__alloc(sizeof *to->schedule);
+    if (to->schedule &&
+        qn__schedule_of_plan(&to->scheduled, x->plan, to->schedule, &why) == QN_OK &&
+        qn__block_of(&to->scheduled, to->schedule, &to->block, &why) == QN_OK) {
+        x->schedule = to->schedule;
+        x->scheduled = &to->scheduled;
+        x->block = &to->block;
+    }
+}
+
+static void release_said(said *s)
+{
+    qn__scheduled_end(&s->scheduled);
+    qn__free(s->schedule);
+}
+
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
 static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, const char *symbol,
                                int32_t *block_bytes)
 {
     qn_lowered own = *from, *x = &own;
+    said of_plan = {0};
+    qn_emitted n;
     enum { HOPELESS = 4 }; /* so many budgets by the estimate: nothing is emitted */
     qn_descent *d = to->descent;
     for (;;) {
         int64_t budget = qn__budget_units(to->most, d->rung, x->f->target);
-        qn_emitted n = {.units = x->f->target->is_text ? 0 : qn__estimate(x->k, x->f, x->plan)};
+        n = (qn_emitted){.units = x->f->target->is_text ? 0 : qn__estimate(x->k, x->f, x->plan)};
         bool is_emitted = n.units / HOPELESS <= budget;
+        if (is_emitted && !x->is_request)
+            say_plan(&of_plan, x);
         if (is_emitted)
             n = lower_once(to, x,
                            &(function_how){.budget = budget, .is_fast = d->rung == QN_RUNG_FAST},
@@ -244,11 +287,12 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *from, co
         if (n.instructions < 0 || !(is_over || is_long) || x->is_request ||
             !qn__step_down(x->k, x->f, x->plan, d, n.units, is_over,
                            n.lanes > (n.instructions + n.lanes) / 2))
-            return n;
-        x->schedule = NULL; /* it is of the plan before */
+            break;
         if (is_emitted)
             LLVMDeleteFunction(LLVMGetNamedFunction(to->module, symbol));
     }
+    release_said(&of_plan);
+    return n;
 }
 
 qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol,

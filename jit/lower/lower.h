@@ -95,6 +95,7 @@ typedef struct lower {
     const qn_plan *p;
     const qn_schedule *schedule;    /* whose loops are emitted; NULL: those of the plan */
     const qn_scheduled *scheduled;  /* what it is of */
+    const qn_block *block;          /* of the schedule */
     const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
     qn_analysis a;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */

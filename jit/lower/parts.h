@@ -10,7 +10,7 @@
 #include "jit/schedule/budget.h"
 #include "jit/lower/debug.h"
 #include "jit/provider.h"
-#include "jit/schedule/tree.h"
+#include "jit/schedule/shape.h"
 
 #include <llvm-c/Core.h>
 #include <llvm-c/TargetMachine.h>
@@ -51,9 +51,11 @@ typedef struct qn_lowered {
     const qn_kernel *k;
     const qn_facts *f;
     qn_plan *plan;
-    const qn_schedule *schedule;   /* NULL: the loops are those of the plan */
-    bool is_request; /* the schedule is the caller's: code that is too large is refused */
+    bool is_request; /* the schedule is the caller's: code that is too large is refused. Else it is
+                        made of the plan, where it says all that the plan says of loops */
+    const qn_schedule *schedule;
     const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
+    const qn_block *block;         /* of the schedule */
 } qn_lowered;
 
 /** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is
