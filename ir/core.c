@@ -7,7 +7,6 @@
  */
 #include "ir/ir.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,7 +52,7 @@ const char *qn_status_text(int status)
 static void set_error(qn_error *err, qn_status status, int line, const char *format, va_list ap)
 {
     char message[QN_MESSAGE_BYTES] = "";
-    vsnprintf(message, sizeof message, format, ap);
+    qn__vformat(message, sizeof message, format, ap);
     for (char *c = message; *c; c++)
         if ((unsigned char)*c < ' ')
             *c = ' ';
@@ -194,14 +193,14 @@ void qn__text_add(qn_text *t, const char *format, ...)
     va_list ap, again;
     va_start(ap, format);
     va_copy(again, ap);
-    int n = vsnprintf(small, sizeof small, format, ap);
+    int n = qn__vformat(small, sizeof small, format, ap);
     va_end(ap);
     if (n < 0)
         t->failed = true;
     else if ((size_t)n < sizeof small)
         qn__text_bytes(t, small, (size_t)n);
     else if (text_reserve(t, (size_t)n)) {
-        vsnprintf(t->data + t->n, (size_t)n + 1, format, again);
+        qn__vformat(t->data + t->n, (size_t)n + 1, format, again);
         t->n += (size_t)n;
     }
     va_end(again);

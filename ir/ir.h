@@ -70,6 +70,10 @@ typedef struct qn_text {
     size_t n, capacity;
     bool failed;
 } qn_text;
+/** As vsnprintf and snprintf, but the bytes depend on nothing that the host has set. */
+int qn__vformat(char *out, size_t bytes, const char *format, va_list ap);
+int qn__format(char *out, size_t bytes, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 void qn__text_add(qn_text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void qn__text_bytes(qn_text *t, const void *p, size_t n);
 void qn__text_release(qn_text *t);
@@ -866,6 +870,8 @@ static inline void qn__fault_clear(qn_fault *f, const volatile int32_t *cancel)
 /** Appends the text of a value of a dtype; a float has the fewest digits that give its bits again
  *  (ir/value_text.c). */
 void qn__text_value(qn_text *t, int dtype, uint64_t bits);
+/** Reads a decimal or hex number, all of n bytes, exactly; false: it is none, or has a sign. */
+bool qn__read_number(const char *text, size_t n, double *value);
 /** Appends `before` and "iteration (2,7)", the indices of parallel and sequential dimensions;
  * nothing without such. */
 void qn__text_iteration(qn_text *t, const qn_kernel *k, uint64_t iteration, const qn_domain *domain,

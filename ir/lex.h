@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lex.h: tokens, keywords and literals of the kernel text (docs/kernel-text.md), private to lex.c,
- * parse.c and print.c. Independent of the C library's number conversions, so of the host's locale.
- * A text is bytes with a length: zero bytes are ordinary wrong bytes.
+ * lex.h: tokens, keywords and literals of the kernel text (docs/kernel-text.md), private to the
+ * files of ir/ that read and print numbers. Independent of the C library's number conversions, so
+ * of the host's locale. A text is bytes with a length: zero bytes are ordinary wrong bytes.
  */
 #ifndef QN_IR_LEX_H
 #define QN_IR_LEX_H

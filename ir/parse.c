@@ -24,7 +24,7 @@ bool qn__parse_fail_at(parser *p, int line, int column, qn_status status, const 
     char message[QN_MESSAGE_BYTES];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(message, sizeof message, format, ap);
+    qn__vformat(message, sizeof message, format, ap);
     va_end(ap);
     p->status = qn__fail_line(p->err, status, line, "%s: line %d, column %d: %s", p->who, line,
                               column, message);

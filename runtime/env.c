@@ -12,7 +12,8 @@
  *   QUERN_CACHE        folder of code that is kept on disk, or off
  *   XDG_CACHE_HOME     folder that has it by default, else .cache in HOME
  *   QUERN_SUMMARY      1: the host's log, else standard error, gets a table of kernels when a
- * context is released QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
+ *                      context is released
+ *   QUERN_PEAKS        GB/s,GFLOP/s of the machine, for that table
  *   KOKKOS_TOOLS_LIBS  library of a tool of Kokkos
  *   QUERN_NVTX         library of NVTX that gets ranges
  *   QUERN_SYMBOLS      who is told where code is, separated by commas: perf_map,jitdump,gdb
@@ -92,19 +93,17 @@ static void fill_log(qn_context_options *o)
         o->log_level = level;
 }
 
-/** Two numbers with a comma between them, or zeros. */
+/** One number or two with a comma between them, or zeros. */
 static qn_peaks read_peaks(void)
 {
     const char *value = variable("QUERN_PEAKS");
     qn_peaks peaks = {0};
-    char *end;
     if (!value)
         return peaks;
-    uint32_t host = qn__fpu_enter();
-    peaks.gigabytes = strtod(value, &end);
-    peaks.gigaflops = *end == ',' ? strtod(end + 1, &end) : 0;
-    qn__fpu_leave(host);
-    bool is_good = *end == 0 && peaks.gigabytes >= 0 && peaks.gigaflops >= 0;
+    size_t n = strcspn(value, ",");
+    const char *second = value[n] ? value + n + 1 : NULL;
+    bool is_good = qn__read_number(value, n, &peaks.gigabytes) &&
+                   (!second || qn__read_number(second, strlen(second), &peaks.gigaflops));
     return is_good ? peaks : (qn_peaks){0};
 }
 

@@ -46,10 +46,8 @@ void qn__log_kernel(const qn_context *c, int32_t level, const char *kernel, cons
     char line[QN_LOG_LINE_BYTES];
     va_list ap;
     va_start(ap, format);
-    uint32_t host = qn__fpu_enter(); /* milliseconds are printed */
     int n = snprintf(line, sizeof line, "kernel \"%.100s\" ", kernel);
-    vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
-    qn__fpu_leave(host);
+    qn__vformat(line + n, sizeof line - (size_t)n, format, ap);
     va_end(ap);
     qn__log(c, level, line);
 }

@@ -8,7 +8,6 @@
 
 #include "ir/ir.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,11 +59,17 @@ static qn_status fail(const reader *r, const char *what)
 static bool to_number(const char *text, int64_t *out)
 {
     char *end;
-    if (!isdigit((unsigned char)*text) && *text != '-')
+    if ((*text < '0' || *text > '9') && *text != '-')
         return false;
     long long value = strtoll(text, &end, 10);
     *out = value;
     return end != text && *end == 0;
+}
+
+/** A letter of ASCII in upper case, whatever the locale: toupper makes no I of i everywhere. */
+static char upper(char c)
+{
+    return c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c;
 }
 
 /** The number with the name PREFIX and the text in upper case. */
@@ -73,7 +78,7 @@ static bool to_named(const char *prefix, const char *text, int64_t *out)
     char name[64];
     int n = snprintf(name, sizeof name, "%s", prefix);
     for (; *text && n < (int)sizeof name - 1; text++)
-        name[n++] = (char)toupper((unsigned char)*text);
+        name[n++] = upper(*text);
     name[n] = 0;
     return qn_number_by_name(name, out, NULL) == QN_OK;
 }

@@ -160,7 +160,7 @@ void qn__trace_span(qn_context *c, const char *category, const char *name, int64
     qn_text event = {0};
     va_list ap;
     va_start(ap, arguments);
-    int n = vsnprintf(more, sizeof more, arguments, ap);
+    int n = qn__vformat(more, sizeof more, arguments, ap);
     va_end(ap);
     if (n < 0 || n >= MOST_ARGUMENTS)
         more[0] = 0;

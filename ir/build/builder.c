@@ -117,7 +117,7 @@ qn_val qn__builder_fail(qn_builder *b, qn_status status, const char *format, ...
     char message[QN_MESSAGE_BYTES];
     va_list ap;
     va_start(ap, format);
-    vsnprintf(message, sizeof message, format, ap);
+    qn__vformat(message, sizeof message, format, ap);
     va_end(ap);
     qn_text place = {0};
     int line = qn__text_current_location(&place, b);

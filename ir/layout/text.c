@@ -7,7 +7,6 @@
  */
 #include "ir/layout/layout.h"
 
-#include <stdio.h>
 
 /** Where text goes: counts beyond the end of the buffer, as snprintf does. */
 typedef struct text_cursor {
@@ -20,7 +19,7 @@ __attribute__((format(printf, 2, 3))) static void put(text_cursor *t, const char
     bool fits = t->buffer && t->n < t->bytes;
     va_list ap;
     va_start(ap, format);
-    int n = vsnprintf(fits ? t->buffer + t->n : NULL, fits ? t->bytes - t->n : 0, format, ap);
+    int n = qn__vformat(fits ? t->buffer + t->n : NULL, fits ? t->bytes - t->n : 0, format, ap);
     va_end(ap);
     t->n += n > 0 ? (size_t)n : 0;
 }

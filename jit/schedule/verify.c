@@ -17,7 +17,7 @@ bool qn__refuse(qn_verifier *v, const char *format, ...)
     if (v->status != QN_OK)
         return false;
     va_start(ap, format);
-    vsnprintf(what, sizeof what, format, ap);
+    qn__vformat(what, sizeof what, format, ap);
     va_end(ap);
     if (v->line)
         snprintf(where, sizeof where, ", line %d", (int)v->line);

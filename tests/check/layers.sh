@@ -65,7 +65,7 @@ printf '%0101d\n' 0 | wide | grep ':1$' | is_not_empty "wide lines are found"
 wide "${library[@]}" include/**/*.h* tests/**/*.[ch] examples/*.[ch] | is_empty "lines have at most 100 columns"
 
 includes ir/*.[ch] | grep -x 'ir/core.c:"ir/ir.h"' | is_not_empty "includes are found"
-code ir/core.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
+code ir/format.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
 includes include/*.h include/quern/* |
     grep -vE ':(<(stdbool|stddef|stdint)\.h>|<initializer_list>|"quern(/[a-z_]+\.(def|h)|\.h)")$' |
     grep -vE '^include/quern/[a-z]+\.hpp:("quern\.hpp"|<[a-z_]+>)$' |
@@ -75,6 +75,13 @@ includes "${ir[@]}" | grep '"' | grep -vE ':"(ir/[a-z0-9_/]+\.(h|def)|quern\.h|q
     is_empty "ir/ uses include/ and itself"
 includes "${ir[@]}" | grep -E ':<(llvm|pthread|threads|unistd|dlfcn|sys/|fcntl|signal|cuda|time)' |
     is_empty "ir/ has no LLVM, threads or input and output"
+formats='vs?n?printf|strto(f|d|ld)|atof|sscanf|setlocale|localeconv'
+letters='to(upper|lower)|is(alpha|alnum|space|print|upper|lower|punct)'
+code "${library[@]}" | grep -v '^ir/format\.c:' | grep -E "\b($formats|$letters)[[:space:]]*\(" |
+    grep -vE '^runtime/(machine|provider)\.c:[0-9]+:.*\bsscanf' |
+    is_empty "only ir/format.c formats, and nothing depends on the locale of the host"
+grep -nE '\bsn?printf\([^;]*%[-+ #0-9.*]*l?[aefgAEFG]' "${library[@]}" |
+    is_empty "floats are formatted by qn__format"
 includes "${jit[@]}" | grep '"' |
     grep -vE ':"(jit/[a-z0-9_/]+\.(h|def)|ir/ir\.h|quern\.h|quern/[a-z]+\.def)"$' |
     is_empty "jit/ uses ir/ir.h, include/ and itself"
