@@ -89,7 +89,8 @@ bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 
 bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim)
 {
-    return qn__trips(f, jam_dim) < 0 && qn__trips(f, lane_dim) >= 0;
+    return jam_dim >= 0 && qn__trips(f, jam_dim) < 0 && lane_dim >= 0 &&
+           qn__trips(f, lane_dim) >= 0;
 }
 
 bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
