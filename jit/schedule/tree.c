@@ -148,14 +148,57 @@ void qn__axis_name(const qn_schedule *s, qn_axis a, char *name)
     }
 }
 
+/** Takes decimal digits that are number n from the end of a name of *length bytes. */
+static bool drop_number(const char *name, size_t *length, uint32_t n)
+{
+    do {
+        if (*length == 0 || name[--*length] != (char)('0' + n % 10))
+            return false;
+        n /= 10;
+    } while (n);
+    return true;
+}
+
+static bool drop_char(const char *name, size_t *length, char c)
+{
+    return *length > 0 && name[--*length] == c;
+}
+
+/** Whether the first `length` bytes of a text are the name of an axis. Compared from the end, as
+ * axes of a long text differ there; a name is not printed for that. */
+static bool is_name(const qn_schedule *s, uint16_t axis, const char *name, size_t length)
+{
+    const qn_axis_info *x = &s->axis[axis];
+    uint32_t fused = 0;
+    switch (x->kind) {
+    case QN_AXIS_DIM:
+        return drop_number(name, &length, x->number) && drop_char(name, &length, 'd') && !length;
+    case QN_AXIS_POINT:
+        return drop_number(name, &length, x->number) && drop_char(name, &length, 'd') &&
+               drop_number(name, &length, x->inst) && drop_char(name, &length, 'r') && !length;
+    case QN_AXIS_TRIP:
+        return drop_number(name, &length, x->inst) && drop_char(name, &length, 't') && !length;
+    case QN_AXIS_FUSED:
+        for (int n = 1; n < axis; n++)
+            fused += s->axis[n].kind == QN_AXIS_FUSED;
+        return drop_number(name, &length, fused) && drop_char(name, &length, 'f') && !length;
+    case QN_AXIS_PART: {
+        int letter = s->cut[x->cut].letter;
+        return drop_number(name, &length, x->number) && drop_char(name, &length, '.') &&
+               (!letter || drop_char(name, &length, (char)('a' + letter))) &&
+               is_name(s, x->of[0].id, name, length);
+    }
+    default:
+        return false;
+    }
+}
+
 qn_axis qn__axis_find(const qn_schedule *s, const char *name)
 {
-    char other[QN_AXIS_NAME_BYTES];
-    for (uint16_t n = 1; n <= s->n_axes; n++) {
-        qn__axis_name(s, (qn_axis){n}, other);
-        if (strcmp(name, other) == 0)
+    size_t length = strlen(name);
+    for (uint16_t n = 1; n <= s->n_axes; n++)
+        if (is_name(s, n, name, length))
             return (qn_axis){n};
-    }
     return (qn_axis){0};
 }
 
