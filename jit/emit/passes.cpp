@@ -63,7 +63,7 @@ struct qn_passes {
 };
 
 qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text,
-                          const char *const *not_for_large)
+                          const char *const *not_for_large_either)
 {
     auto *target = reinterpret_cast<llvm::TargetMachine *>(machine);
     auto *p = new (std::nothrow) qn_passes;
@@ -73,7 +73,7 @@ qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text,
         p = nullptr;
     }
     if (p)
-        p->passes.more = not_for_large;
+        p->passes.more = not_for_large_either;
     return p;
 }
 

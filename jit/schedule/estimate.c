@@ -47,7 +47,7 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
         return qn__nominal_count(e, a->of[0]) * qn__nominal_count(e, a->of[1]);
     if (a->kind != QN_AXIS_PART) {
         qn_count n = qn__axis_count(e->x, e->s, axis);
-        return n.kind == QN_COUNT_EXACT ? (double)n.most : QN_NOMINAL_TRIPS;
+        return n.kind == QN_COUNT_EXACT ? (double)n.most : (double)QN_NOMINAL_TRIPS;
     }
     const qn_cut *c = &e->s->cut[a->cut];
     if (c->kind == QN_CUT_SECTIONS) {
@@ -175,9 +175,10 @@ static void walk_loop(qn_estimator *e, qn_node node)
     double cycles = own->count * (cycles_of(e, own) + own->inside), main;
     e->n--;
     double tail = cycles_of_tail(e, l->axis, cycles, &main);
-    double exit = own->count >= FORESEEN_TRIPS ? e->m->wrong_guess : 0;
+    double exit = own->count >= (double)FORESEEN_TRIPS ? e->m->wrong_guess : 0;
     double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
-    double counting = own->count * LOOP_INSTRUCTIONS / e->m->instructions, runs = executions(e);
+    double counting = own->count * (double)LOOP_INSTRUCTIONS / e->m->instructions;
+    double runs = executions(e);
     qn_around *outer = &e->around[e->n - 1];
     while (outer->is_together)
         outer--;

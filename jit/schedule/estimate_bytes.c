@@ -248,7 +248,7 @@ static int stretches_of(const mover *m, int g, const qn_box *box, stretch *out)
     int n_out = 0;
     for (int r = 0; r < box->rank; r++) {
         const qn_dim_fact *d = &f->param[p].dim[r];
-        double left = box->extent[r] < 0 ? QN_NOMINAL_EXTENT : (double)box->extent[r];
+        double left = (double)(box->extent[r] < 0 ? QN_NOMINAL_EXTENT : box->extent[r]);
         for (int n = 0; n < d->n_digits && left > 1 && n_out < 4 * QN_MAX_RANK; n++) {
             const qn_digit_fact *digit = &f->digit[d->first_digit + n];
             double most = n + 1 == d->n_digits || digit->extent.kind != QN_FACT_EXACT

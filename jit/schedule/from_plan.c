@@ -61,7 +61,7 @@ __attribute__((format(printf, 2, 3))) static void step(maker *m, const char *for
     qn_step how;
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
+    qn__vformat(text, sizeof text, format, ap);
     va_end(ap);
     if (m->status == QN_OK)
         m->status = read_step(m, text, &how);
@@ -77,7 +77,7 @@ __attribute__((format(printf, 2, 3))) static void mark(maker *m, const char *for
     qn_step how;
     va_list ap;
     va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
+    qn__vformat(text, sizeof text, format, ap);
     va_end(ap);
     qn_error *err = m->err, refused = {0};
     m->err = &refused;
@@ -219,7 +219,7 @@ static void order_loops(maker *m)
         const pieces *x = &m->of[inside[n]];
         for (int i = x->n - x->n_inner; i < x->n; i++, n_loops++) {
             add_name(text, sizeof text, x->name[i]);
-            snprintf(m->inner[m->n_inner++], NAME_BYTES, "%s", x->name[i]);
+            memcpy(m->inner[m->n_inner++], x->name[i], NAME_BYTES);
         }
     }
     if (n_loops > 1)
