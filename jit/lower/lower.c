@@ -316,7 +316,7 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char 
     if (n->units > qn__budget_units(to->most, d->rung, f->target))
         return qn__fail(err, QN_ERR_LIMIT,
                         "compiling would take too long: %" PRId64
-                        " units of work or more, of %" PRId64 ", as %s",
+                        " units of work or more, of %" PRId64 ": %s",
                         n->units, qn__budget_units(to->most, d->rung, f->target),
                         qn__rung_name(d->rung));
     if (to->hooks->describe)
