@@ -302,7 +302,7 @@ static qn_status take_schedule(compilation *c)
         status = qn__schedule_verify(&c->scheduled, c->schedule, &why);
     if (status == QN_OK)
         status = qn__plan_of_schedule(&c->scheduled, c->schedule, &c->plan, &why);
-    if (status == QN_OK)
+    if (status == QN_OK && !c->facts.target->has_grid)
         status = qn__block_of(&c->scheduled, c->schedule, &c->block, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
@@ -369,11 +369,12 @@ static qn_lowering lowering_of(compilation *c)
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
+    bool has_grid = c->facts.target->has_grid; /* the plan says all of the schedule */
     const qn_lowered x = {.k = c->kernel,
                           .f = &c->facts,
                           .plan = &c->plan,
                           .is_request = c->is_request,
-                          .schedule = c->schedule,
+                          .schedule = has_grid ? NULL : c->schedule,
                           .scheduled = &c->scheduled,
                           .block = &c->block};
     return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);

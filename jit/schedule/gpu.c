@@ -8,8 +8,6 @@
 /* Warps of a block: enough to hide latency with several blocks on one processor, few enough to
  * leave registers. */
 enum { BLOCK_WARPS = 8 };
-/* Additions of reduces that have no loop. */
-enum { MOST_STRAIGHT = 256 };
 
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 {
@@ -165,7 +163,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     gpu_planner s = {.k = k, .f = f, .p = out};
     out->team = QN_TEAM_THREAD;
-    out->straight = MOST_STRAIGHT;
+    out->straight = QN_GPU_STRAIGHT;
     out->axis[0] = out->axis[1] = out->axis[2] = -1;
     bool has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;

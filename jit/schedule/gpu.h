@@ -22,6 +22,9 @@ enum { MOST_INDEX_DEPTH = 8 };
 
 /* Iterations of the jammed dimension in a thread, and instructions of all of them. */
 enum { MOST_JAM = 16, MOST_EMITTED = 1500 };
+/* All iterations that a thread computes at once, threads of a block, and additions of reduces that
+ * have no loop. */
+enum { QN_MOST_AT_ONCE = 32, QN_MOST_BLOCK_THREADS = 1024, QN_GPU_STRAIGHT = 256 };
 enum { BODY_OTHER, BODY_SIMPLE, BODY_REDUCES };
 
 typedef struct gpu_planner {
@@ -52,6 +55,9 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
  * `lanes` above. Returns the number of dimensions along which iterations share loads, 0 without jam
  * (schedule/gpu_wide.c). */
 int qn__gpu_choose_wide(const gpu_planner *s, int x);
+/** Iterations of x before its begin at which threads that take `width` of them begin, so that most
+ * accesses are aligned. */
+int qn__gpu_lead(const gpu_planner *s, int x, int width);
 /** Iterations of one dimension of which a thread computes several, because what the reduces load is
  * the same for them; sets jam_dim, jam and lane_dim (schedule/gpu_rows.c). */
 bool qn__gpu_choose_rows(const gpu_planner *s, int x);

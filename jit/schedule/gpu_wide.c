@@ -11,7 +11,7 @@
  */
 #include "jit/schedule/gpu.h"
 
-enum { ACCESS_BYTES = 16, MOST_WIDTH = 16, MOST_AT_ONCE = 32 };
+enum { ACCESS_BYTES = 16, MOST_WIDTH = 16 };
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
 /** Rows that share loads; more do not gain what their registers cost. */
@@ -202,6 +202,12 @@ static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
     return best;
 }
 
+int qn__gpu_lead(const gpu_planner *s, int x, int width)
+{
+    int64_t bytes;
+    return best_lead(s, x, width, &bytes);
+}
+
 /* ---------------------------------------------------------------- along another dimension */
 
 /** Whether loads a and b read the same element a few iterations of d apart. */
@@ -284,7 +290,7 @@ static int choose_jam(const gpu_planner *s, int x)
                     : USUAL_JAM; /* the others' comes from the first-level cache */
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
-    while (limit * p->width > MOST_AT_ONCE)
+    while (limit * p->width > QN_MOST_AT_ONCE)
         limit--;
     if (limit < 2)
         return 0;
@@ -301,7 +307,7 @@ static void choose_skew(const gpu_planner *s, int x)
     qn_plan *p = s->p;
     int width = natural_width(s);
     int64_t stride = 0, bytes = 0;
-    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > MOST_AT_ONCE ||
+    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > QN_MOST_AT_ONCE ||
         s->f->plan.width || !suits_all(s, x) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
         2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;

@@ -46,6 +46,10 @@ bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n);
 /** Widens [*first, *end) to the instructions of the statements of node n. */
 void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint32_t *first,
                        uint32_t *end);
+/** The plan of a GPU that a schedule describes, which is complete: *out has the defaults. Errors as
+ * qn__plan_of_schedule (jit/schedule/shape_grid.c). */
+qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *out,
+                           qn_error *err);
 /** The plan that says of statements what the schedule says: lanes, threads, what is non-temporal.
  * The loops are those of the schedule. QN_ERR_UNSUPPORTED: the code generator cannot lower it yet.
  */

@@ -241,7 +241,7 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     p->width = p->unroll = p->jam = p->cross = 1;
     p->granule = 1;
     if (x->f->target->has_grid)
-        refuse(&m, "schedules of a GPU", (qn_axis){0});
+        return qn__plan_of_grid(x, s, p, err);
     if (m.status != QN_OK || !may_be_records(&m))
         return m.status;
     m.status = qn__block_of(x, s, &b, err);

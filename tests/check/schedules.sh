@@ -4,7 +4,8 @@
 # verifies, is the one that is lowered, and gives the bits of the interpreter, for each instruction
 # set of this processor. A file with a line "# not yet: WHAT" verifies and is refused by the code
 # generator, which names WHAT. Other lines of a head: "# arrays: NAME=VALUE...", as the tool takes
-# them.
+# them. Files *.grid are of a GPU: the code has blocks of as many threads as their line "# threads: X,
+# Y, Z" says, and, where there is a GPU, gives the bits of the interpreter.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
 build="${QN_BUILD_DIR:-$root/build/release}"
 export QUERN_PROVIDER="${QUERN_PROVIDER:-$build/libquern-llvm.so}" QUERN_CACHE=off
@@ -32,23 +33,58 @@ if ! quern asm "$root/examples/kernels/copy.qn" from=zeros:f64[2,2] to=zeros:f64
     echo "1..0 # skipped: no generated code here"
     exit 0
 fi
+
+# Splits FILE into kernel.qn and schedule; sets arrays and outputs.
+split() {
+    read -ra arrays < <(sed -n 's/^# arrays: //p' "$1" | tr '\n' ' ')
+    sed '/^schedule {/,$d' "$1" >kernel.qn
+    sed -n '/^schedule {/,$p' "$1" >schedule
+    outputs=()
+    for array in "${arrays[@]}"; do
+        [[ $array != *:* ]] || outputs+=(--out "${array%%=*}=${array%%=*}.npy")
+    done
+    rm -rf ./*.npy expected
+}
+
+# Runs the interpreter, and keeps what it wrote as expected.
+interpret() {
+    quern run kernel.qn "${arrays[@]}" --engine interp --show 0 "${outputs[@]}" >out 2>err
+    report $? "$1: is interpreted"
+    mkdir expected && mv ./*.npy expected/
+}
+
+# Whether all arrays are as expected.
+compare() {
+    local output same=0
+    for output in expected/*.npy; do
+        cmp "$output" "$(basename "$output")" >>err 2>&1 || same=1
+    done
+    report $same "$1: the bits of the interpreter"
+}
+
+for file in "$root"/tests/schedules/*.grid; do
+    name="$(basename "$file" .grid), GPU"
+    threads=$(sed -n 's/^# threads: //p' "$file")
+    split "$file"
+    quern asm kernel.qn "${arrays[@]}" --target cuda --schedule schedule >out 2>err &&
+        grep -q "^\.reqntid $threads\$" out
+    report $? "$name: blocks of $threads threads"
+    if quern run kernel.qn "${arrays[@]}" --target cuda --show 0 >out 2>err; then
+        interpret "$name"
+        quern run kernel.qn "${arrays[@]}" --target cuda --schedule schedule --show 0 \
+            "${outputs[@]}" >out 2>err
+        report $? "$name: runs on the GPU"
+        compare "$name"
+    fi
+done
 for isa in v3 v4; do
     quern run "$root/examples/kernels/copy.qn" from=zeros:f64[2,2] to=zeros:f64[2,2] \
         --engine native --isa "$isa" >err 2>&1 || continue
     for file in "$root"/tests/schedules/*.schedule; do
         name="$(basename "$file" .schedule), $isa"
         missing=$(sed -n 's/^# not yet: //p' "$file")
-        read -ra arrays < <(sed -n 's/^# arrays: //p' "$file" | tr '\n' ' ')
-        sed '/^schedule {/,$d' "$file" >kernel.qn
-        sed -n '/^schedule {/,$p' "$file" >schedule
-        outputs=()
-        for array in "${arrays[@]}"; do
-            [[ $array != *:* ]] || outputs+=(--out "${array%%=*}=${array%%=*}.npy")
-        done
-        rm -rf ./*.npy expected
-        quern run kernel.qn "${arrays[@]}" --engine interp --show 0 "${outputs[@]}" >out 2>err
-        report $? "$name: is interpreted"
-        mkdir expected && mv ./*.npy expected/
+        split "$file"
+        interpret "$name"
         quern run kernel.qn "${arrays[@]}" --engine native --isa "$isa" --schedule schedule --show 0 \
             --stats "${outputs[@]}" >out 2>err
         status=$?
@@ -59,11 +95,7 @@ for isa in v3 v4; do
         fi
         [ $status = 0 ] && grep -q 'by the schedule that was given' out
         report $? "$name: its schedule is the one that is lowered"
-        same=0
-        for output in expected/*.npy; do
-            cmp "$output" "$(basename "$output")" >>err 2>&1 || same=1
-        done
-        report $same "$name: the bits of the interpreter"
+        compare "$name"
     done
 done
 echo "1..$tests"

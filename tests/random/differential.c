@@ -169,7 +169,7 @@ static bool read_settings(settings *s, int argc, char **argv)
 /** Whether a way may be left out: those of a GPU, and with --only-cuda the others. */
 static bool is_optional(const runner *r, int id)
 {
-    bool is_cuda = id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
+    bool is_cuda = id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN || id == WAY_CUDA_SCHEDULE;
     return is_cuda ? r->gpu.context == NULL
                    : r->is_cuda_only || (r->has_only_schedules && !has_schedule(id));
 }

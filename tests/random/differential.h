@@ -15,6 +15,7 @@
  * differential_plain.c   plain kernels, of a few loads, products and sums
  * differential_plan.c    random plans, and the count of what plans do
  * differential_schedule.c  random schedules
+ * differential_grid.c      those of a grid
  * differential_run.c     the ways to run, and the comparison
  * differential_reduce.c  makes a failing kernel smaller
  */
@@ -310,6 +311,8 @@ qn_val gen_choice(generator *g, int dtype);
     X(SCHEDULE_THREADS, "threads, random schedule")                                                \
     X(SCHEDULE_UNCHECKED, "no checks, random schedule")                                            \
     X(SCHEDULE_CLAMP, "clamped indices, random schedule")                                          \
+    X(PTX_SCHEDULE, "PTX, random schedule")                                                        \
+    X(CUDA_SCHEDULE, "cuda, random schedule")                                                      \
     X(PTX_EXACT, "PTX, exact")                                                                     \
     X(PTX_PLAN, "PTX, random plan")                                                                \
     X(CUDA_EXACT, "cuda, exact")                                                                   \
@@ -453,11 +456,18 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p);
 /** Whether a way has a random schedule. */
 static inline bool has_schedule(int id)
 {
-    return id >= WAY_SCHEDULE_EXACT && id <= WAY_SCHEDULE_CLAMP;
+    return id >= WAY_SCHEDULE_EXACT && id <= WAY_CUDA_SCHEDULE;
+}
+/** Whether a way is one of a GPU, or of the machine of the tests that runs PTX. */
+static inline bool has_grid(int id)
+{
+    return id >= WAY_PTX_SCHEDULE;
 }
 /** Draws a legal schedule for the launch of a case in a way, and counts what was met. False: there
  * is none. */
 bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w);
+/** Writes steps that make the kernel as declared one of a grid (differential_grid.c). */
+void draw_grid(randoms *r, const qn_kernel *k, char *text, size_t bytes);
 /** The schedule that those steps of a way make of another kernel that are possible there. */
 bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w);
 void release_schedule(way *w);

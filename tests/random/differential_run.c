@@ -30,7 +30,12 @@ enum { MOST_PTX_POINTS = 65000, MOST_WARPS = 1000 };
 
 static bool is_cuda(int id)
 {
-    return id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN;
+    return id == WAY_CUDA_EXACT || id == WAY_CUDA_PLAN || id == WAY_CUDA_SCHEDULE;
+}
+
+static bool is_ptx(int id)
+{
+    return id == WAY_PTX_EXACT || id == WAY_PTX_PLAN || id == WAY_PTX_SCHEDULE;
 }
 
 static bool is_clamp(int id)
@@ -93,7 +98,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->isa = QN_ISA_V4;
     if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)
         o->isa = QN_ISA_V3;
-    if (id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) {
+    if (is_ptx(id)) {
         o->isa = QN_ISA_SM80;
         o->engine = QN_ENGINE_AUTO;
     }
@@ -121,13 +126,14 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN ||
         (has_schedule(id) && random_percent(r, 50)))
         random_plan(t, r, &w->plan);
-    if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) &&
+    if (is_ptx(id) &&
         t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
         o->specialize = QN_SPECIALIZE_EXACT;
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
     }
-    if ((is_x86_plan || id == WAY_BUDGET || has_schedule(id)) && random_percent(r, 35))
+    if ((is_x86_plan || id == WAY_BUDGET || (has_schedule(id) && !has_grid(id))) &&
+        random_percent(r, 35))
         o->isa = QN_ISA_V3;
     o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
     if (id != WAY_INTERPRETER && t->n_args > 0 && random_percent(r, 40))
@@ -165,7 +171,7 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
     if (t->has_varied && (id == WAY_EXACT_V3 || id == WAY_PLAN_EXACT || id == WAY_THREADS_EXACT ||
                           id == WAY_UNCHECKED || id == WAY_ORC))
         return false; /* nothing new: the dynamic ways meet their code again */
-    if ((id == WAY_PTX_EXACT || id == WAY_PTX_PLAN) && t->points > MOST_PTX_POINTS)
+    if (is_ptx(id) && t->points > MOST_PTX_POINTS)
         return false;
     bool has_own_plan = id != WAY_INTERPRETER && id <= WAY_DYNAMIC_V3;
     if (t->is_plain && (has_own_plan || id == WAY_THREADS_EXACT || id == WAY_PREPARED) &&

@@ -68,10 +68,17 @@ static bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_ker
 {
     qn_expanded *e = NULL;
     qn_options o = w->options;
-    qn_launch_state l = {
-        .who = "differential", .context = r->context, .n = t->n_args, .args = t->args};
+    qn_launch_state l = {.who = "differential",
+                         .context = r->context,
+                         .n = t->n_args,
+                         .args = t->args,
+                         .takes_any_target = true};
     *d = (drawing){.r = r};
     o.schedule = NULL;
+    if (o.executor == QN_CUDA) { /* what is known of the host's arrays holds for their copies */
+        o.executor = QN_SERIAL;
+        o.isa = QN_ISA_SM80;
+    }
     d->now = calloc(1, sizeof *d->now);
     d->before = calloc(1, sizeof *d->before);
     if (!d->now || !d->before || qn__state_open(&l, k, &o, &e, NULL))
@@ -244,6 +251,26 @@ static bool take_step(drawing *d, const qn_step *step, bool needs_code)
     return true;
 }
 
+/** Applies the steps of a text that are possible. */
+static void take_text(drawing *d, const char *at)
+{
+    while (*at) {
+        size_t n = strcspn(at, ";") + 1;
+        (void)qn__transform_text(&d->x, d->now, at, n, NULL);
+        at += n + strspn(at + n, " ");
+    }
+    d->is_lowered = has_code(d);
+}
+
+/** Makes the kernel as declared one of a grid; whether the result may be kept. */
+static bool take_grid(drawing *d, bool needs_code)
+{
+    char text[2048];
+    draw_grid(d->random, d->kernel, text, sizeof text);
+    take_text(d, text);
+    return d->is_lowered || !needs_code;
+}
+
 static void draw_steps(drawing *d, bool needs_code)
 {
     int left = 1 + random_below(d->random, MOST_DRAWN_STEPS);
@@ -319,13 +346,17 @@ static bool give(drawing *d, way *w)
 bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w)
 {
     drawing d;
-    bool is_given = false;
-    w->is_planned = random_percent(random, 50);
+    bool is_given = false, is_on_grid = false;
+    w->is_planned = random_percent(random, has_grid(w->id) ? 15 : 50);
     w->has_records = random_percent(random, 75);
     bool needs_code = random_percent(random, 85);
     if (open_drawing(&d, r, t, t->kernel, w) && begin(&d, w->is_planned)) {
         d.random = random;
-        draw_steps(&d, needs_code);
+        w->is_planned &= d.is_lowered || !has_grid(w->id);
+        for (int tries = 0; tries < 6 && has_grid(w->id) && !w->is_planned && !is_on_grid; tries++)
+            is_on_grid = begin(&d, false) && take_grid(&d, needs_code);
+        if (!has_grid(w->id) || random_percent(random, 20))
+            draw_steps(&d, needs_code);
         note_steps(&d, w);
         is_given = give(&d, w);
         r->schedules.n_given += is_given;
@@ -340,12 +371,7 @@ bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w)
     bool is_given = false;
     w->schedule = NULL;
     if (open_drawing(&d, r, t, k, w) && begin(&d, w->is_planned)) {
-        for (const char *at = w->steps; *at;) {
-            size_t n = strcspn(at, ";") + 1;
-            (void)qn__transform_text(&d.x, d.now, at, n, NULL);
-            at += n + strspn(at + n, " ");
-        }
-        d.is_lowered = has_code(&d);
+        take_text(&d, w->steps);
         is_given = give(&d, w);
     }
     close_drawing(&d);

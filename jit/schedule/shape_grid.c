@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * shape_grid.c: what a schedule of a GPU that was verified says, as a plan. Each dimension is
+ * walked by blocks of a grid, by the threads of a block and by the iterations that a thread
+ * computes at once, one inside the other; or by a loop in each thread. The loops of each role stand
+ * once, apart from unrolled ones, of which statements and reduces may have some each.
+ */
+#include "jit/schedule/gpu.h"
+#include "jit/schedule/shape.h"
+
+typedef struct dim_roles {
+    int64_t units;   /* iterations of a step of the loop over the grid, 0: there is none */
+    int64_t threads; /* count and weight of the loop over the threads of a block */
+    int64_t apart;
+    int64_t at_once; /* iterations of the unrolled loop */
+    bool is_walked;  /* a loop in each thread */
+} dim_roles;
+
+typedef struct reader {
+    const qn_scheduled *x;
+    const qn_schedule *s;
+    qn_plan *p;
+    qn_error *err;
+    qn_status status;
+    dim_roles of[QN_MAX_RANK];
+    int block[QN_MAX_RANK]; /* dimensions of the threads of a block, slowest first */
+    int n_block;
+    uint32_t shared; /* reduces whose points the lanes of a warp share */
+} reader;
+
+static bool refuse(reader *m, const char *what, qn_axis a)
+{
+    if (m->status == QN_OK)
+        m->status = qn__no_code(m->x, m->s, what, a, m->err);
+    return false;
+}
+
+/* ---------------------------------------------------------------- loops */
+
+/** A loop over the points of a reduce: all of them in order, or so that a warp's lanes share them.
+ */
+static bool read_points(reader *m, const qn_node_info *l, int64_t weight, int64_t count)
+{
+    const qn_axis_info *a = qn__axis(m->s, l->axis);
+    if (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)
+        return a->kind == QN_AXIS_POINT || a->number == 0 ||
+               refuse(m, "points of a GPU in pieces", l->axis);
+    bool is_warp = l->role == QN_ROLE_THREAD && weight == 1 && count == m->x->f->machine.warp;
+    if (!is_warp || m->s->cut[a->cut].n != 2)
+        return refuse(m, "points that other threads than a warp's share", l->axis);
+    m->shared++;
+    return true;
+}
+
+static bool read_loop(reader *m, const qn_node_info *l, bool is_walked)
+{
+    qn_axis root;
+    int64_t weight = qn__axis_weight(m->x, m->s, l->axis, &root),
+            count = qn__axis_count(m->x, m->s, l->axis).most;
+    int d = qn__iteration_dim(m->x, m->s, l->axis);
+    if (!weight)
+        return refuse(m, "loops over fused axes and trips", l->axis);
+    if (d < 0)
+        return read_points(m, l, weight, count);
+    dim_roles *of = &m->of[d];
+    switch (l->role) {
+    case QN_ROLE_GRID:
+        if (of->units || of->threads || of->at_once || is_walked)
+            return refuse(m, "a grid inside of other loops over a dimension", l->axis);
+        of->units = weight;
+        return true;
+    case QN_ROLE_BLOCK:
+        if (of->threads || of->at_once || !of->units)
+            return refuse(m, "threads of a block outside of its grid", l->axis);
+        of->threads = count;
+        of->apart = weight;
+        m->block[m->n_block++] = d;
+        return true;
+    case QN_ROLE_UNROLLED:
+        if (weight != 1 || !of->units || (of->at_once && of->at_once != count))
+            return refuse(m, "unrolled loops that are not what a thread takes of a grid", l->axis);
+        of->at_once = count;
+        return true;
+    case QN_ROLE_SEQUENTIAL:
+        if (of->units || of->is_walked || weight != 1)
+            return refuse(m, "steps of a block", l->axis);
+        of->is_walked = true;
+        return true;
+    default:
+        return refuse(m, "this role of a GPU", l->axis);
+    }
+}
+
+/** is_walked: loops of each thread over parallel dimensions are around node n. */
+static bool read_loops(reader *m, qn_node n, bool is_walked)
+{
+    for (int n_loops = 0; n.id; n = qn__node(m->s, n)->next) {
+        const qn_node_info *l = qn__node(m->s, n);
+        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        bool has_form =
+            l->kind == QN_NODE_LOOP || l->kind == QN_NODE_DO || l->kind == QN_NODE_PLACE;
+        if (!has_form)
+            return refuse(m, "versions of a GPU", (qn_axis){0});
+        bool is_here = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_SEQUENTIAL && d >= 0 &&
+                       qn__is_parallel(m->x->k, d);
+        if (d >= 0 && l->role != QN_ROLE_UNROLLED && n_loops++ > 0)
+            return refuse(m, "statements of a GPU in loops of their own", l->axis);
+        if (l->kind == QN_NODE_LOOP && !read_loop(m, l, is_walked))
+            return false;
+        if (d >= 0 && qn__place_of(m->p, d) == m->p->n_loops)
+            m->p->order[m->p->n_loops++] = d;
+        if (!read_loops(m, l->child, is_walked || is_here))
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- the plan */
+
+/** Blocks, threads and what they take, of every dimension. */
+static bool set_tiles(reader *m)
+{
+    qn_plan *p = m->p;
+    const qn_kernel *k = m->x->k;
+    for (int d = 0; d < k->n_dims; d++) {
+        const dim_roles *of = &m->of[d];
+        int64_t at_once = of->at_once ? of->at_once : 1, threads = of->threads ? of->threads : 1;
+        p->threads[d] = (int32_t)threads;
+        p->tile[d] = of->units ? threads * at_once : 0;
+        if (of->units != p->tile[d] || (of->threads && of->apart != at_once))
+            return refuse(m, "blocks that take several tiles", (qn_axis){0});
+        if (of->units && !qn__is_parallel(k, d))
+            return refuse(m, "iterations in order on a grid", (qn_axis){0});
+    }
+    return true;
+}
+
+/** The dimensions of threadIdx.x, y and z: the fastest one is the innermost loop. A warp whose
+ * lanes share points is x. */
+static bool set_axes(reader *m)
+{
+    qn_plan *p = m->p;
+    int64_t all = p->team == QN_TEAM_WARP ? m->x->f->machine.warp : 1;
+    int n = p->team == QN_TEAM_WARP;
+    for (int i = m->n_block - 1; i >= 0; i--, n++) {
+        if (n == 3)
+            return refuse(m, "threads of a block in four dimensions", (qn_axis){0});
+        p->axis[n] = m->block[i];
+        all *= p->threads[m->block[i]];
+        if (all > QN_MOST_BLOCK_THREADS)
+            return refuse(m, "so many threads of a block", (qn_axis){0});
+    }
+    return true;
+}
+
+/** Iterations that a thread computes at once: along the threads of a row, and along one more
+ * dimension. */
+static bool set_at_once(reader *m)
+{
+    qn_plan *p = m->p;
+    const qn_kernel *k = m->x->k;
+    gpu_planner s = {
+        .k = k, .f = m->x->f, .a = m->x->a, .p = p, .has_assertions = qn__has_assertions(k)};
+    int x = p->axis[0], n_insts = (int)(k->n_insts - k->body), kind;
+    for (int d = 0; d < k->n_dims; d++) {
+        int64_t at_once = m->of[d].at_once;
+        if (at_once <= 1)
+            continue;
+        if (d == x) {
+            p->width = (int32_t)at_once;
+        } else if (p->jam_dim < 0) {
+            p->jam_dim = d;
+            p->jam = (int32_t)at_once;
+        } else {
+            return refuse(m, "iterations of three dimensions in a thread", (qn_axis){0});
+        }
+    }
+    if (p->width == 1 && p->jam == 1)
+        return true;
+    if (x < 0 || p->team != QN_TEAM_THREAD)
+        return refuse(m, "several iterations in a thread without neighbours", (qn_axis){0});
+    if (p->width * p->jam > QN_MOST_AT_ONCE || p->width * p->jam * n_insts > MOST_EMITTED)
+        return refuse(m, "so many iterations in a thread", (qn_axis){0});
+    kind = qn__gpu_kind_of_body(&s);
+    if (kind == BODY_OTHER || (kind == BODY_REDUCES && p->width > 1))
+        return refuse(m, "several iterations of these statements in a thread", (qn_axis){0});
+    if (p->width > 1 && m->x->f->begin[x].kind != QN_FACT_EXACT)
+        return refuse(m, "several iterations from a begin that is not known", (qn_axis){0});
+    p->lane_dim = x;
+    p->lead = p->width > 1 ? qn__gpu_lead(&s, x, p->width) : 0;
+    return true;
+}
+
+/** All points of all reduces at the top are shared by warps, or none. */
+static bool set_team(reader *m)
+{
+    const qn_kernel *k = m->x->k;
+    uint32_t n = 0;
+    bool may_be = true;
+    FOR_TOP_REDUCES (k, i) {
+        n++;
+        may_be = may_be && qn__may_share_points(k, i);
+    }
+    m->p->team = m->shared ? QN_TEAM_WARP : QN_TEAM_THREAD;
+    return !m->shared || (m->shared == n && may_be) ||
+           refuse(m, "warps that share the points of some reduces", (qn_axis){0});
+}
+
+static bool may_be_records(reader *m)
+{
+    for (int n = 0; n < m->s->n_records; n++) {
+        const qn_record_info *r = &m->s->record[n];
+        if (r->method == QN_METHOD_GROUP || r->ahead || r->streams)
+            return refuse(m, "this way to access memory on a GPU", (qn_axis){0});
+    }
+    for (int n = 0; n < m->s->n_cuts; n++)
+        if (m->s->cut[n].kind == QN_CUT_SECTIONS || m->s->cut[n].tail == QN_TAIL_OVERLAP)
+            return refuse(m, "sections, and steps that overlap, on a GPU", m->s->cut[n].of);
+    return m->s->n_buffers == 0 || refuse(m, "buffers of a GPU", (qn_axis){0});
+}
+
+qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *p, qn_error *err)
+{
+    reader m = {.x = x, .s = s, .p = p, .err = err};
+    p->straight = QN_GPU_STRAIGHT;
+    p->axis[0] = p->axis[1] = p->axis[2] = -1;
+    (void)(may_be_records(&m) && read_loops(&m, s->root, false) && set_team(&m) && set_tiles(&m) &&
+           set_axes(&m) && set_at_once(&m));
+    return m.status;
+}
