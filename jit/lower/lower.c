@@ -239,7 +239,8 @@ static bool may_be_said(const qn_facts *f, const qn_plan *p)
            !p->pack_steps && !p->n_shared_reduces;
 }
 
-/** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none. */
+/** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none.
+ */
 static void say_plan(said *to, qn_lowered *x)
 {
     qn_error why = {0};

@@ -522,8 +522,8 @@ int main(void)
     }
     test_shared("two threads launch", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_NATIVE, false,
                 false);
-    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_NATIVE, false,
-                false);
+    test_shared("two threads launch, f64", COUNT_F64_TEXT, QN_F64, QN_SERIAL, QN_ENGINE_NATIVE,
+                false, false);
     test_shared("two prepared calls", COUNT_TEXT, QN_I32, QN_SERIAL, QN_ENGINE_NATIVE, true, false);
     test_shared("two threads launch on threads", COUNT_TEXT, QN_I32, QN_THREADS, QN_ENGINE_NATIVE,
                 false, false);
