@@ -19,6 +19,7 @@
  * bench_cases_schedule.c  schedules by hand (tests/schedules) against C
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * bench_model.c        --model: estimates and times of several plans of a case
+ * bench_tune.c         --tune: what tuning gains
  * native_*.c           the loops in C, see native.h
  */
 #ifndef QN_TESTS_BENCH_BENCH_H
@@ -48,11 +49,21 @@ enum {
 };
 enum { MOST_SHORT = 64, BENCH_ARRAYS = 16 };
 
+/** What --tune adds up (bench_tune.c). */
+typedef struct bench_tuning {
+    double seconds; /* for each case; 0: nothing is tuned */
+    bool is_done;   /* the case that is prepared was tuned */
+    int n, n_gain;
+    double log_sum;
+} bench_tuning;
+
 typedef struct bench {
     qn_context *context;
     const char *const *filter; /* a case runs if its name contains all of these */
     int n_filters;
     struct bench_model *model; /* of --model; or NULL */
+    bench_tuning tuning;
+    char name[80]; /* of the case that was wanted last */
     const char *assembly_of; /* --asm: print the code of this case instead of timing it; or NULL */
     qn_plan_options plan;    /* --plan */
     int n_cases, n_short, n_wrong;
@@ -84,7 +95,8 @@ void bench_report_cost(bench *b, const char *name, double seconds, double goal_s
 /** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
 __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,
                                                        const char *format, ...);
-/** qn_prepare; where candidates are timed (bench_model.c), it also notes the estimate. */
+/** qn_prepare; where candidates are timed (bench_model.c), it also notes the estimate. With --tune
+ * the case is tuned, and the call fails with QN_ERR_CANCELLED. */
 qn_status bench_prepare(bench *b, const qn_kernel *k, int n, const qn_arg *args,
                         const qn_options *o, qn_call **out, qn_error *err);
 /** Options of our side: code on one thread, the plan fields of --plan, the instruction set of

@@ -2,7 +2,8 @@
 /*
  * bench_main.c: the benchmark program. `bench_main [--plan FIELD=VALUE,...] [filter...]` times the
  * cases whose names contain all filters, our side with these fields of the plan; `bench_main --asm
- * NAME` prints the code that is generated for a case. One tab-separated line a case: name, ours,
+ * NAME` prints the code that is generated for a case; `--model` and `--tune` see bench_model.c and
+ * bench_tune.c. One tab-separated line a case: name, ours,
  * theirs, ratio, goal, ok or SHORT; lines with # say where and with what; the last line counts. The
  * exit status is 0 unless a result is wrong. The program pins itself to one processor; the library
  * does not.
@@ -11,6 +12,7 @@
 #include "bench.h"
 #include "bench_model.h"
 #include "bench_plan.h"
+#include "bench_tune.h"
 #include "native.h"
 
 #include <math.h>
@@ -61,6 +63,7 @@ bool bench_wants(bench *b, const char *name)
     for (int i = 0; i < b->n_filters; i++)
         if (!strstr(name, b->filter[i]))
             return false;
+    snprintf(b->name, sizeof b->name, "%s", name);
     return true;
 }
 
@@ -126,6 +129,8 @@ void bench_report_cost(bench *b, const char *name, double seconds, double goal_s
 
 void bench_wrong(bench *b, const char *name, const char *format, ...)
 {
+    if (bench_tune_leaves_out(b))
+        return;
     if (bench_model_leaves_out(b))
         printf("# left out %s: ", name);
     else
@@ -183,7 +188,10 @@ static void print_header(const bench *b)
            IN_3D_1, IN_3D_2);
     printf("# out of cache: %d elements; %d x %d; %d x %d x %d\n", OUT_N, OUT_2D_0, OUT_2D_1,
            OUT_3D_0, OUT_3D_1, OUT_3D_2);
-    printf("# name\tours\ttheirs\tratio\tgoal\tverdict\n");
+    if (b->tuning.seconds > 0)
+        printf("# name\tplanned\tbest\tgain\tmeasured\tchoice\n");
+    else
+        printf("# name\tours\ttheirs\tratio\tgoal\tverdict\n");
     fflush(stdout);
 }
 
@@ -312,6 +320,8 @@ static bool read_arguments(bench *b, bool *is_model, int argc, char **argv)
             i--;
         } else if (i + 1 < argc && !strcmp(argv[i], "--asm"))
             b->assembly_of = argv[i + 1];
+        else if (i + 1 < argc && !strcmp(argv[i], "--tune"))
+            b->tuning.seconds = atof(argv[i + 1]);
         else if (i + 1 == argc || strcmp(argv[i], "--plan") ||
                  !bench_read_plan(argv[i + 1], &b->plan))
             return false;
@@ -329,7 +339,8 @@ int main(int argc, char **argv)
     bool is_model = false;
     if (!read_arguments(&b, &is_model, argc, argv)) {
         fprintf(stderr,
-                "usage: bench_main [--plan FIELD=VALUE,...] [--model] [filter... | --asm NAME]\n");
+                "usage: bench_main [--plan FIELD=VALUE,...] [--model] [--tune SECONDS] "
+                "[filter... | --asm NAME]\n");
         return 2;
     }
     pin();
@@ -343,6 +354,13 @@ int main(int argc, char **argv)
         print_header(&b);
     if (has_code && is_model) {
         bench_model_run(&b);
+    } else if (has_code && b.tuning.seconds > 0) {
+        bench_speed_cases(&b);
+        bench_product_cases(&b);
+        bench_body_cases(&b);
+        bench_sum_cases(&b);
+        bench_data_cases(&b);
+        bench_tune_summary(&b);
     } else if (has_code) {
         bench_speed_cases(&b);
         bench_compile_cases(&b);
@@ -360,7 +378,7 @@ int main(int argc, char **argv)
         bench_apps_cases(&b);
         bench_schedule_cases(&b);
     }
-    if (!b.assembly_of && !is_model)
+    if (!b.assembly_of && !is_model && b.tuning.seconds == 0)
         print_summary(&b);
     qn_context_release(b.context);
     return b.n_wrong != 0;

@@ -7,6 +7,7 @@
  */
 #include "bench_model.h"
 #include "bench_plan.h"
+#include "bench_tune.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -156,6 +157,10 @@ qn_status bench_prepare(bench *b, const qn_kernel *k, int n, const qn_arg *args,
                         const qn_options *o, qn_call **out, qn_error *err)
 {
     qn_code *f = NULL;
+    if (b->tuning.seconds > 0) {
+        bench_tune_case(b, k, n, args, o);
+        return QN_ERR_CANCELLED;
+    }
     qn_status status = qn_prepare(b->context, k, n, args, o, out, err);
     if (!b->model || status || b->model->is_again)
         return status;
