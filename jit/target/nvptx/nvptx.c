@@ -474,9 +474,43 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
     LLVMPositionBuilderAtEnd(g->b, done);
 }
 
+/** A loop of a thread, over dimension number `at` of the plan's order. */
+typedef struct thread_steps {
+    steps steps;
+    const span *spans; /* of all dimensions, by their place */
+    int at;
+} thread_steps;
+
+static void thread_loops(lower *g, const span *spans, int at);
+
+static void inside_loop(lower *g, const steps *of)
+{
+    const thread_steps *x = (const thread_steps *)of;
+    thread_loops(g, x->spans, x->at + 1);
+}
+
+/** The loops of a thread over the dimensions that are no tiles, from place `at` on, and the body.
+ * Of sequential dimensions a launch runs one index. */
+static void thread_loops(lower *g, const span *spans, int at)
+{
+    const qn_plan *p = g->p;
+    while (at < p->n_loops &&
+           (p->tile[p->order[at]] > 0 || qn__dim_kind(g->k, p->order[at]) == QN_DIM_SEQUENTIAL))
+        at++;
+    if (at == p->n_loops) {
+        qn__wide_begin(g);
+        qn__lower_body(g);
+        return;
+    }
+    const thread_steps x = {.steps = {.d = p->order[at], .all = spans[at], .inside = inside_loop},
+                            .spans = spans,
+                            .at = at};
+    qn__nest_over(g, &x.steps, spans[at], 1, false);
+}
+
 static void emit_body(lower *g, void *spans)
 {
-    qn__nest_emit(g, spans, 0);
+    thread_loops(g, spans, 0);
 }
 
 /** The loop over units of work and in it the body, for each thread that has an iteration, with the
