@@ -255,15 +255,15 @@ static void plan_whole(compilation *c)
         qn__step_to_fast(c->kernel, &c->facts, &c->plan, &c->r->descent);
 }
 
-/* What stands between the braces of "planned { ... }"; NULL: the text is a whole schedule. */
-static const char *steps_of(const qn_facts *f, size_t *n)
+/* What stands between the braces of WORD "{ ... }"; NULL: the text is another one. */
+static const char *steps_of(const qn_facts *f, const char *word, size_t *n)
 {
-    static const char blank[] = " \t\n\r", word[] = "planned";
+    static const char blank[] = " \t\n\r";
     const char *at = f->schedule + strspn(f->schedule, blank),
                *end = f->schedule + f->schedule_bytes;
-    if (strncmp(at, word, sizeof word - 1) != 0)
+    if (strncmp(at, word, strlen(word)) != 0)
         return NULL;
-    at += sizeof word - 1;
+    at += strlen(word);
     at += strspn(at, blank);
     while (end > at && strchr(blank, end[-1]))
         end--;
@@ -273,16 +273,24 @@ static const char *steps_of(const qn_facts *f, size_t *n)
     return at + 1;
 }
 
-/* Reads a whole schedule, or takes steps on that of the plan. */
+/* Reads a whole schedule, or takes steps on that of the plan or of the kernel as declared. */
 static qn_status read_schedule(compilation *c, qn_error *why)
 {
-    size_t n;
-    const char *steps = steps_of(&c->facts, &n);
-    if (!steps)
+    size_t n = 0;
+    const char *on_plan = steps_of(&c->facts, "planned", &n),
+               *on_kernel = on_plan ? NULL : steps_of(&c->facts, "declared", &n);
+    if (!on_plan && !on_kernel)
         return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, c->schedule, why);
-    qn__plan_make(c->kernel, &c->facts, &c->plan);
-    qn_status status = qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, why);
-    return status ? status : qn__transform_text(&c->scheduled, c->schedule, steps, n, why);
+    qn_status status;
+    if (on_plan) {
+        qn__plan_make(c->kernel, &c->facts, &c->plan);
+        status = qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, why);
+    } else {
+        status = qn__schedule_begin(&c->scheduled, c->schedule, why);
+    }
+    return status ? status
+                  : qn__transform_text(&c->scheduled, c->schedule, on_plan ? on_plan : on_kernel,
+                                       n, why);
 }
 
 /* The schedule that the caller gave, if it is one of the kernel and the facts. */

@@ -37,8 +37,8 @@ fi
 # Splits FILE into kernel.qn and schedule; sets arrays and outputs.
 split() {
     read -ra arrays < <(sed -n 's/^# arrays: //p' "$1" | tr '\n' ' ')
-    sed '/^schedule {/,$d' "$1" >kernel.qn
-    sed -n '/^schedule {/,$p' "$1" >schedule
+    sed '/^\(schedule\|declared\) {/,$d' "$1" >kernel.qn
+    sed -n '/^\(schedule\|declared\) {/,$p' "$1" >schedule
     outputs=()
     for array in "${arrays[@]}"; do
         [[ $array != *:* ]] || outputs+=(--out "${array%%=*}=${array%%=*}.npy")

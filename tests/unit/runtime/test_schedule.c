@@ -105,6 +105,11 @@ static void test_taken(setup *s)
     tap_ok(is_taken(s, "planned { tail d0 tail=scalar; }") && is_taken(s, "planned{}"),
            "steps on the one that was planned: %s", err.message);
     tap_ok(is_taken(s, vectors), "... with vectors: %s", err.message);
+    const qn_options own = {.bytes = sizeof own,
+                            .schedule = "declared { split d0 8 tail=scalar; vectorize d0.1; }"};
+    tap_ok(is_taken(s, own.schedule), "steps on the kernel as declared: %s", err.message);
+    tap_contains(stage(s, &own, QN_DUMP_PLAN), "loop d0.1 vector", "... give their loops");
+    tap_contains(stage(s, &own, QN_DUMP_PLAN), "tail scalar", "... and their tail");
 }
 
 /* ---------------------------------------------------------------- texts that are refused */
