@@ -14,8 +14,8 @@
  * differential_update.c  random updates through atomic views
  * differential_plain.c   plain kernels, of a few loads, products and sums
  * differential_plan.c    random plans, and the count of what plans do
- * differential_schedule.c  random schedules
- * differential_grid.c      those of a grid
+ * differential_schedule.c, differential_steps.c, differential_tree.c  random schedules
+ * differential_grid.c    random schedules of a grid
  * differential_run.c     the ways to run, and the comparison
  * differential_reduce.c  makes a failing kernel smaller
  */
@@ -122,6 +122,7 @@ typedef struct test_case {
     bool has_far_rows;  /* plain: of most views, 512 elements apart */
     bool has_digits;    /* plain: most inputs are in tiles or in Morton order */
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
+    int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
     int scale;          /* so large is the body of a large kernel, which is not run; else 0 */
@@ -311,6 +312,8 @@ qn_val gen_choice(generator *g, int dtype);
     X(SCHEDULE_THREADS, "threads, random schedule")                                                \
     X(SCHEDULE_UNCHECKED, "no checks, random schedule")                                            \
     X(SCHEDULE_CLAMP, "clamped indices, random schedule")                                          \
+    X(TREE, "random schedule, interpreted as a tree")                                              \
+    X(TREE_GPU, "random schedule of a GPU, interpreted as a tree")                                 \
     X(PTX_SCHEDULE, "PTX, random schedule")                                                        \
     X(CUDA_SCHEDULE, "cuda, random schedule")                                                      \
     X(PTX_EXACT, "PTX, exact")                                                                     \
@@ -411,6 +414,7 @@ typedef struct way {
     int most_units; /* of WAY_BUDGET: of a compile */
     char *schedule; /* that of the options, or NULL; malloc'd */
     char steps[1024]; /* which made it, each ended by "; " */
+    uint64_t rows;    /* bit n: one of them is of row n of the table */
     bool is_planned;  /* they began with what was planned, else with the kernel as declared */
     bool has_records; /* the text has access records */
     bool is_lowered;  /* code is generated for the schedule */
@@ -420,9 +424,14 @@ enum { MOST_FORMS = 64, MOST_TRANSFORMS = 64 };
 
 /** What becomes of random schedules. */
 typedef struct schedule_counts {
-    int64_t n_tried, n_applied[MOST_TRANSFORMS]; /* steps, by their row of the table */
+    /* Steps of a row of the table that were drawn, and legal; launches with such a step that ran
+     * the code of their schedule, and schedules with one that were interpreted as trees. */
+    struct {
+        int64_t tried, legal, lowered, interpreted;
+    } row[MOST_TRANSFORMS];
     int64_t n_legal, n_without_code;             /* schedules after some step */
     int64_t n_given, n_lowered, n_refused, n_too_large; /* launches with a schedule */
+    int64_t n_trees, n_large_trees; /* interpreted as trees, and too large for that */
     struct {
         char name[96];
         int64_t n;
@@ -458,6 +467,11 @@ static inline bool has_schedule(int id)
 {
     return id >= WAY_SCHEDULE_EXACT && id <= WAY_CUDA_SCHEDULE;
 }
+/** Whether the schedule is interpreted as a tree. */
+static inline bool is_tree(int id)
+{
+    return id == WAY_TREE || id == WAY_TREE_GPU;
+}
 /** Whether a way is one of a GPU, or of the machine of the tests that runs PTX. */
 static inline bool has_grid(int id)
 {
@@ -473,6 +487,13 @@ bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w);
 void release_schedule(way *w);
 /** Whether the code of a launch in a way is that of its schedule, as the code's text says. */
 bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, const way *w);
+/** Interprets the schedule of a way as a tree. Errors: QN_ERR_LIMIT if it is too large, and
+ * QN_ERR_INTERNAL if it does what no right schedule does. */
+qn_status run_tree(runner *r, const test_case *t, const qn_kernel *k, const way *w, qn_error *err);
+/** Counts the rows of the steps of a way that was run. */
+void count_rows(runner *r, const way *w);
+/** Whether each row of the table was legal in some schedule; notes which was not. */
+bool is_every_row_legal(const runner *r);
 void summarise_schedules(const schedule_counts *n);
 /** Counts what the plan does that a way has for a kernel. */
 void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w);

@@ -259,6 +259,22 @@ static void choose_plain_view(test_case *t, int role)
         add_part(v, v->dtype, 0);
 }
 
+/* An input that registers hold. */
+static void choose_table(test_case *t, randoms *r)
+{
+    static const uint8_t dtypes[] = {QN_F32, QN_F32, QN_I32, QN_F64};
+    test_view *v = &t->view[t->n_views];
+    v->role = ROLE_INPUT;
+    v->shares = t->n_views;
+    v->dtype = dtypes[random_below(r, 4)];
+    v->rank = 1;
+    v->source[0] = v->along[0] = NO_SOURCE;
+    v->extent[0] = (2 << random_below(r, 4)) + random_below(r, 3);
+    snprintf(v->name, sizeof v->name, "table%d", t->n_views++);
+    add_part(v, v->dtype, 0);
+    t->table = t->n_views;
+}
+
 void choose_plain_views(test_case *t)
 {
     randoms *r = &t->random;
@@ -275,6 +291,9 @@ void choose_plain_views(test_case *t)
         choose_plain_view(t, ROLE_OUTPUT);
     for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
         choose_plain_view(t, ROLE_INPUT);
+    randoms tables = {r->state ^ 0x7ab1e};
+    if (t->n_views < MAX_VIEWS && random_percent(&tables, 20))
+        choose_table(t, &tables);
 }
 
 /* ---------------------------------------------------------------- body */
@@ -317,10 +336,29 @@ static qn_val gen_beside(generator *g, int view, int dtype)
     return gen_convert(g, x, found, dtype);
 }
 
+static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce);
+
+/* An element of the table, at the lowest bits of a value. */
+static qn_val gen_from_table(generator *g, int dtype, bool is_in_reduce)
+{
+    int view = g->t->table - 1;
+    const test_view *v = &g->t->view[view];
+    int64_t most = 2;
+    int of = random_percent(g->r, 50) ? QN_U8 : QN_I64;
+    while (2 * most <= v->extent[0])
+        most *= 2;
+    qn_val bits = gen_convert(g, gen_plain_leaf(g, of, is_in_reduce), of, QN_I64),
+           low = qn_and(g->b, bits, qn_index(g->b, most - 1));
+    qn_val index = qn_add(g->b, low, gen_lower(g, view, 0, 0));
+    return gen_convert(g, qn_load(g->b, g->param[view], 1, &index), v->dtype, dtype);
+}
+
 /* What a plain kernel loads: of an input, or sometimes a scalar, an index, or an iteration's own
  * element of an output. */
 static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce)
 {
+    if (g->t->table && g->budget-- > 0 && random_percent(g->r, 40))
+        return gen_from_table(g, dtype, is_in_reduce);
     for (int tries = 0; tries < 5 && random_percent(g->r, 93); tries++) {
         int view = random_below(g->r, g->t->n_views);
         if (is_in_scope(g, &g->t->view[view], is_in_reduce))

@@ -26,7 +26,7 @@ const char *way_name(int id)
 /* ---------------------------------------------------------------- ways */
 
 /* The machine of the tests for PTX is slow. */
-enum { MOST_PTX_POINTS = 65000, MOST_WARPS = 1000 };
+enum { MOST_PTX_POINTS = 65000, MOST_WARPS = 1000, MOST_TREE_POINTS = 5000 };
 
 static bool is_cuda(int id)
 {
@@ -98,7 +98,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->isa = QN_ISA_V4;
     if (id == WAY_EXACT_V3 || id == WAY_DYNAMIC_V3)
         o->isa = QN_ISA_V3;
-    if (is_ptx(id)) {
+    if (is_ptx(id) || id == WAY_TREE_GPU) {
         o->isa = QN_ISA_SM80;
         o->engine = QN_ENGINE_AUTO;
     }
@@ -132,7 +132,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
     }
-    if ((is_x86_plan || id == WAY_BUDGET || (has_schedule(id) && !has_grid(id))) &&
+    bool is_of_gpu = has_grid(id) || id == WAY_TREE_GPU;
+    if ((is_x86_plan || id == WAY_BUDGET || (has_schedule(id) && !is_of_gpu)) &&
         random_percent(r, 35))
         o->isa = QN_ISA_V3;
     o->atomics = !is_cuda(id) && random_percent(r, 30) ? QN_ATOMICS_SHARED : QN_ATOMICS_LAUNCH;
@@ -183,6 +184,8 @@ static bool is_applicable(const runner *r, const test_case *t, int id, qn_status
         return !t->stores_escape && !has_owner(t) && reference == QN_ERR_BOUNDS;
     if (id == WAY_PRINTS) /* one iteration after the other */
         return t->kernel->has_prints && t->points <= MOST_PTX_POINTS;
+    if (is_tree(id))
+        return reference == QN_OK && t->points <= MOST_TREE_POINTS;
     return id != WAY_ORC || t->number % 8 == 0;
 }
 
@@ -254,11 +257,15 @@ qn_context *context_of(const runner *r, const way *w)
     return w->id == WAY_BUDGET ? r->small : r->context;
 }
 
-static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k, const way *w)
+static outcome run_once(runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
     outcome out = {0};
     qn_call *call = NULL;
     restore(t);
+    if (is_tree(w->id)) {
+        out.status = run_tree(r, t, k, w, &out.error);
+        return out;
+    }
     if (w->options.isa >= QN_ISA_SM70) {
         out.status = run_ptx(r, t, k, w, &out.error);
         return out;
@@ -285,7 +292,7 @@ static outcome run_once(const runner *r, const test_case *t, const qn_kernel *k,
 }
 
 /** The interpreter, with or without what kernels print: what only a print needs may fail, too. */
-static outcome run_reference(const runner *r, const test_case *t, const qn_kernel *k, int checks,
+static outcome run_reference(runner *r, const test_case *t, const qn_kernel *k, int checks,
                              bool prints)
 {
     way w = {.id = prints ? WAY_PRINTS : WAY_INTERPRETER,
@@ -438,6 +445,19 @@ static bool is_agreed(const test_case *t, const outcome *reference, const outcom
     return is_inside(t, what, bytes);
 }
 
+/* Whether a schedule gave what it should as a tree, if it is not too large for that. */
+static bool is_tree_agreed(runner *r, const test_case *t, const way *w, const outcome *reference,
+                           const outcome *found, char *what, size_t bytes)
+{
+    if (found->status == QN_ERR_LIMIT) {
+        r->schedules.n_large_trees++;
+        return true;
+    }
+    r->schedules.n_trees++;
+    count_rows(r, w);
+    return is_agreed(t, reference, found, what, bytes);
+}
+
 /* Whether a launch with a schedule did what it should: without code for the schedule it is refused,
  * and nothing is written. */
 static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, const way *w,
@@ -449,6 +469,8 @@ static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, c
         r->schedules.n_too_large++;
         return true;
     }
+    if (is_tree(w->id))
+        return is_tree_agreed(r, t, w, reference, found, what, bytes);
     if (!w->is_lowered) {
         r->schedules.n_refused++;
         snprintf(what, bytes, "%s (%s), and no code is generated for the schedule",
@@ -458,6 +480,7 @@ static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, c
     if (!is_agreed(t, reference, found, what, bytes))
         return false;
     r->schedules.n_lowered++;
+    count_rows(r, w);
     snprintf(what, bytes, "the code is not that of the schedule");
     return is_of_schedule(r, t, k, w);
 }

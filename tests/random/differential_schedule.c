@@ -5,12 +5,10 @@
  * steps that the verifier refuses are left out. Kernel and facts are those that the code generator
  * has, so that instructions have its numbers.
  */
-#include "differential.h"
+#include "differential_draw.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/shape.h"
-#include "jit/schedule/transform.h"
-#include "runtime/launch.h"
 #include "runtime/tier.h"
 #include "tests/tap.h"
 
@@ -18,22 +16,11 @@
 
 enum { MOST_TRIES = 80, MOST_DRAWN_STEPS = 8 };
 
-/** A launch as the code generator sees it, and a schedule of it. */
-typedef struct drawing {
-    runner *r;
-    randoms *random;
-    qn_kernel *kernel;
-    qn_facts facts;
-    qn_scheduled x;
-    qn_schedule *now, *before;
-    qn_axis last;    /* made by the last step; 0: the step made none */
-    bool is_lowered; /* code is generated for the schedule */
-} drawing;
-
 /* ---------------------------------------------------------------- what is scheduled */
 
-/** Kernel and facts as the code generator reads them from a request. */
-static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key)
+/** Kernel and facts as the code generator reads them from a request. Where the schedule is
+ * interpreted as a tree the dimensions are those of the launch. */
+static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key, bool has_launch_dims)
 {
     qn_error err = {0};
     if (qn__kernel_parse_canonical(k->canonical, k->canonical_bytes, &d->kernel, &err) ||
@@ -41,12 +28,14 @@ static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key)
         return false;
     qn__drop_assertions(d->kernel, &d->facts);
     qn__share_loads(d->kernel, &d->facts);
-    qn__collapse(d->kernel, &d->facts);
+    if (!has_launch_dims)
+        qn__collapse(d->kernel, &d->facts);
     return qn__scheduled_begin(d->kernel, &d->facts, &d->x, &err) == QN_OK;
 }
 
-static bool open_request(drawing *d, qn_launch_state *l, const qn_options *o)
+static bool open_request(drawing *d, const qn_options *o, bool has_launch_dims)
 {
+    qn_launch_state *l = &d->launch;
     qn_learned learned;
     qn_facts facts = {0};
     qn_text key = {0};
@@ -55,25 +44,22 @@ static bool open_request(drawing *d, qn_launch_state *l, const qn_options *o)
     const qn_policy policy = qn__version_policy(l, false, &learned);
     bool is_open = qn__version_key(l, &policy, &facts, &key, NULL) == QN_OK;
     if (is_open) {
-        is_open = read_request(d, l->kernel, &key);
+        is_open = read_request(d, l->kernel, &key, has_launch_dims);
         qn__facts_release(&facts);
     }
     qn__text_release(&key);
     return is_open;
 }
 
-/** False where there is nothing to schedule, or no memory. close_drawing ends it in any case. */
-static bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k,
-                         const way *w)
+bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
-    qn_expanded *e = NULL;
     qn_options o = w->options;
-    qn_launch_state l = {.who = "differential",
-                         .context = r->context,
-                         .n = t->n_args,
-                         .args = t->args,
-                         .takes_any_target = true};
-    *d = (drawing){.r = r};
+    *d = (drawing){.r = r,
+                   .launch = {.who = "differential",
+                              .context = r->context,
+                              .n = t->n_args,
+                              .args = t->args,
+                              .takes_any_target = true}};
     o.schedule = NULL;
     if (o.executor == QN_CUDA) { /* what is known of the host's arrays holds for their copies */
         o.executor = QN_SERIAL;
@@ -81,18 +67,19 @@ static bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_ker
     }
     d->now = calloc(1, sizeof *d->now);
     d->before = calloc(1, sizeof *d->before);
-    if (!d->now || !d->before || qn__state_open(&l, k, &o, &e, NULL))
+    if (!d->now || !d->before || qn__state_open(&d->launch, k, &o, &d->expanded, NULL))
         return false;
-    bool is_open = open_request(d, &l, &o);
-    qn__state_close(&l, e);
-    return is_open;
+    d->is_open = true;
+    return open_request(d, &o, is_tree(w->id));
 }
 
-static void close_drawing(drawing *d)
+void close_drawing(drawing *d)
 {
     qn__scheduled_end(&d->x);
     qn__facts_release(&d->facts);
     qn_kernel_release(d->kernel);
+    if (d->is_open)
+        qn__state_close(&d->launch, d->expanded);
     free(d->now);
     free(d->before);
 }
@@ -133,86 +120,6 @@ static bool has_code(drawing *d)
 
 /* ---------------------------------------------------------------- steps */
 
-static qn_axis random_axis(const drawing *d)
-{
-    qn_axis a = d->last;
-    if (a.id && random_percent(d->random, 40))
-        return a;
-    for (int tries = 0; tries < 20; tries++) {
-        qn_node n = {(uint16_t)(1 + random_below(d->random, d->now->n_nodes))};
-        if (qn__node(d->now, n)->kind == QN_NODE_LOOP)
-            return qn__node(d->now, n)->axis;
-    }
-    return a;
-}
-
-/** Mostly an access or a reduce. */
-static uint32_t random_inst(const drawing *d)
-{
-    const qn_schedule *s = d->now;
-    if (s->n_records && random_percent(d->random, 50))
-        return s->record[random_below(d->random, s->n_records)].inst;
-    if (s->n_reductions && random_percent(d->random, 80))
-        return s->reduction[random_below(d->random, s->n_reductions)].inst[0];
-    return (uint32_t)random_below(d->random, (int)d->kernel->n_insts);
-}
-
-static int64_t random_number(randoms *r)
-{
-    static const int8_t lanes[] = {2, 4, 4, 8, 8, 16, 32, 64};
-    return random_percent(r, 60) ? lanes[random_below(r, 8)]
-                                 : 1 + random_below(r, random_percent(r, 70) ? 9 : 100);
-}
-
-static qn_bound random_bound(const drawing *d)
-{
-    qn_bound b = {.from = (uint8_t)random_below(d->random, 3)};
-    b.axis = b.from == QN_FROM_AXIS ? random_axis(d) : (qn_axis){0};
-    b.offset = random_below(d->random, random_percent(d->random, 80) ? 5 : 100);
-    b.offset = b.from == QN_FROM_END || random_percent(d->random, 10) ? -b.offset : b.offset;
-    return b;
-}
-
-static void random_operand(const drawing *d, char kind, int n, qn_step *step)
-{
-    if (kind == 'a' && step->n_axes < QN_MOST_STEP_AXES)
-        step->axis[step->n_axes++] = random_axis(d);
-    else if (kind == 'n' && step->n_numbers < 4)
-        step->number[step->n_numbers++] = random_number(d->random);
-    else if (kind == 'b' && n < 3) { /* bounds are counted as numbers */
-        step->bound[n] = random_bound(d);
-        step->n_numbers = (uint8_t)(n + 1);
-    } else if (kind == 'i') {
-        step->inst = random_inst(d);
-    }
-}
-
-/** A row of the table: after a cut often one that gives a loop a role, else mostly one of loops. */
-static int random_row(const drawing *d)
-{
-    bool has_role = d->last.id && random_percent(d->random, 50),
-         is_of_loops = random_percent(d->random, 60);
-    for (;;) {
-        int which = random_below(d->random, qn__n_transforms);
-        const char *operands = qn__transforms[which].operands;
-        if (has_role ? strcmp(operands, "a") == 0 : !is_of_loops || operands[0] == 'a')
-            return which;
-    }
-}
-
-static qn_step random_step(const drawing *d)
-{
-    qn_step step = {.which = (uint8_t)random_row(d)};
-    const qn_transform_info *row = &qn__transforms[step.which];
-    for (const char *kind = row->operands; *kind; kind += kind[1] == '*' ? 2 : 1) {
-        int n = kind[1] != '*' ? 1 : random_percent(d->random, 60) ? 1 : random_below(d->random, 4);
-        for (int i = 0; i < n; i++)
-            random_operand(d, *kind, i, &step);
-    }
-    step.option = (uint8_t)(row->n_options ? random_below(d->random, row->n_options) : 0);
-    return step;
-}
-
 /** Whether the last step changed nothing but the history. */
 static bool is_as_before(const drawing *d)
 {
@@ -228,72 +135,79 @@ static bool is_as_before(const drawing *d)
 
 /** Applies a step; false if it is refused or changes nothing, or code is wanted and there is none
  * for the result. */
-static bool take_step(drawing *d, const qn_step *step, bool needs_code)
+static bool take_step(drawing *d, const qn_step *step, way *w, bool needs_code)
 {
+    schedule_counts *n = &d->r->schedules;
     int n_axes = d->now->n_axes;
     qn__schedule_copy(d->now, d->before);
-    d->r->schedules.n_tried++;
+    n->row[step->which].tried++;
     if (qn__transform(&d->x, d->now, step, NULL) != QN_OK)
         return false;
     if (is_as_before(d)) {
         d->now->n_steps--;
         return false;
     }
+    n->row[step->which].legal++;
     bool was_lowered = d->is_lowered;
-    d->is_lowered = has_code(d);
+    d->is_lowered = !is_tree(w->id) && has_code(d);
     if (needs_code && was_lowered && !d->is_lowered) {
         qn__schedule_copy(d->before, d->now);
         d->is_lowered = true;
         return false;
     }
     d->last = (qn_axis){d->now->n_axes > n_axes ? (uint16_t)d->now->n_axes : 0};
-    d->r->schedules.n_applied[step->which]++;
+    w->rows |= UINT64_C(1) << step->which;
     return true;
 }
 
 /** Applies the steps of a text that are possible. */
-static void take_text(drawing *d, const char *at)
+static void take_text(drawing *d, const char *at, way *w)
 {
     while (*at) {
         size_t n = strcspn(at, ";") + 1;
-        (void)qn__transform_text(&d->x, d->now, at, n, NULL);
+        if (qn__transform_text(&d->x, d->now, at, n, NULL) == QN_OK) {
+            int which = d->now->step[d->now->n_steps - 1].which;
+            d->r->schedules.row[which].legal++;
+            w->rows |= UINT64_C(1) << which;
+        }
         at += n + strspn(at + n, " ");
     }
-    d->is_lowered = has_code(d);
+    d->is_lowered = !is_tree(w->id) && has_code(d);
 }
 
 /** Makes the kernel as declared one of a grid; whether the result may be kept. */
-static bool take_grid(drawing *d, bool needs_code)
+static bool take_grid(drawing *d, way *w, bool needs_code)
 {
     char text[2048];
     draw_grid(d->random, d->kernel, text, sizeof text);
-    take_text(d, text);
+    w->rows = 0;
+    take_text(d, text, w);
     return d->is_lowered || !needs_code;
 }
 
-static void draw_steps(drawing *d, bool needs_code)
+static void draw_steps(drawing *d, way *w, bool needs_code)
 {
     int left = 1 + random_below(d->random, MOST_DRAWN_STEPS);
     for (int tries = 0; tries < MOST_TRIES && left > 0 && d->now->n_nodes > 0; tries++) {
         qn_step step = random_step(d);
-        left -= take_step(d, &step, needs_code);
+        left -= take_step(d, &step, w, needs_code);
     }
 }
 
 /* ---------------------------------------------------------------- schedules */
 
 /** That of the kernel as declared, or of what is planned, where a schedule can say that. */
-static bool begin(drawing *d, bool is_planned)
+static bool begin(drawing *d, const way *w)
 {
     qn_plan plan;
     bool is_begun = false;
-    if (is_planned) {
+    if (w->is_planned) {
         qn__plan_make(d->kernel, &d->facts, &plan);
         is_begun = qn__schedule_of_plan(&d->x, &plan, d->now, NULL) == QN_OK;
     }
     is_begun = is_begun || (qn__schedule_begin(&d->x, d->now, NULL) == QN_OK &&
                             qn__schedule_verify(&d->x, d->now, NULL) == QN_OK);
-    d->is_lowered = is_begun && has_code(d);
+    d->is_lowered = is_begun && !is_tree(w->id) && has_code(d);
     return is_begun;
 }
 
@@ -309,6 +223,16 @@ static void note_steps(const drawing *d, way *w)
     qn__text_release(&text);
 }
 
+/** Whether the steps of a row change access records and nothing else. */
+static bool is_of_records(const char *row)
+{
+    static const char *const rows[] = {"stream", "prefetch", "hoist", "group", "table"};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        if (strcmp(rows[i], row) == 0)
+            return true;
+    return false;
+}
+
 /** Leaves out the access records, which the code generator adds. What was asked of one is lost, so
  * that the schedule may not be legal any more: then all stay. */
 static void drop_records(drawing *d, way *w)
@@ -322,6 +246,9 @@ static void drop_records(drawing *d, way *w)
         return;
     d->is_lowered = qn__plan_of_schedule(&d->x, d->before, &plan, NULL) == QN_OK;
     d->now->n_records = 0;
+    for (int i = 0; i < qn__n_transforms; i++)
+        if (is_of_records(qn__transforms[i].name))
+            w->rows &= ~(UINT64_C(1) << i);
 }
 
 /** The text becomes that of the way. */
@@ -349,17 +276,17 @@ bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w)
     bool is_given = false, is_on_grid = false;
     w->is_planned = random_percent(random, has_grid(w->id) ? 15 : 50);
     w->has_records = random_percent(random, 75);
-    bool needs_code = random_percent(random, 85);
-    if (open_drawing(&d, r, t, t->kernel, w) && begin(&d, w->is_planned)) {
+    bool needs_code = random_percent(random, 85) && !is_tree(w->id);
+    if (open_drawing(&d, r, t, t->kernel, w) && begin(&d, w)) {
         d.random = random;
         w->is_planned &= d.is_lowered || !has_grid(w->id);
         for (int tries = 0; tries < 6 && has_grid(w->id) && !w->is_planned && !is_on_grid; tries++)
-            is_on_grid = begin(&d, false) && take_grid(&d, needs_code);
+            is_on_grid = begin(&d, w) && take_grid(&d, w, needs_code);
         if (!has_grid(w->id) || random_percent(random, 20))
-            draw_steps(&d, needs_code);
+            draw_steps(&d, w, needs_code);
         note_steps(&d, w);
         is_given = give(&d, w);
-        r->schedules.n_given += is_given;
+        r->schedules.n_given += is_given && !is_tree(w->id);
     }
     close_drawing(&d);
     return is_given;
@@ -370,8 +297,8 @@ bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w)
     drawing d;
     bool is_given = false;
     w->schedule = NULL;
-    if (open_drawing(&d, r, t, k, w) && begin(&d, w->is_planned)) {
-        take_text(&d, w->steps);
+    if (open_drawing(&d, r, t, k, w) && begin(&d, w)) {
+        take_text(&d, w->steps, w);
         is_given = give(&d, w);
     }
     close_drawing(&d);
@@ -404,19 +331,36 @@ bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, con
     return is_it;
 }
 
+void count_rows(runner *r, const way *w)
+{
+    for (int i = 0; i < qn__n_transforms; i++)
+        if (w->rows >> i & 1)
+            ++*(is_tree(w->id) ? &r->schedules.row[i].interpreted : &r->schedules.row[i].lowered);
+}
+
+bool is_every_row_legal(const runner *r)
+{
+    for (int i = 0; i < qn__n_transforms; i++)
+        if (r->schedules.row[i].legal == 0) {
+            tap_note("no step \"%s\" was legal", qn__transforms[i].name);
+            return false;
+        }
+    return true;
+}
+
 void summarise_schedules(const schedule_counts *n)
 {
-    char text[2048] = "";
-    size_t at = 0;
-    tap_note("schedules: %" PRId64 " steps tried, %" PRId64 " legal schedules, %" PRId64
+    tap_note("schedules: %" PRId64 " legal schedules, %" PRId64
              " of them without code; %" PRId64 " launches with one, %" PRId64 " lowered, %" PRId64
-             " refused, %" PRId64 " too large",
-             n->n_tried, n->n_legal, n->n_without_code, n->n_given, n->n_lowered, n->n_refused,
-             n->n_too_large);
+             " refused, %" PRId64 " too large; %" PRId64 " interpreted as trees, %" PRId64
+             " too large for that",
+             n->n_legal, n->n_without_code, n->n_given, n->n_lowered, n->n_refused, n->n_too_large,
+             n->n_trees, n->n_large_trees);
     for (int i = 0; i < qn__n_transforms; i++)
-        at += (size_t)snprintf(text + at, sizeof text - at, "%s%s %" PRId64, i ? ", " : "",
-                               qn__transforms[i].name, n->n_applied[i]);
-    tap_note("steps: %s", text);
+        tap_note("%-11s drawn %6" PRId64 ", legal %5" PRId64
+                 "; in launches that ran its code %4" PRId64 ", in trees %4" PRId64,
+                 qn__transforms[i].name, n->row[i].tried, n->row[i].legal, n->row[i].lowered,
+                 n->row[i].interpreted);
     for (int i = 0; i < n->n_forms; i++)
         tap_note("no code for %s: %" PRId64, n->form[i].name, n->form[i].n);
 }

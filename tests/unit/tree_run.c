@@ -423,6 +423,8 @@ static bool make_room(runner *r)
         r->n_cells[b] = 1;
         for (int a = 0; a < r->s->buffer[b].n_axes; a++)
             r->n_cells[b] *= qn__axis_count(r->x, r->s, r->s->buffer[b].axis[a]).most;
+        if (r->n_cells[b] > MOST_VALUES)
+            return false;
         r->buffer[b] = qn__zalloc((size_t)r->n_cells[b] + 1, sizeof *r->buffer[b]);
         if (!r->buffer[b])
             return false;

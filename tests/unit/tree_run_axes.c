@@ -90,6 +90,14 @@ static bool resolve_digits(runner *r, const qn_cut *c, int64_t *position)
     return false;
 }
 
+/** Whether axis number f is the product of `a` and another one: of sections of that there are
+ * several. */
+static bool is_fused_of(const runner *r, uint16_t f, qn_axis a)
+{
+    const qn_axis_info *x = &r->s->axis[f];
+    return x->kind == QN_AXIS_FUSED && (x->of[0].id == a.id || x->of[1].id == a.id);
+}
+
 /** Whether loops that run now say where axis `a` stands. */
 bool tree_is_known(const runner *r, qn_axis a)
 {
@@ -106,9 +114,8 @@ bool tree_is_known(const runner *r, qn_axis a)
             return true;
     }
     for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++)
-        if (r->s->axis[f].kind == QN_AXIS_FUSED &&
-            (r->s->axis[f].of[0].id == a.id || r->s->axis[f].of[1].id == a.id))
-            return tree_is_known(r, (qn_axis){f});
+        if (is_fused_of(r, f, a) && tree_is_known(r, (qn_axis){f}))
+            return true;
     return false;
 }
 
@@ -139,7 +146,7 @@ bool tree_resolve(runner *r, qn_axis a, int64_t *position)
     }
     for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++) {
         const qn_axis_info *x = &r->s->axis[f];
-        if (x->kind != QN_AXIS_FUSED || (x->of[0].id != a.id && x->of[1].id != a.id))
+        if (!is_fused_of(r, f, a) || !tree_is_known(r, (qn_axis){f}))
             continue;
         bool is_inside = tree_resolve(r, (qn_axis){f}, position);
         int64_t faster = tree_count(r, x->of[1]);
@@ -204,6 +211,19 @@ bool tree_select_point(runner *r, int p, int64_t *point)
     return true;
 }
 
+static bool agrees(runner *r, qn_axis a, int64_t position);
+
+/** Whether all parts of a position of an axis that was cut agree. */
+static bool digits_agree(runner *r, const qn_cut *c, int64_t position)
+{
+    for (int m = c->n - 1; m > 0; m--) {
+        if (!agrees(r, qn__axis_part(c, m), position % c->extent[m]))
+            return false;
+        position /= c->extent[m];
+    }
+    return agrees(r, c->first, position);
+}
+
 /** Whether an iteration of dimension axis a at `position` is among those that run, as far as loops
  * say. */
 static bool agrees(runner *r, qn_axis a, int64_t position)
@@ -226,15 +246,17 @@ static bool agrees(runner *r, qn_axis a, int64_t position)
         }
         if (c->kind == QN_CUT_SECTIONS)
             continue;
-        if (!tree_is_known(r, first)) {
-            if (c->tail != QN_TAIL_OVERLAP && !agrees(r, first, position / step))
+        if (c->tail != QN_TAIL_OVERLAP) {
+            if (!digits_agree(r, c, position))
                 return false;
             continue;
         }
+        if (!tree_is_known(r, first)) /* an iteration may be in two steps */
+            continue;
         if (!tree_resolve(r, first, &at))
             return false;
         int64_t begin = at * step, all = tree_count(r, c->of);
-        begin = c->tail == QN_TAIL_OVERLAP && begin + step > all ? all - step : begin;
+        begin = begin + step > all ? all - step : begin;
         if (position < begin || position >= begin + step)
             return false;
     }

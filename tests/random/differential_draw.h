@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_draw.h: what the files of random schedules share.
+ *
+ * differential_schedule.c  draws schedules, as texts
+ * differential_steps.c     draws steps of the table of transformations
+ * differential_tree.c      interprets a schedule as a tree, whether it has code or not
+ */
+#ifndef QN_TESTS_DIFFERENTIAL_DRAW_H
+#define QN_TESTS_DIFFERENTIAL_DRAW_H
+
+#include "differential.h"
+#include "jit/schedule/transform.h"
+#include "runtime/launch.h"
+
+/** A launch as the code generator sees it, and a schedule of it. */
+typedef struct drawing {
+    runner *r;
+    randoms *random;
+    qn_launch_state launch;
+    qn_expanded *expanded; /* of its arguments */
+    bool is_open;          /* the launch is */
+    qn_kernel *kernel;
+    qn_facts facts;
+    qn_scheduled x;
+    qn_schedule *now, *before;
+    qn_axis last;    /* made by the last step; 0: the step made none */
+    bool is_lowered; /* code is generated for the schedule */
+} drawing;
+
+/** Opens a drawing for a kernel with the arguments of a case. False where there is nothing to
+ * schedule, or no memory. close_drawing ends it in any case. */
+bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k, const way *w);
+void close_drawing(drawing *d);
+
+/** A step that may fit the schedule. */
+qn_step random_step(const drawing *d);
+
+#endif
