@@ -1,16 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* clang-format off */
 /*
  * fuzz_text.c: libFuzzer entry for the text form: a text that parses must verify, and its print
- * must be a fixed point. Built on request only. From the root of the source:
- *
- *   clang-19 -std=c11 -g -O1 -fsanitize=fuzzer,address,undefined -I. -Iinclude \
- *            tests/fuzz/fuzz_text.c $(find ir -name "*.c") build/release/generated/math_text.c \
- *            -lm -o fuzz_text
- *   mkdir -p corpus && cp examples/kernels/*.qn corpus
- *   ./fuzz_text -dict=tests/fuzz/text.dict -max_len=4096 -max_total_time=60 corpus
+ * must be a fixed point. ./bootstrap fuzz builds and runs it.
  */
-/* clang-format on */
 #include "ir/ir.h"
 
 #include <stdlib.h>
