@@ -315,7 +315,7 @@ typedef struct qn_plan {
     int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
                          known, else one by one; or TILE: in steps of 8, 4, 2 and 1 */
-    uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/pack.c) */
+    uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/fill.c) */
     int32_t pack_steps; /* steps of the lanes for which all that a batch loads in reduces is copied
                            together, 0: none is; pack is 0 then */
     int64_t scratch_bytes;       /* for the copies, the sums of a strip, or what is carried */

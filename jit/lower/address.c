@@ -104,7 +104,7 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
     return LLVMBuildSub(g->b, v, vector ? qn__splat(g, low, 0) : low, "");
 }
 
-static LLVMValueRef shared_division(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at)
+LLVMValueRef qn__divide(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at)
 {
     LLVMValueRef found = qn__memo_find(g, kind, a, b, 0, at);
     if (found)
@@ -134,8 +134,8 @@ static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vec
         if (n + 1 < dim->n_digits) {
             LLVMValueRef extent = qn__fact(g, &digit->extent);
             extent = vector ? qn__splat(g, extent, 0) : extent;
-            part = shared_division(g, MEMO_REMAINDER, rest, extent, &at);
-            rest = shared_division(g, MEMO_QUOTIENT, rest, extent, &at);
+            part = qn__divide(g, MEMO_REMAINDER, rest, extent, &at);
+            rest = qn__divide(g, MEMO_QUOTIENT, rest, extent, &at);
         }
         if (vector && scale)
             add_lanes(g, x, part, scale, stride);

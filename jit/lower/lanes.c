@@ -183,32 +183,14 @@ void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
     }
 }
 
-/** Whole steps, several of which copy together what they load. */
-static void lanes_copied(lower *g, const steps *of, span s)
-{
-    int64_t step = (int64_t)g->width * g->unroll, block = step * g->p->pack_steps;
-    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, block - 1), "");
-    LLVMValueRef low = s.low, end = qn__whole_steps(g, (span){low, up}, block);
-    loop l;
-    if (qn__is_known_empty(&s))
-        return;
-    qn__loop_open(g, &l, low, end, block, true, false, 0, NULL, NULL);
-    LLVMValueRef high =
-        qn__smin(g, s.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), ""));
-    qn__pack_steps_open(g, l.index, high);
-    qn__nest_over(g, of, (span){l.index, high}, step, false);
-    qn__pack_close(g);
-    qn__loop_close(g, &l, NULL, NULL);
-}
-
 /** Whole steps. */
 void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming)
 {
     g->width = g->p->width;
     g->unroll = g->p->unroll;
     g->streaming = streaming;
-    if (g->p->pack_steps)
-        lanes_copied(g, of, s);
+    if (of->whole)
+        of->whole(g, of, s);
     else
         qn__nest_over(g, of, s, (int64_t)g->width * g->unroll, guarded);
     g->streaming = STREAM_NONE;
@@ -252,7 +234,7 @@ static bool loop_streams(lower *g, const steps *of)
 static bool is_emitted_once(const lower *g)
 {
     return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 &&
-           !g->p->streams && !g->p->strip && g->k->n_insts - g->k->body > LARGE_BODY;
+           !g->p->streams && !g->p->strip && !g->filled && g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
 /** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test.

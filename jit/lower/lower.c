@@ -122,7 +122,7 @@ static bool make_arrays(lower *g)
     g->site = qn__zalloc(n, sizeof *g->site);
     g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !g->covered || !parts ||
+    if (!g->value || !g->site || !g->covered || !parts || !qn__buffers_open(g) ||
         !qn__analyse(g->k, g->f, g->p->lane_dim, g->jam_dims, &g->a)) {
         qn__free(parts);
         return false;
@@ -148,6 +148,7 @@ static void free_arrays(lower *g)
     qn__free(g->value);
     qn__free(g->site);
     qn__free(g->covered);
+    qn__free(g->filled);
     qn__free(g->memo);
     qn__analysis_release(&g->a);
 }
@@ -196,7 +197,7 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
         qn__debug_function(&g);
         compute_bounds(&g);
         qn__find_alignment(&g);
-        if (p->pack || p->pack_steps || p->strip || p->carry)
+        if (p->scratch_bytes)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)),
                 g.ptr, "");
@@ -235,8 +236,8 @@ typedef struct said {
 /** Whether all that a plan says of loops stands in its schedule. */
 static bool may_be_said(const qn_facts *f, const qn_plan *p)
 {
-    return !f->target->has_grid && !p->carry && !p->strip && p->transpose <= p->jam && !p->pack &&
-           !p->pack_steps && !p->n_shared_reduces;
+    return !f->target->has_grid && !p->carry && !p->strip && p->transpose <= p->jam &&
+           !p->n_shared_reduces;
 }
 
 /** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none.
@@ -255,6 +256,8 @@ static void say_plan(said *to, qn_lowered *x)
         x->schedule = to->schedule;
         x->scheduled = &to->scheduled;
         x->block = &to->block;
+        if (x->plan->pack || x->plan->pack_steps)
+            x->plan->scratch_bytes = qn__buffers_scratch(to->schedule, to->schedule->n_buffers);
     }
 }
 

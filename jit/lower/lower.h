@@ -21,6 +21,7 @@
 
 #include "jit/analysis/analyse.h"
 #include "jit/lower/parts.h"
+#include "jit/schedule/buffer.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
@@ -36,8 +37,8 @@ typedef struct emitted {
     LLVMValueRef *part; /* [MOST_PARTS], from the arena; NULL before the first use */
     int level;
     bool is_set;
-    bool is_copied;      /* a load of several steps whose copy is there (lower/pack.c) */
-    int64_t copy_offset; /* bytes before that copy */
+    uint8_t through[2]; /* 1 + the buffer that the load goes through, in whole steps of the lanes
+                           and in the rest; 0: none */
 } emitted;
 
 typedef struct level {
@@ -52,6 +53,14 @@ typedef struct level {
 typedef struct span {
     LLVMValueRef low, high;
 } span;
+
+/** A buffer of the schedule that holds a copy (lower/buffer.c). */
+typedef struct filled {
+    qn_buffer_layout layout;
+    LLVMValueRef memory;            /* NULL: it was not filled yet, or it is in registers */
+    LLVMValueRef base[QN_MAX_RANK]; /* index of each dimension where the buffer begins */
+    int base_level[QN_MAX_RANK];
+} filled;
 
 /** Where the builder stands: before an instruction, or at the end of a block. */
 typedef struct place {
@@ -80,7 +89,8 @@ enum {
     MEMO_NARROW,
     MEMO_AHEAD,
     MEMO_TABLE,
-    MEMO_GROUP
+    MEMO_GROUP,
+    MEMO_PLACE
 };
 enum { MEMO_HEADS = 1024 };
 
@@ -131,6 +141,7 @@ typedef struct lower {
     int depth;
     LLVMValueRef before; /* what the builder stands before while seeking, else NULL */
     emitted *value; /* [k->n_insts] */
+    filled *filled; /* [schedule->n_buffers]; NULL: there are none */
     memo *memo;
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
     uint32_t *site; /* access site of each instruction */
@@ -159,11 +170,7 @@ typedef struct lower {
         LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
     } carry; /* see lower/carry.c */
     LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of
-                                    plan->carry, or copies of plan->pack and pack_steps */
-    bool is_packed; /* it holds what plan->pack loads in this step of the lanes, or what these steps
-                       load */
-    LLVMValueRef copy_low; /* index of the lanes with which copies of several steps begin */
-    int copy_level;
+                                    plan->carry, or buffers of the schedule */
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late; /* those without checks of views that nothing writes: next to their use, as
@@ -391,6 +398,9 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
  */
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,
                                  int64_t bytes);
+/** a / b, or what is left, of scalars or vectors without signs: shared. *at: the level of both,
+ * then that of the result. `kind`: MEMO_QUOTIENT or MEMO_REMAINDER. */
+LLVMValueRef qn__divide(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at);
 /** Adds the displacement, where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x);
 /** Pointers of all lanes (the pointer itself when width is 1), after qn__displace. */
@@ -554,16 +564,25 @@ bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef p
 /** Stores the ends of these rows, whose whole steps ended before `end`. */
 void qn__carry_close(lower *g, span rows, LLVMValueRef end);
 
-/* ---- lower/pack.c */
-/** Copies what plan->pack loads in this step of the lanes; until qn__pack_close it is loaded from
- * there. */
-void qn__pack_open(lower *g);
-void qn__pack_close(lower *g);
-/** The same for what the steps of the lanes [low, high) load in reduces, with plan->pack_steps. */
-void qn__pack_steps_open(lower *g, LLVMValueRef low, LLVMValueRef high);
-bool qn__is_packed(const lower *g, uint32_t i);
-/** Part p of packed load i for the indices that stand in g->iv. */
-LLVMValueRef qn__load_packed(lower *g, uint32_t i, int p);
+/* ---- lower/buffer.c */
+/** Makes g->filled; false without memory. */
+bool qn__buffers_open(lower *g);
+/** From here on, or not any more, accesses of the statements of node n go through the buffers that
+ * their records name. */
+void qn__go_through(lower *g, qn_node n, bool is_begin);
+/** The buffer that load i goes through now, -1: none. */
+int qn__buffer_of(const lower *g, uint32_t i);
+/** Bytes in a buffer between an index of dimension d and one so many iterations further, where the
+ * buffer begins with the first one, or a step of the block does. */
+int64_t qn__buffer_distance(const qn_buffer_layout *l, int d, int64_t ahead);
+/** The address of part p of the element, or the lanes, at the indices that stand in g->iv. */
+LLVMValueRef qn__buffer_pointer(lower *g, int buffer, int p);
+/** Stores what load i loads to an address in a buffer. */
+void qn__store_copy(lower *g, uint32_t i, LLVMValueRef v, LLVMValueRef pointer);
+/** Part p of load i from a buffer in memory. */
+void qn__load_through(lower *g, int buffer, uint32_t i, int p);
+/** Whether part p of load i is a value already. */
+bool qn__is_at_hand(const lower *g, uint32_t i, int p);
 
 /* ---- lower/strip.c */
 /** Iterations [low, high) of the lanes, whole steps, in strips. */

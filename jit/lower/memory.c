@@ -223,10 +223,13 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
 
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
-    if (qn__is_packed(g, i)) {
-        qn__set(g, i, p, qn__load_packed(g, i, p), g->depth);
+    int buffer = qn__buffer_of(g, i);
+    if (buffer >= 0 && g->filled[buffer].memory) {
+        qn__load_through(g, buffer, i, p);
         return;
     }
+    if (buffer >= 0 && qn__is_at_hand(g, i, p))
+        return;
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
     LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i) : NULL;
     if (held) {
@@ -266,7 +269,7 @@ void qn__lower_load(lower *g, uint32_t i)
 {
     if (g->loads_are_late && qn__is_late(g, i))
         return;
-    if (qn__lower_transposed_load(g, i) || qn__wide_load(g, i))
+    if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)

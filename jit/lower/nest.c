@@ -249,15 +249,10 @@ static void loop_tiles(lower *g, const span *spans, int at, int tiled)
 /** What is inside loop at - 1. */
 void qn__nest_emit(lower *g, const span *spans, int at)
 {
-    bool packs = g->p->pack && at > 0 && g->p->order[at - 1] == g->p->lane_dim;
-    if (packs)
-        qn__pack_open(g);
     if (at == g->p->tile_at)
         loop_tiles(g, spans, at, at);
     else
         emit_loop(g, spans, at);
-    if (packs)
-        qn__pack_close(g);
 }
 
 /** Loop number `at` and what is inside. */

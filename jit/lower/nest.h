@@ -25,6 +25,8 @@ typedef struct steps {
     void (*inside)(lower *g, const struct steps *of);
     /** Sets the index, and those of all loops inside, to the first. */
     void (*first)(lower *g, const struct steps *of);
+    /** Of the lanes: emits a span of whole steps. NULL: one after the other. */
+    void (*whole)(lower *g, const struct steps *of, span s);
 } steps;
 
 /** What is inside loop at - 1: the loops from `at` on, and the body. */

@@ -7,6 +7,7 @@
  * own are emitted as the body, or as a part of it.
  */
 #include "jit/lower/walk.h"
+#include "jit/lower/fill.h"
 
 #include <string.h>
 
@@ -17,7 +18,10 @@ typedef struct walk {
     span of[QN_MAX_RANK];  /* what is run of each dimension inside the loops that are open */
     uint32_t open;         /* bit d: a loop over dimension d is open */
     uint32_t part;         /* bit d: of[d] may be less than the dimension */
+    uint32_t is_set;       /* bit d: the index of d is that of a step or an iteration */
     int n_open;
+    bool is_whole; /* what is run of the lanes is whole steps */
+    bool is_rest;  /* a step of the lanes is set that is not whole: no loops over them are inside */
 } walk;
 
 typedef struct walk_steps {
@@ -158,6 +162,10 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
 static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
 {
     lower *g = w->g;
+    if (w->is_whole) {
+        qn__nest_over(g, &x->steps, x->steps.all, step, false);
+        return;
+    }
     if (tail != QN_TAIL_OVERLAP || rest_of(w, x, step) == 0) {
         qn__nest_lanes(g, &x->steps);
         return;
@@ -189,6 +197,38 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     qn__loop_close(g, &l, NULL, NULL);
 }
 
+/** Pieces of the lanes, of whole steps. */
+static void whole_pieces(lower *g, const steps *of, span s)
+{
+    const walk_steps *x = (const walk_steps *)of;
+    walk *w = x->w;
+    walk_steps pieces = *x;
+    qn_axis root;
+    pieces.steps.all = s;
+    w->is_whole = true;
+    (void)g;
+    emit_pieces(w, &pieces,
+                qn__axis_weight(w->x, w->s, qn__node(w->s, x->loop)->axis, &root));
+    w->is_whole = false;
+}
+
+static void inside_rest(lower *g, const steps *of)
+{
+    walk *w = ((const walk_steps *)of)->w;
+    w->is_rest = true;
+    inside(g, of);
+    w->is_rest = false;
+}
+
+/** Pieces of the lanes for which copies are made that only whole steps use: what is left of the
+ * lanes follows all of them. */
+static void emit_copied_pieces(walk *w, walk_steps *x)
+{
+    x->steps.whole = whole_pieces;
+    x->steps.inside = inside_rest;
+    qn__nest_lanes(w->g, &x->steps);
+}
+
 /* ---------------------------------------------------------------- nodes */
 
 /** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
@@ -208,6 +248,10 @@ static void emit_loop(walk *w, qn_node at)
     qn_axis root;
     int64_t weight = qn__axis_weight(w->x, w->s, l->axis, &root);
     int d = qn__axis(w->s, root)->number;
+    if (w->is_rest && d == g->p->lane_dim) {
+        emit_nodes(w, l->child);
+        return;
+    }
     qn_node below = qn__loop_below(w->x, w->s, l->child, d);
     span s = span_of(w, l->axis, d);
     int lanes_level = g->lanes_level;
@@ -232,9 +276,14 @@ static void emit_loop(walk *w, qn_node at)
                     .w = w,
                     .loop = at};
     w->open |= UINT32_C(1) << d;
+    if (weight == 1 || qn__is_of_block(w->x, w->s, below))
+        w->is_set |= UINT32_C(1) << d;
     w->n_open++;
     if (weight == 1)
         qn__nest_over(g, &x.steps, s, 1, is_part);
+    else if (!qn__is_of_block(w->x, w->s, below) && d == g->p->lane_dim &&
+             qn__fills_whole_steps(g, l->child))
+        emit_copied_pieces(w, &x);
     else if (!qn__is_of_block(w->x, w->s, below))
         emit_pieces(w, &x, weight);
     else if (d == g->p->lane_dim)
@@ -279,17 +328,32 @@ static void emit_statements(walk *w, uint32_t first, uint32_t end)
     }
 }
 
+/** Whether node n is emitted together with the statements beside it. */
+static bool is_statement(const walk *w, qn_node n)
+{
+    return n.id && qn__node(w->s, n)->kind != QN_NODE_FILL && !qn__has_loops(w->x, w->s, n);
+}
+
 /** Nodes beside one another: those without loops are emitted together. */
 static void emit_nodes(walk *w, qn_node n)
 {
     while (n.id) {
         uint32_t first = UINT32_MAX, end = 0;
-        for (; n.id && !qn__has_loops(w->x, w->s, n); n = qn__node(w->s, n)->next)
+        qn_node from = n;
+        for (; is_statement(w, n); n = qn__node(w->s, n)->next) {
             qn__statements_of(w->s, w->g->k, n, &first, &end);
+            qn__go_through(w->g, n, true);
+        }
         emit_statements(w, first, end);
+        for (; from.id != n.id; from = qn__node(w->s, from)->next)
+            qn__go_through(w->g, from, false);
         if (!n.id)
             break;
-        if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n))
+        if (qn__node(w->s, n)->kind == QN_NODE_FILL && w->is_rest)
+            ; /* only whole steps use it */
+        else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
+            qn__fill(w->g, n, w->of, w->is_set, w->is_whole);
+        else if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n))
             emit_loop(w, n);
         else
             emit_nodes(w, qn__node(w->s, n)->child);
@@ -311,6 +375,7 @@ void qn__walk(lower *g, const span *spans)
         else
             stepped |= UINT32_C(1) << d;
     }
+    w.is_set = ~stepped;
     bool are_lanes_whole =
         qn__is_parallel(g->k, g->p->lane_dim) && !(stepped >> g->p->lane_dim & 1);
     g->width = are_lanes_whole ? g->p->width : 1;

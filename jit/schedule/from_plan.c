@@ -358,8 +358,59 @@ static void divide(maker *m, int d, int64_t granule)
     if (more > 1) {
         step(m, "split %s %lld tail=scalar;", outer, (long long)more);
         step(m, "parallelize %s.0;", outer);
+        if (!x->tile[0])
+            snprintf(x->name[0], NAME_BYTES, "%.70s.1", outer);
     } else {
         step(m, "parallelize %s;", outer);
+    }
+}
+
+/** Elements that load i moves with dimension d. */
+static int64_t distance(const maker *m, uint32_t i, int d)
+{
+    int64_t stride = 0;
+    (void)qn__access_stride(m->x->k, m->x->f, &m->x->a, i, d, &stride);
+    return stride < 0 ? qn__wrap_sub(0, stride) : stride;
+}
+
+/** Copies what load i reads in several steps of the lanes: step by step, in a step point by point,
+ * and of a point the vectors of the step. The dimension along which the load moves least is the
+ * last one. The rest of the lanes is read where it is. */
+static void buffer_steps(maker *m, uint32_t i)
+{
+    const qn_kernel *k = m->x->k;
+    const pieces *lanes = &m->of[m->p->lane_dim];
+    int dim[QN_MAX_RANK], n_dims = 0, n_outside = lanes->n - lanes->n_inner;
+    uint32_t dims = qn__packed_dims(k, m->x->f, &m->x->a, m->p, i);
+    uint32_t reduce = qn__enclosing_reduce(k, i);
+    char text[600] = "", points[32];
+    for (int d = 0; d < k->n_dims; d++) {
+        int at = n_dims;
+        if (!(dims >> d & 1))
+            continue;
+        for (; at > 0 && distance(m, i, dim[at - 1]) < distance(m, i, d); at--)
+            dim[at] = dim[at - 1];
+        dim[at] = d;
+        n_dims++;
+    }
+    for (int n = 1; n < n_outside; n++)
+        add_name(text, sizeof text, lanes->name[n]);
+    for (int n = 0; n < n_dims; n++) {
+        snprintf(points, sizeof points, "r%ud%d", reduce, dim[n]);
+        if (qn__is_reduction(k, dim[n]))
+            add_name(text, sizeof text, points);
+        for (int a = 0; !qn__is_reduction(k, dim[n]) && a < m->of[dim[n]].n; a++)
+            add_name(text, sizeof text, m->of[dim[n]].name[a]);
+    }
+    for (int n = n_outside; n < lanes->n; n++)
+        add_name(text, sizeof text, lanes->name[n]);
+    mark(m, "buffer %%%u %s%s storage=scratch;", i, lanes->name[0], text);
+    for (int r = 0; r < m->s->n_records; r++) {
+        qn_record_info *of = &m->s->record[r];
+        if (of->inst != i || !of->is_tail)
+            continue;
+        of->index = 0;
+        qn__record_derive(m->x, m->s, of);
     }
 }
 
@@ -374,7 +425,7 @@ static void mark_accesses(maker *m)
         if (lanes && p->pack == i)
             mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
-            mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+            buffer_steps(m, i);
         if (p->streams &&
             (qn__is_stream(k, x->f, &x->a, p, n) || qn__is_carried(k, x->f, &x->a, p, n)))
             mark(m, "stream %%%u;", i);

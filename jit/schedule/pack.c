@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pack.c: whether a register tile works on a copy of what its lanes load (jit/lower/pack.c makes
+ * pack.c: whether a register tile works on a copy of what its lanes load (jit/lower/fill.c makes
  * it). Knows no LLVM.
  *
  * "May it be copied?" (qn__may_pack) is kept apart from "is it worth it?" (is_worth).

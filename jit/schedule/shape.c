@@ -5,6 +5,7 @@
  * code for is refused here with the name of the form.
  */
 #include "jit/schedule/shape.h"
+#include "jit/schedule/buffer.h"
 #include "jit/schedule/plan.h"
 
 #include <string.h>
@@ -32,7 +33,8 @@ qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, i
         const qn_node_info *l = qn__node(s, n);
         if (l->kind == QN_NODE_LOOP && qn__axis_dim(x, s, l->axis) == d)
             return n;
-        qn_node below = qn__loop_below(x, s, l->child, d);
+        bool is_copy = l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH;
+        qn_node below = is_copy ? (qn_node){0} : qn__loop_below(x, s, l->child, d);
         if (below.id)
             return below;
     }
@@ -45,6 +47,8 @@ bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n)
     bool is_loop = l->kind == QN_NODE_LOOP && qn__iteration_dim(x, s, l->axis) >= 0;
     if (is_loop && !qn__is_of_block(x, s, n))
         return true;
+    if (l->kind == QN_NODE_FILL)
+        return false;
     for (qn_node c = l->child; c.id; c = qn__node(s, c)->next)
         if (qn__has_loops(x, s, c))
             return true;
@@ -302,8 +306,10 @@ static bool may_be_node(shaper *m, qn_node n)
         m->n_path--;
         return is_possible;
     }
+    case QN_NODE_FILL:
+        return true; /* by qn__buffers_without_code */
     default:
-        return refuse(m, "buffers and versions", (qn_axis){0});
+        return refuse(m, "versions and buffers that are flushed", (qn_axis){0});
     }
 }
 
@@ -369,7 +375,10 @@ static void read_block(shaper *m, qn_block *b)
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err)
 {
     shaper m = {.x = x, .s = s, .err = err};
-    if (may_be(&m, s->root))
+    const char *form = qn__buffers_without_code(x, s);
+    if (form)
+        refuse(&m, form, (qn_axis){0});
+    else if (may_be(&m, s->root))
         read_block(&m, out);
     if (m.points.width && (out->lane_dim >= 0 || out->n > 0))
         refuse(&m, "lanes over points inside of a block", (qn_axis){0});

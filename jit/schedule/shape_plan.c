@@ -4,6 +4,7 @@
  * lanes, threads, what is non-temporal. A schedule that has no such plan is refused with the name
  * of the form that has no code.
  */
+#include "jit/schedule/buffer.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/shape.h"
 
@@ -48,7 +49,7 @@ static bool may_be_records(reader *m)
         if (r->check == QN_CHECK_HOISTED)
             return refuse(m, "checks before a loop", (qn_axis){0});
     }
-    return m->s->n_buffers == 0 || refuse(m, "buffers", (qn_axis){0});
+    return true;
 }
 
 /** The last loop over dimension d that is no part of the block. */
@@ -139,7 +140,8 @@ static void read_order(const reader *m, qn_node n, qn_plan *p)
         int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
         if (d >= 0 && qn__place_of(p, d) == p->n_loops)
             p->order[p->n_loops++] = d;
-        read_order(m, l->child, p);
+        if (l->kind != QN_NODE_FILL)
+            read_order(m, l->child, p);
     }
 }
 
@@ -262,6 +264,7 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     p->remainder = over_points       ? remainder_of_points(x, &b)
                    : b.lane_dim >= 0 ? remainder_of(&m, &b)
                                      : QN_REMAINDER_NONE;
+    p->scratch_bytes = qn__buffers_scratch(s, s->n_buffers);
     if (p->lane_dim >= 0)
         qn__plan_apart(x->k, x->f, &x->a, p);
     p->atomics = x->f->atomics == QN_ATOMICS_OF_THREADS && p->split_dim < 0 ? QN_ATOMICS_OF_ONE

@@ -6,6 +6,8 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/transform_rows.h"
 
+#include <string.h>
+
 static qn_status no_access(uint32_t i, const char *what, qn_error *err)
 {
     return qn__fail(err, QN_ERR_ARGUMENT, "schedule: access %%%u: %s", i, what);
@@ -142,10 +144,27 @@ static bool axes_between(const qn_scheduled *x, const qn_schedule *s, qn_node at
     return true;
 }
 
-/** Puts a node before the first child of `parent`, or of the root. */
+/** Puts the axes of a buffer into an order that names each of them once; false: it does not. */
+static bool put_in_order(int n, const qn_axis *order, qn_buffer_info *b)
+{
+    uint32_t left = (UINT32_C(1) << b->n_axes) - 1;
+    if (n != b->n_axes)
+        return false;
+    for (int i = 0; i < n; i++)
+        for (int a = 0; a < b->n_axes; a++)
+            if (b->axis[a].id == order[i].id)
+                left &= ~(UINT32_C(1) << a);
+    if (!left)
+        memcpy(b->axis, order, (size_t)n * sizeof *order);
+    return !left;
+}
+
+/** Puts a node before the children of `parent`, or of the root, but for fills that stand first. */
 static void put_first(qn_schedule *s, qn_node parent, qn_node n)
 {
     qn_node *first = parent.id ? &s->node[parent.id].child : &s->root;
+    while (first->id && s->node[first->id].kind == QN_NODE_FILL)
+        first = &s->node[first->id].next;
     s->node[n.id].parent = parent;
     s->node[n.id].next = *first;
     *first = n;
@@ -174,6 +193,8 @@ qn_status qn__apply_buffer(const qn_scheduled *x, qn_schedule *s, const qn_step 
                           .inst = i};
     if (!axes_between(x, s, statement, at, deps, qn__access_bytes(x->k, i), b))
         return no_access(i, "the size of the buffer is not known", err);
+    if (how->n_axes > 1 && !put_in_order(how->n_axes - 1, how->axis + 1, b))
+        return no_access(i, "the buffer is over other axes than these", err);
     qn_node fill =
         qn__node_new(s, &(qn_node_info){.kind = is_stored(x, i) ? QN_NODE_FLUSH : QN_NODE_FILL,
                                         .index = (uint8_t)s->n_buffers});

@@ -151,12 +151,46 @@ bool qn__verify_axes(qn_verifier *v)
 
 static int64_t most_bytes(const qn_verifier *v, int storage)
 {
-    enum { REGISTER_BYTES = 64 * 256, FRAME_BYTES = 1 << 16 };
+    enum { REGISTER_BYTES = 64 * 256, FRAME_BYTES = 1 << 16, SCRATCH_BYTES = 1 << 26 };
     const int64_t most[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = REGISTER_BYTES,
                                          [QN_STORAGE_FRAME] = FRAME_BYTES,
-                                         [QN_STORAGE_SCRATCH] = INT64_C(1) << 32,
+                                         [QN_STORAGE_SCRATCH] = SCRATCH_BYTES,
                                          [QN_STORAGE_SHARED] = v->x->f->machine.shared_bytes};
     return most[storage];
+}
+
+/** Whether every iteration performs access i: it stands in no branch and no loop of the body, and
+ * reduces around it have points. Else no element need be in range. */
+static bool is_performed(const qn_verifier *v, uint32_t i)
+{
+    const qn_kernel *k = v->x->k;
+    for (uint32_t up = k->inst[i].parent; up; up = k->inst[up].parent) {
+        if (k->inst[up].op != QN_I_REDUCE)
+            return false;
+        for (int n = 0; n < k->inst[up].n_args; n++)
+            if (!qn__is_at_least(v->x->f, qn__dim_of(k, up, n), 1))
+                return false;
+    }
+    return true;
+}
+
+/** Whether every reduce around access i has points: else all that is inside counts as in range. */
+static bool has_points(const qn_verifier *v, uint32_t i)
+{
+    const qn_kernel *k = v->x->k;
+    for (uint32_t up = qn__enclosing_reduce(k, i); up; up = qn__enclosing_reduce(k, up))
+        for (int n = 0; n < k->inst[up].n_args; n++)
+            if (!qn__is_at_least(v->x->f, qn__dim_of(k, up, n), 1))
+                return false;
+    return true;
+}
+
+/** Whether the elements that access i may meet are in range, also where no iteration meets them. */
+static bool is_in_range(const qn_verifier *v, uint32_t i)
+{
+    uint32_t site = qn__site_of(v->x->k, i);
+    return v->x->f->proved[site] ? has_points(v, i)
+                                 : !qn__is_checked(v->x->f, v->x->k, site) && is_performed(v, i);
 }
 
 /** Whether the instruction of a buffer is what its content needs. */
@@ -172,7 +206,7 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     case QN_CONTENT_COPY: /* elements that nobody writes meanwhile */
         return x->op == QN_I_LOAD && is_plain &&
                !qn__is_written_too(k, v->x->f, &v->x->a, x->imm) &&
-               (b->guarded || v->x->f->proved[qn__site_of(k, b->inst)]);
+               (b->guarded || is_in_range(v, b->inst));
     case QN_CONTENT_LINES:
         return x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
                !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered;
@@ -185,6 +219,7 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
 
 bool qn__verify_buffers(qn_verifier *v)
 {
+    int64_t total[QN_N_STORAGES] = {0};
     for (int n = 0; n < v->s->n_buffers; n++) {
         const qn_buffer_info *b = &v->s->buffer[n];
         if (b->content >= QN_N_CONTENTS || b->storage >= QN_N_STORAGES ||
@@ -205,7 +240,8 @@ bool qn__verify_buffers(qn_verifier *v)
         if (bytes != b->bytes)
             return qn__refuse(v, "b%d: it has %lld bytes, not %lld", n, (long long)bytes,
                               (long long)b->bytes);
-        if (bytes > most_bytes(v, b->storage))
+        int64_t most = most_bytes(v, b->storage);
+        if (bytes > most || (total[b->storage] += bytes) > most)
             return qn__refuse(v, "b%d: %lld bytes are more than %s hold", n, (long long)bytes,
                               qn__storage_names[b->storage]);
     }
@@ -229,7 +265,8 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
         for (int a = 0; a < b->n_axes; a++)
             place = b->axis[a].id == l->axis.id ? a : place;
         found |= place >= 0 ? UINT32_C(1) << place : 0;
-        if (l->role == QN_ROLE_THREADS || l->role == QN_ROLE_GRID)
+        bool is_own = l->role == QN_ROLE_THREADS && b->content == QN_CONTENT_COPY; /* of a chunk */
+        if (!is_own && (l->role == QN_ROLE_THREADS || l->role == QN_ROLE_GRID))
             return qn__refuse(v, "b%d: threads inside its %s divide loop %s", buffer,
                               b->content == QN_CONTENT_COPY ? "fill" : "flush",
                               qn__axis_text(v, l->axis).name);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * fill.c: the loops that fill a buffer of a schedule (schedule/buffer.h): point by point, or over
+ * steps of the lanes. Only elements that the load would read are read. Squares of lanes and points
+ * that are transposed stand in lower/fill_rows.c.
+ */
+#include "jit/lower/fill.h"
+
+#include <string.h>
+
+/** Elements of the last dimension that are moved at once: the processor follows that many streams
+ * well. */
+enum { MOST_TOGETHER = 8, MOST_VECTORS = 8 };
+
+/* ---------------------------------------------------------------- what the block has */
+
+/** Loads all parts and stores them. */
+static void copy_block(fill *f)
+{
+    lower *g = f->g;
+    qn__lower_load(g, f->inst);
+    FOR_PARTS(g, p)
+        if (qn__canonical_part(g, f->inst, p) == p)
+            qn__store_copy(g, f->inst, g->value[f->inst].part[p],
+                              qn__buffer_pointer(g, f->buffer, p));
+}
+
+/** Loops over the dimensions of the fill from place `at` on, inside of them the block. */
+static void copy_points(fill *f, int at)
+{
+    lower *g = f->g;
+    if (at == f->how.n) {
+        copy_block(f);
+        return;
+    }
+    int d = f->how.dim[at];
+    span s = f->of[d];
+    int64_t low, high;
+    bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
+    loop l;
+    if (is_known && high <= low)
+        return;
+    qn__loop_open(g, &l, s.low, s.high, 1, !is_known, false, 0, NULL, NULL);
+    qn__set_index(g, d, l.index);
+    copy_points(f, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/* ---------------------------------------------------------------- steps of the lanes */
+
+static void step_ahead(lower *g, int d, int n)
+{
+    if (d >= 0)
+        qn__set_ahead(g, d, n, g->depth);
+}
+
+/** `n` points from the one in g->iv on, along dimension d (-1: one), for one step of the lanes. */
+static void copy_together(fill *f, int d, int n)
+{
+    lower *g = f->g;
+    uint32_t i = f->inst;
+    LLVMValueRef v[MOST_TOGETHER][MOST_PARTS];
+    int64_t stride = 0, bytes = qn_dtype_bytes(g->k->inst[i].type);
+    if (d >= 0)
+        (void)qn__access_stride(g->k, g->f, &g->a, i, d, &stride);
+    for (int m = 0; m < n; m++) {
+        step_ahead(g, d, m);
+        qn__lower_load(g, i);
+        FOR_PARTS(g, p)
+        {
+            if (qn__canonical_part(g, i, p) != p)
+                continue;
+            v[m][p] = g->value[i].part[p];
+            if (stride && p_u * g->width * bytes % LINE_BYTES == 0) /* once a line */
+                qn__prefetch(g, i, p, qn__wrap_mul(stride, n * bytes)); /* the points after these */
+        }
+    }
+    for (int m = 0; m < n; m++) {
+        step_ahead(g, d, m);
+        FOR_PARTS(g, p)
+            if (qn__canonical_part(g, i, p) == p)
+                qn__store_copy(g, i, v[m][p], qn__buffer_pointer(g, f->buffer, p));
+    }
+    if (d >= 0)
+        qn__set_ahead(g, d, 0, 0);
+}
+
+/** Whole steps of the lanes, in each `n` points along dimension d. */
+static void copy_lanes(fill *f, int d, int n)
+{
+    lower *g = f->g;
+    int lanes = g->p->lane_dim;
+    int64_t step = (int64_t)g->width * g->unroll;
+    bool has_rest = !f->is_whole && g->p->remainder != QN_REMAINDER_NONE;
+    span s = f->of[lanes];
+    loop l;
+    LLVMValueRef high = has_rest ? qn__whole_steps(g, s, step) : s.high;
+    if (qn__is_known_empty(&(span){s.low, high}))
+        return;
+    qn__loop_open(g, &l, s.low, high, step, has_rest, false, 0, NULL, NULL);
+    qn__set_index(g, lanes, l.index);
+    copy_together(f, d, n);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** Whole steps of the lanes for the dimensions of the fill from place `at` on. Of the last one
+ * several iterations are moved at once; its last step begins so early that it ends with the
+ * dimension. */
+static void copy_steps(fill *f, int at)
+{
+    lower *g = f->g;
+    int d = at < f->how.n ? f->how.dim[at] : -1;
+    bool is_last = at + 1 >= f->how.n;
+    int64_t low, high, together = 1;
+    loop l;
+    if (d < 0) {
+        copy_lanes(f, -1, 1);
+        return;
+    }
+    span s = f->of[d];
+    LLVMValueRef end = s.high;
+    bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
+    if (is_known && high <= low)
+        return;
+    if (is_known && is_last) {
+        int64_t n = high - low, groups = (n + MOST_TOGETHER - 1) / MOST_TOGETHER;
+        together = (n + groups - 1) / groups;
+        end = qn__const_i64(g, low + groups * together);
+    }
+    qn__loop_open(g, &l, s.low, end, together, !is_known, false, 0, NULL, NULL);
+    qn__set_index(g, d, end == s.high
+                            ? l.index
+                            : qn__smin(g, l.index, qn__const_i64(g, high - together)));
+    if (is_last)
+        copy_lanes(f, d, (int)together);
+    else
+        copy_steps(f, at + 1);
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** A step of the lanes, whole or what is left of them. */
+typedef struct lane_steps {
+    steps steps;
+    fill *f;
+} lane_steps;
+
+static void inside_lanes(lower *g, const steps *of)
+{
+    (void)g;
+    copy_points(((const lane_steps *)of)->f, 0);
+}
+
+static void first_of_lanes(lower *g, const steps *of)
+{
+    qn__set_index(g, of->d, of->all.low);
+}
+
+/** Steps of the lanes for accesses that go through the buffer in whole steps and in the rest, or
+ * only in whole steps. */
+static void copy_all_steps(fill *f)
+{
+    lower *g = f->g;
+    int lanes = g->p->lane_dim;
+    if (!f->has_rest) {
+        g->width = g->p->width;
+        g->unroll = g->p->unroll;
+        copy_steps(f, 0);
+        return;
+    }
+    const lane_steps x = {.steps = {.d = lanes,
+                                    .all = f->of[lanes],
+                                    .is_inner = true,
+                                    .may_be_short = true,
+                                    .inside = inside_lanes,
+                                    .first = first_of_lanes},
+                          .f = f};
+    qn__nest_lanes(g, &x.steps);
+}
+
+/* ---------------------------------------------------------------- all of it */
+
+/** Whether an access goes through a buffer where steps of the lanes are not whole. */
+static bool is_used_in_rest(const lower *g, int buffer)
+{
+    const qn_schedule *s = g->schedule;
+    for (int n = 0; n < s->n_records; n++)
+        if (s->record[n].is_tail && s->record[n].method == QN_METHOD_THROUGH &&
+            s->record[n].index == buffer + 1)
+            return true;
+    return false;
+}
+
+/** Where the buffer begins along each dimension: at the index that is set, or at the first one of
+ * what is run. Points are those of the whole range. */
+static void set_bases(fill *f, uint32_t is_set)
+{
+    lower *g = f->g;
+    filled *b = &g->filled[f->buffer];
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (qn__is_reduction(g->k, d))
+            f->of[d] = (span){g->begin[d], g->end[d]};
+        bool is_point = qn__is_reduction(g->k, d), is_index = !is_point && (is_set >> d & 1);
+        b->base[d] = is_index ? g->iv[d] : f->of[d].low;
+        b->base_level[d] = is_index ? g->iv_level[d] : is_point ? 0 : g->depth;
+    }
+}
+
+/** Whether lanes are masked of which it is not known how many run: a row of a lane beyond the end
+ * may not be read. */
+static bool has_unknown_lanes(const lower *g)
+{
+    bool is_masked = false;
+    FOR_PARTS(g, p)
+        is_masked |= g->tail_mask[p] != NULL;
+    return is_masked && !g->rest_lanes;
+}
+
+/** The jammed iterations of which the fill walks no dimension index by index. */
+static uint64_t active_of(const fill *f)
+{
+    uint64_t active = f->g->jam_active;
+    for (int n = 0; n < f->how.n; n++)
+        if (f->g->jam_dims >> f->how.dim[n] & 1)
+            active &= qn__jammed_below(f->g, f->how.dim[n], 1);
+    return active;
+}
+
+/** Memory in the frame, made when the buffer is first filled, or of the launch. */
+static LLVMValueRef memory_of(lower *g, int buffer)
+{
+    const qn_buffer_info *b = &g->schedule->buffer[buffer];
+    if (b->storage == QN_STORAGE_SCRATCH)
+        return g->scratch_memory;
+    if (!g->filled[buffer].memory)
+        g->filled[buffer].memory = qn__new_buffer(g, (uint64_t)b->bytes, LINE_BYTES);
+    return g->filled[buffer].memory;
+}
+
+static void emit(fill *f)
+{
+    if (f->g->schedule->buffer[f->buffer].storage == QN_STORAGE_REGISTERS)
+        qn__lower_load(f->g, f->inst);
+    else if (f->how.is_transposed && !has_unknown_lanes(f->g))
+        qn__fill_rows(f);
+    else if (f->how.has_steps)
+        copy_all_steps(f);
+    else
+        copy_points(f, 0);
+}
+
+bool qn__fills_whole_steps(const lower *g, qn_node n)
+{
+    bool has_steps = false;
+    for (; qn__node(g->schedule, n)->kind == QN_NODE_FILL; n = qn__node(g->schedule, n)->next) {
+        qn_fill_loops how;
+        if (qn__fill_of(g->scheduled, g->schedule, n, &how) ||
+            is_used_in_rest(g, qn__node(g->schedule, n)->index))
+            return false;
+        has_steps |= how.has_steps;
+    }
+    return has_steps;
+}
+
+void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_whole)
+{
+    fill f = {.g = g, .buffer = qn__node(g->schedule, at)->index, .is_whole = is_whole};
+    LLVMValueRef iv[QN_MAX_RANK];
+    int iv_level[QN_MAX_RANK], width = g->width, unroll = g->unroll;
+    uint64_t active = g->jam_active;
+    if (qn__fill_of(g->scheduled, g->schedule, at, &f.how)) { /* it was asked before */
+        g->failed = true;
+        return;
+    }
+    f.inst = g->schedule->buffer[f.buffer].inst;
+    f.has_rest = is_used_in_rest(g, f.buffer);
+    memcpy(f.of, of, sizeof f.of);
+    memcpy(iv, g->iv, sizeof iv);
+    memcpy(iv_level, g->iv_level, sizeof iv_level);
+    set_bases(&f, is_set);
+    for (int d = 0; d < g->k->n_dims; d++) /* what does not move the access may have any index */
+        if (!g->iv[d])
+            g->iv[d] = f.of[d].low;
+    if (g->schedule->buffer[f.buffer].storage != QN_STORAGE_REGISTERS)
+        g->filled[f.buffer].memory = memory_of(g, f.buffer);
+    qn__set_active(g, active_of(&f));
+    emit(&f);
+    qn__set_active(g, active);
+    g->width = width;
+    g->unroll = unroll;
+    memcpy(g->iv, iv, sizeof iv);
+    memcpy(g->iv_level, iv_level, sizeof iv_level);
+}
