@@ -88,7 +88,7 @@ void qn__choice_find(qn_context *c, qn_code *f)
 {
     char environment[ENVIRONMENT_BYTES];
     if (c->options.untuned || !qn__is_storable(c, f) || !is_open(&f->facts) ||
-        qn__has_grid(f->facts.isa) || (!c->disk.folder && !c->bundle.folder))
+        (!c->disk.folder && !c->bundle.folder))
         return;
     qn__choice_drop(NULL, f, NULL);
     const qn_stored wanted = identity_of(c, f->kernel, &f->key, environment);

@@ -315,6 +315,8 @@ qn_status qn__context_inside(const qn_context *outer, qn_context **out, qn_error
                                         .provider_path = o->provider_path,
                                         .compile_ms = o->compile_ms,
                                         .log_level = o->log_level,
+                                        .cuda_device = o->cuda_device,
+                                        .cuda_driver = o->cuda_driver,
                                         .disk_cache = "off",
                                         .untuned = 1};
     return make(options, outer, out, err);

@@ -8,6 +8,7 @@
  * A candidate runs once from the saved contents of the arrays, and its results are compared, before
  * it is timed.
  */
+#include "quern/cuda.h"
 #include "runtime/tune.h"
 
 #include "runtime/choice.h"
@@ -40,7 +41,8 @@ typedef struct tuner {
     const qn_kernel *k;
     int n;
     const qn_arg *args;
-    qn_options o; /* of launches in the inner context */
+    qn_options o;      /* of launches in the inner context */
+    qn_stream *stream; /* of that context; NULL: launches are the host's */
     qn_tune_options t;
     const qn_tune_hook *hook;
     qn_tune_memory memory;
@@ -58,7 +60,7 @@ typedef struct tuner {
 /** Options of one candidate. */
 typedef struct candidate_options {
     qn_options options;
-    char schedule[QN_TUNE_STEPS_BYTES + 16];
+    char schedule[QN_TUNE_STEPS_BYTES + 24];
 } candidate_options;
 
 static void set_options(const tuner *s, const qn_tune_choice *choice, candidate_options *out)
@@ -70,7 +72,7 @@ static void set_options(const tuner *s, const qn_tune_choice *choice, candidate_
         out->options.plan = NULL;
     if (choice->steps[0]) {
         qn_text text = {.data = NULL};
-        qn__text_add(&text, "planned { %s }", choice->steps);
+        qn__tune_schedule(choice, &text);
         qn__text_out(&text, out->schedule, sizeof out->schedule);
         qn__text_release(&text);
         out->options.schedule = out->schedule;
@@ -93,8 +95,11 @@ static bool is_stopped(const tuner *s)
 /** Runs once from the saved contents, and calls the hook. */
 static qn_status run_once(const tuner *s, const qn_options *o, int number, qn_error *err)
 {
-    qn__tune_restore(&s->memory);
-    qn_status status = qn_launch(s->inner, s->k, s->n, s->args, o, err);
+    qn_status status = qn__tune_restore(&s->memory, err);
+    if (status == QN_OK)
+        status = qn_launch(s->inner, s->k, s->n, s->args, o, err);
+    if (status == QN_OK)
+        status = qn__tune_fetch(&s->memory, err);
     if (status == QN_OK && s->hook && s->hook->after_run)
         s->hook->after_run(s->hook->arg, number);
     return status;
@@ -147,6 +152,9 @@ static qn_status set_expected(tuner *s, qn_error *err)
         return status;
     s->most_run_ns = SLOW_FACTOR * (qn__now_ns() - begin) + SLOW_NS;
     qn__tune_expect(&s->memory);
+    s->result.compared = QN_TUNE_WITH_PLANNED;
+    if (s->memory.stream)
+        return QN_OK;
     o.engine = QN_ENGINE_INTERP;
     o.timeout_ns = (int64_t)(s->t.seconds * 1e9) / INTERPRETER_PARTS;
     status = run_once(s, &o, -1, &why);
@@ -171,7 +179,9 @@ static bool is_seen(tuner *s, const qn_call *call)
     const int64_t divided[] = {f->info.chunk,     f->info.chunks_per_thread,
                                f->info.granule,   f->info.second_granule,
                                f->info.split_dim, f->info.second_dim};
-    uint64_t hash = qn__hash(f->blob.code, f->blob.bytes, qn__hash(divided, sizeof divided, 0));
+    uint64_t hash = qn__hash(divided, sizeof divided, 0);
+    hash = f->ptx.n ? qn__hash(f->ptx.data, f->ptx.n, hash)
+                    : qn__hash(f->blob.code, f->blob.bytes, hash);
     for (int i = 0; i < s->n_seen; i++)
         if (s->seen[i] == hash)
             return true;
@@ -183,7 +193,8 @@ static bool is_seen(tuner *s, const qn_call *call)
 static int check(const tuner *s, const qn_options *o, int number, qn_error *why)
 {
     qn_options limited = *o;
-    limited.timeout_ns = s->most_run_ns;
+    if (!s->stream) /* code that stops is other code on a GPU */
+        limited.timeout_ns = s->most_run_ns;
     qn_status status = run_once(s, &limited, number, why);
     if (status == QN_ERR_CANCELLED)
         return QN_TUNE_SLOW;
@@ -414,8 +425,6 @@ static qn_status check_options(const tuner *s, const qn_options *o, qn_error *er
     if (o->engine == QN_ENGINE_INTERP || o->loader == QN_LOADER_ORC)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: option %s: code of the arena is tuned", s->who,
                         o->loader ? "loader" : "engine");
-    if (o->executor == QN_CUDA || o->stream)
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "%s: launches on a GPU are not tuned", s->who);
     if (!(t->seconds >= 0) || t->seconds > 1e6 || t->most_candidates < 0 ||
         t->most_candidates > QN_TUNE_MOST_CANDIDATES || t->keeps_nothing < 0 ||
         t->keeps_nothing > 1)
@@ -428,6 +437,29 @@ static qn_status check_options(const tuner *s, const qn_options *o, qn_error *er
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: choice is NULL, but has %zu bytes", s->who,
                         t->choice_bytes);
     return QN_OK;
+}
+
+/** Whether launches are those of a GPU. */
+static bool is_gpu(const tuner *s)
+{
+    int executor = s->o.executor ? s->o.executor : s->c->options.default_executor;
+    return s->o.stream || executor == QN_CUDA;
+}
+
+/** The stream of launches on a GPU: the caller's, or that of the context. */
+static qn_status open_stream(tuner *s, qn_error *err)
+{
+    if (!is_gpu(s))
+        return QN_OK;
+    qn_status status =
+        s->o.stream ? qn_stream_wrap(s->inner, qn_stream_handle(s->o.stream), &s->stream, err)
+                    : qn_stream_default(s->inner, &s->stream, err);
+    s->o.executor = QN_CUDA;
+    s->o.engine = QN_ENGINE_AUTO;
+    s->o.stream = s->stream;
+    s->memory.stream = s->stream;
+    s->memory.context = s->inner;
+    return status;
 }
 
 /** Options of launches in the inner context. */
@@ -481,14 +513,22 @@ static qn_status tune(tuner *s, qn_error *err)
     if (status == QN_OK) {
         bool has_threads = s->o.executor == QN_THREADS ||
                            (!s->o.executor && s->c->options.default_executor == QN_THREADS);
-        int n = qn__tune_changes(s->memory.kernel, has_threads, changes);
+        int n = qn__tune_changes(s->memory.kernel,
+                                 s->stream     ? QN_TUNE_OF_GPU
+                                 : has_threads ? QN_TUNE_OF_THREADS
+                                               : QN_TUNE_OF_ALL,
+                                 changes);
         status = search(s, changes, n, err);
     }
     if (status == QN_OK)
         status = end_search(s, err);
-    qn__tune_restore(&s->memory);
+    qn_error lost = {0};
+    qn_status restored = qn__tune_restore(&s->memory, &lost);
+    if (restored == QN_OK)
+        restored = qn__tune_fetch(&s->memory, &lost);
     qn__free(changes);
-    return status;
+    return status == QN_OK && restored != QN_OK ? qn__fail(err, restored, "%s", lost.message)
+                                                : status;
 }
 
 static void release(tuner *s)
@@ -498,6 +538,7 @@ static void release(tuner *s)
         qn_call_release(s->tried[i].call);
     qn__free(s->tried);
     qn__free(s->seen);
+    qn_stream_release(s->stream);
     qn_context_release(s->inner);
 }
 
@@ -516,7 +557,9 @@ qn_status qn__tune(qn_context *c, const qn_kernel *k, int n, const qn_arg *args,
         return status;
     uint32_t host = qn__fpu_enter();
     set_inner_options(&s, o ? o : &none);
-    status = tune(&s, err);
+    status = open_stream(&s, err);
+    if (status == QN_OK)
+        status = tune(&s, err);
     s.result.seconds = (double)(qn__now_ns() - s.begin_ns) * 1e-9;
     release(&s);
     qn__fpu_leave(host);

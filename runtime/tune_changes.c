@@ -14,29 +14,35 @@
 typedef struct row {
     size_t field, dim;
     int32_t n_values, value[6];
-    bool is_for_threads; /* only where a launch uses them */
+    int of; /* QN_TUNE_OF_..., of several */
 } row;
 
 #define AT(name) offsetof(qn_plan_options, name)
+enum { HOST = QN_TUNE_OF_ALL | QN_TUNE_OF_THREADS };
 static const row rows[] = {
-    {AT(unroll), 0, 4, {1, 2, 4, 8}, false},
-    {AT(lane_dim), AT(lane_dim), 1, {0}, false},
-    {AT(jam), AT(jam_dim), 4, {2, 4, 6, 8}, false},
-    {AT(jam), 0, 1, {1}, false},
-    {AT(width), 0, 4, {16, 8, 4, 32}, false},
-    {AT(streams), 0, 2, {-1, 1}, false},
-    {AT(tile), AT(tile_dim), 3, {32, 128, 512}, false},
-    {AT(tile), 0, 1, {-1}, false},
-    {AT(pack), 0, 2, {-1, 1}, false},
-    {AT(strip), 0, 3, {-1, 256, 2048}, false},
-    {AT(prefetch), 0, 1, {-1}, false},
-    {AT(transpose), 0, 1, {-1}, false},
-    {AT(apart), 0, 2, {-1, 1}, false},
-    {AT(distribute), 0, 1, {-1}, false},
-    {AT(block), 0, 2, {64, 512}, false},
-    {AT(cross), AT(cross_dim), 2, {2, 4}, false},
-    {AT(lane_dim), 0, 1, {-1}, false},
-    {AT(chunk), 0, 4, {4096, 32768, 262144, 2097152}, true},
+    {AT(unroll), 0, 4, {1, 2, 4, 8}, HOST},
+    {AT(lane_dim), AT(lane_dim), 1, {0}, HOST},
+    {AT(jam), AT(jam_dim), 4, {2, 4, 6, 8}, HOST},
+    {AT(jam), 0, 1, {1}, HOST},
+    {AT(width), 0, 4, {16, 8, 4, 32}, HOST},
+    {AT(streams), 0, 2, {-1, 1}, HOST},
+    {AT(tile), AT(tile_dim), 3, {32, 128, 512}, HOST},
+    {AT(tile), 0, 1, {-1}, HOST},
+    {AT(pack), 0, 2, {-1, 1}, HOST},
+    {AT(strip), 0, 3, {-1, 256, 2048}, HOST},
+    {AT(prefetch), 0, 1, {-1}, HOST},
+    {AT(transpose), 0, 1, {-1}, HOST},
+    {AT(apart), 0, 2, {-1, 1}, HOST},
+    {AT(distribute), 0, 1, {-1}, HOST},
+    {AT(block), 0, 2, {64, 512}, HOST},
+    {AT(cross), AT(cross_dim), 2, {2, 4}, HOST},
+    {AT(lane_dim), 0, 1, {-1}, HOST},
+    {AT(width), 0, 5, {1, 2, 4, 8, 16}, QN_TUNE_OF_GPU},
+    {AT(jam), AT(jam_dim), 4, {2, 4, 8, 3}, QN_TUNE_OF_GPU},
+    {AT(jam), 0, 1, {1}, QN_TUNE_OF_GPU},
+    {AT(lane_dim), AT(lane_dim), 1, {0}, QN_TUNE_OF_GPU},
+    {AT(team), 0, 4, {1, 2, 3, 4}, QN_TUNE_OF_GPU},
+    {AT(chunk), 0, 4, {4096, 32768, 262144, 2097152}, QN_TUNE_OF_THREADS},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -110,6 +116,76 @@ static void add_step(list *l, const char *text, int a, int b)
         c->steps[i] = (char)(text[i] == 'A' ? '0' + a : text[i] == 'B' ? '0' + b : text[i]);
 }
 
+/** Threads of a block along x and y, and rows of y that a thread takes. */
+typedef struct block_shape {
+    int x, y, rows;
+} block_shape;
+
+/** Blocks of other shapes: x and y are dimensions, of which a block takes one, or one and rows of
+ * the other; of other dimensions a block takes one index. */
+static void add_block(list *l, const qn_kernel *k, int x, int y, block_shape shape)
+{
+    qn_text cuts = {0}, outer = {0}, inner = {0};
+    qn_tune_choice *c = add(l);
+    for (int d = 0; c && d < k->n_dims; d++) {
+        int threads = d == x ? shape.x : d == y ? shape.y : 1, each = d == y ? shape.rows : 1;
+        if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL)
+            qn__text_add(&outer, " d%d", d);
+        if (!qn__is_parallel(k, d) || d == x)
+            continue;
+        if (threads * each == 1) {
+            qn__text_add(&cuts, "bind d%d role=grid; ", d);
+            qn__text_add(&outer, " d%d", d);
+            continue;
+        }
+        qn__text_add(&cuts, "split d%d", d);
+        if (threads > 1)
+            qn__text_add(&cuts, " %d", threads);
+        if (each > 1)
+            qn__text_add(&cuts, " %d", each);
+        qn__text_add(&cuts, " tail=mask; bind d%d.0 role=grid; ", d);
+        qn__text_add(&outer, " d%d.0", d);
+        if (threads > 1) {
+            qn__text_add(&cuts, "bind d%d.1 role=block; ", d);
+            qn__text_add(&outer, " d%d.1", d);
+        }
+        if (each > 1)
+            qn__text_add(&inner, " d%d.%d", d, threads > 1 ? 2 : 1);
+    }
+    if (c) {
+        qn__text_add(&cuts, "split d%d %d tail=mask; bind d%d.0 role=grid; bind d%d.1 role=block; ",
+                     x, shape.x, x, x);
+        qn__text_add(&cuts, "reorder%s d%d.0 d%d.1%s;", outer.data ? outer.data : "", x, x,
+                     inner.data ? inner.data : "");
+        if (inner.n)
+            qn__text_add(&cuts, " unroll%s;", inner.data);
+        c->is_declared = true;
+        if (!cuts.failed && cuts.n < sizeof c->steps)
+            memcpy(c->steps, cuts.data, cuts.n);
+    }
+    qn__text_release(&cuts);
+    qn__text_release(&outer);
+    qn__text_release(&inner);
+}
+
+/** The last dimensions first: these are most often consecutive. */
+static void add_blocks(list *l, const qn_kernel *k)
+{
+    static const block_shape shapes[] = {{32, 8, 1},  {32, 4, 4},  {64, 4, 1},  {128, 1, 4},
+                                         {256, 1, 1}, {32, 8, 4},  {64, 4, 4},  {128, 2, 2},
+                                         {512, 1, 1}, {32, 16, 1}, {16, 16, 1}, {64, 1, 8}};
+    enum { N_SHAPES = sizeof shapes / sizeof shapes[0] };
+    for (int x = k->n_dims - 1; x >= 0; x--)
+        for (int i = 0; i < N_SHAPES && qn__is_parallel(k, x); i++) {
+            bool has_rows = shapes[i].y * shapes[i].rows > 1;
+            if (!has_rows)
+                add_block(l, k, x, -1, shapes[i]);
+            for (int y = k->n_dims - 1; y >= 0 && has_rows; y--)
+                if (y != x && qn__is_parallel(k, y))
+                    add_block(l, k, x, y, shapes[i]);
+        }
+}
+
 /** What fields of a plan cannot say: tiles of two dimensions, whose inner one the planner has cut
  * into vectors or not, second tiles inside these, and other tails. Where the schedule of a plan has
  * no such loops, the step is refused before code is made. */
@@ -135,16 +211,20 @@ static void add_steps(list *l, const qn_kernel *k)
     }
 }
 
-int qn__tune_changes(const qn_kernel *k, bool has_threads, qn_tune_choice out[QN_TUNE_MOST_CHANGES])
+int qn__tune_changes(const qn_kernel *k, int of, qn_tune_choice out[QN_TUNE_MOST_CHANGES])
 {
     list l = {.out = out};
     for (int i = 0; i < N_ROWS; i++) {
-        if (!rows[i].is_for_threads || has_threads)
-            add_row(&l, &rows[i], k);
-        if (rows[i].field == AT(width))
+        if (!(rows[i].of & of))
+            continue;
+        add_row(&l, &rows[i], k);
+        if (rows[i].field == AT(width) && of != QN_TUNE_OF_GPU)
             add_orders(&l, k);
     }
-    add_steps(&l, k);
+    if (of == QN_TUNE_OF_GPU)
+        add_blocks(&l, k);
+    else
+        add_steps(&l, k);
     return l.n;
 }
 
@@ -158,6 +238,8 @@ qn_tune_choice qn__tune_change(const qn_tune_choice *base, const qn_tune_choice 
             set_word(&sum.plan, at, word_of(&change->plan, at));
     }
     size_t n = strlen(sum.steps);
+    if (change->is_declared)
+        return *change;
     if (change->steps[0])
         snprintf(sum.steps + n, sizeof sum.steps - n, "%s%s", n ? " " : "", change->steps);
     return sum;
@@ -167,7 +249,12 @@ bool qn__tune_is_same_choice(const qn_tune_choice *a, const qn_tune_choice *b)
 {
     return memcmp((const char *)&a->plan + AT(order), (const char *)&b->plan + AT(order),
                   sizeof a->plan - AT(order)) == 0 &&
-           strcmp(a->steps, b->steps) == 0;
+           a->is_declared == b->is_declared && strcmp(a->steps, b->steps) == 0;
+}
+
+void qn__tune_schedule(const qn_tune_choice *choice, qn_text *out)
+{
+    qn__text_add(out, "%s { %s }", choice->is_declared ? "declared" : "planned", choice->steps);
 }
 
 /** A field; dimensions are numbered from 0 in words, and "none" is -1. */
@@ -188,6 +275,8 @@ void qn__tune_print(const qn_tune_choice *choice, qn_text *out)
 #undef X
     for (int d = 0; d < QN_MAX_RANK && p->order[d]; d++)
         qn__text_add(out, "%s%d", d ? "," : out->n ? " order=" : "order=", (int)p->order[d] - 1);
-    if (choice->steps[0])
-        qn__text_add(out, "%sschedule=planned { %s }", out->n ? " " : "", choice->steps);
+    if (choice->steps[0]) {
+        qn__text_add(out, "%sschedule=", out->n ? " " : "");
+        qn__tune_schedule(choice, out);
+    }
 }

@@ -4,6 +4,7 @@
  * where some differ, the elements that they are of: the bits of a NaN that arithmetic made are not
  * specified.
  */
+#include "quern/cuda.h"
 #include "runtime/tune.h"
 
 #include <inttypes.h>
@@ -44,15 +45,58 @@ static bool meets_block(const qn_tune_memory *m, const qn_view *v, qn_span span)
     return false;
 }
 
+/* ---------------------------------------------------------------- memory of a GPU */
+
+/** Copies a block to or from memory of the host, as work of the stream. */
+static qn_status move(const qn_tune_memory *m, const qn_tune_block *b, char *host, bool is_to_host,
+                      qn_error *err)
+{
+    const int64_t n = (int64_t)b->n;
+    qn_layout layout;
+    qn_view here, there;
+    qn_status status = qn_layout_right(1, &n, &layout, err);
+    if (status == QN_OK)
+        status = qn_view_wrap("saved", host, QN_U8, &layout, 0, &here, err);
+    if (status == QN_OK)
+        status = qn_cuda_wrap(m->context, b->space, "written", b->at, QN_U8, &layout, 0, &there,
+                              err);
+    if (status == QN_OK)
+        status = qn_stream_copy(m->stream, is_to_host ? &here : &there,
+                                is_to_host ? &there : &here, err);
+    return status;
+}
+
+qn_status qn__tune_fetch(const qn_tune_memory *m, qn_error *err)
+{
+    qn_status status = m->stream ? qn_stream_fence(m->stream, err) : QN_OK;
+    for (int i = 0; i < m->n_blocks && m->stream && status == QN_OK; i++)
+        status = move(m, &m->block[i], m->block[i].now, true, err);
+    return status == QN_OK && m->stream ? qn_stream_fence(m->stream, err) : status;
+}
+
+/* ---------------------------------------------------------------- saved contents */
+
+static qn_status no_memory(const qn_tune_memory *m, const qn_tune_block *b, const char *who,
+                           qn_error *err)
+{
+    return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory for copies of %zu bytes",
+                    who, m->kernel->name, b->n);
+}
+
 qn_status qn__tune_save(qn_tune_memory *m, const char *who, const qn_kernel *k, int n,
                         const qn_arg *args, qn_error *err)
 {
-    *m = (qn_tune_memory){.kernel = k, .args = args, .n_args = n};
+    *m = (qn_tune_memory){.kernel = k,
+                          .args = args,
+                          .n_args = n,
+                          .context = m->context,
+                          .stream = m->stream};
     for (int i = 0; i < n; i++) {
         qn_span span = args[i].view ? qn__view_span(args[i].view) : (qn_span){0, 0};
         if (k->param[i].rank >= 0 && k->param[i].is_written && span.high > span.low)
             m->block[m->n_blocks++] = (qn_tune_block){.at = (char *)args[i].view->data + span.low,
-                                                      .n = (size_t)(span.high - span.low)};
+                                                      .n = (size_t)(span.high - span.low),
+                                                      .space = args[i].view->space};
     }
     merge_blocks(m);
     for (int i = 0; i < n; i++)
@@ -62,26 +106,32 @@ qn_status qn__tune_save(qn_tune_memory *m, const char *who, const qn_kernel *k, 
         qn_tune_block *b = &m->block[i];
         b->before = qn__alloc(b->n);
         b->expected = qn__alloc(b->n);
-        if (!b->before || !b->expected)
-            return qn__fail(err, QN_ERR_MEMORY,
-                            "%s: kernel \"%.60s\": no memory for two copies of %zu bytes", who,
-                            k->name, b->n);
-        memcpy(b->before, b->at, b->n);
+        b->now = m->stream ? qn__alloc(b->n) : b->at;
+        if (!b->before || !b->expected || !b->now)
+            return no_memory(m, b, who, err);
     }
-    return QN_OK;
+    qn_status status = qn__tune_fetch(m, err);
+    for (int i = 0; i < m->n_blocks && status == QN_OK; i++)
+        memcpy(m->block[i].before, m->block[i].now, m->block[i].n);
+    m->is_saved = status == QN_OK;
+    return status;
 }
 
-void qn__tune_restore(const qn_tune_memory *m)
+qn_status qn__tune_restore(const qn_tune_memory *m, qn_error *err)
 {
-    for (int i = 0; i < m->n_blocks; i++)
-        if (m->block[i].before)
+    qn_status status = QN_OK;
+    for (int i = 0; i < m->n_blocks && m->is_saved && status == QN_OK; i++)
+        if (m->stream)
+            status = move(m, &m->block[i], m->block[i].before, false, err);
+        else
             memcpy(m->block[i].at, m->block[i].before, m->block[i].n);
+    return status;
 }
 
 void qn__tune_expect(const qn_tune_memory *m)
 {
     for (int i = 0; i < m->n_blocks; i++)
-        memcpy(m->block[i].expected, m->block[i].at, m->block[i].n);
+        memcpy(m->block[i].expected, m->block[i].now, m->block[i].n);
 }
 
 void qn__tune_release(qn_tune_memory *m)
@@ -89,6 +139,8 @@ void qn__tune_release(qn_tune_memory *m)
     for (int i = 0; i < m->n_blocks; i++) {
         qn__free(m->block[i].before);
         qn__free(m->block[i].expected);
+        if (m->stream)
+            qn__free(m->block[i].now);
     }
     m->n_blocks = 0;
 }
@@ -149,7 +201,7 @@ static bool is_nan_there(const qn_tune_memory *m, const qn_tune_block *b, size_t
             continue;
         *is_of = i;
         *next = p.at + p.n;
-        if (p.n <= sizeof(uint64_t) && is_nan(p.dtype, bits_at(b->at + p.at, p.n)) &&
+        if (p.n <= sizeof(uint64_t) && is_nan(p.dtype, bits_at(b->now + p.at, p.n)) &&
             is_nan(p.dtype, bits_at(b->expected + p.at, p.n)))
             return true;
     }
@@ -160,12 +212,12 @@ static bool is_nan_there(const qn_tune_memory *m, const qn_tune_block *b, size_t
 static bool compare(const qn_tune_memory *m, const qn_tune_block *b, bool only_changed,
                     qn_error *why)
 {
-    if (memcmp(b->at, b->expected, b->n) == 0)
+    if (memcmp(b->now, b->expected, b->n) == 0)
         return true;
     bool may_be_cut = only_changed; /* the iteration that was stopped may have stored anything */
     for (size_t at = 0, next = 0; at < b->n; at++) {
         int argument;
-        if (b->at[at] == b->expected[at] || (only_changed && b->at[at] == b->before[at]))
+        if (b->now[at] == b->expected[at] || (only_changed && b->now[at] == b->before[at]))
             continue;
         if (is_nan_there(m, b, at, &next, &argument)) {
             at = next - 1;
@@ -178,7 +230,7 @@ static bool compare(const qn_tune_memory *m, const qn_tune_block *b, bool only_c
         }
         qn__fail(why, QN_ERR_INTERNAL, "%s: byte %zu of %zu is 0x%02x instead of 0x%02x",
                  argument < 0 ? "?" : m->kernel->param[argument].name, at, b->n,
-                 (unsigned)(uint8_t)b->at[at], (unsigned)(uint8_t)b->expected[at]);
+                 (unsigned)(uint8_t)b->now[at], (unsigned)(uint8_t)b->expected[at]);
         return false;
     }
     return true;

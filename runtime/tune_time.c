@@ -5,6 +5,7 @@
  * one turn. A sample is some runs of one call, from the same contents of the arrays if the kernel
  * reads what it writes.
  */
+#include "quern/cuda.h"
 #include "runtime/tune.h"
 
 #include <stdlib.h>
@@ -17,12 +18,14 @@ enum { FEW_TURNS = 3, SLOWER_PERCENT = 110 };
 
 static qn_status sample(const qn_tune_clock *c, qn_call *call, int64_t *ns, qn_error *err)
 {
-    qn_status status = QN_OK;
-    if (c->memory->is_in_place)
-        qn__tune_restore(c->memory);
+    qn_status status = c->memory->is_in_place ? qn__tune_restore(c->memory, err) : QN_OK;
+    if (status == QN_OK && c->memory->stream)
+        status = qn_stream_fence(c->memory->stream, err);
     int64_t begin = qn__now_ns();
     for (int64_t i = 0; i < c->n_runs && status == QN_OK; i++)
         status = qn_run(call, err);
+    if (status == QN_OK && c->memory->stream)
+        status = qn_stream_fence(c->memory->stream, err);
     *ns = qn__now_ns() - begin;
     *ns = *ns > 0 ? *ns : 1;
     return status;

@@ -144,9 +144,8 @@ int command_tune(const tool_line *line)
 {
     tool_job job = {0};
     json j = {0};
-    if (line->is_cuda || line->over || line->plan || line->schedule)
-        return tool_fail(EXIT_USAGE, "tune: launches on the host are tuned, without --target, "
-                                     "--over, --plan, --schedule");
+    if (line->over || line->plan || line->schedule)
+        return tool_fail(EXIT_USAGE, "tune: goes without --over, --plan, --schedule");
     int status = job_open(line, &job);
     if (status == EXIT_OK && line->how.json) {
         if (!json_begin(&j, "tune")) {

@@ -62,7 +62,8 @@ enum { QN_TUNE_USUAL_CANDIDATES = 256, QN_TUNE_MOST_CANDIDATES = 1000 };
 /** What the results of candidates were compared with. */
 enum {
     QN_TUNE_WITH_INTERPRETER = 1, /**< all elements with those of the interpreter */
-    /** All elements with those of the planner's choice: the interpreter takes too long. Where each
+    /** All elements with those of the planner's choice: the interpreter takes too long, or the
+     * launches are those of a GPU. Where each
      * element is stored once, those that it wrote in its time were compared with it. */
     QN_TUNE_WITH_PLANNED = 2
 };
@@ -83,7 +84,8 @@ typedef struct qn_tune_result {
 } qn_tune_result;
 
 /**
- * Tunes a kernel for arguments and options of a launch on the host. QN_SPECIALIZE_AUTO is EXACT;
+ * Tunes a kernel for arguments and options of a launch, on the host or on a GPU (QN_CUDA), where
+ * work of other streams disturbs the times. QN_SPECIALIZE_AUTO is EXACT;
  * options `plan`, `schedule`, `print` and `debug` must be zero. Runs are made on the arguments
  * themselves, so that addresses and contents are the real ones; the bytes from the first element to
  * the last of each array that the kernel writes are put back before qn_tune returns, whatever
@@ -91,7 +93,7 @@ typedef struct qn_tune_result {
  *
  * `out` is filled if the call succeeds; `out_bytes` is sizeof *out. `t` may be NULL. Errors: those
  * of qn_launch; QN_ERR_CANCELLED by the flag, the hook or timeout_ns of the options;
- * QN_ERR_UNSUPPORTED for kernels that print, arguments that are members of a MultiView, GPUs, and
+ * QN_ERR_UNSUPPORTED for kernels that print, arguments that are members of a MultiView, and
  * results that differ from run to run, as sums of floats by atomics do; QN_ERR_INTERNAL where the
  * planner's choice has other results than the interpreter. That nothing can be written on disk is
  * no error. Thread-safe, as a launch is, but other work on the machine disturbs the times.

@@ -208,7 +208,7 @@ static void test_wrong(void)
 static void test_compare(void)
 {
     setup s;
-    qn_tune_memory m;
+    qn_tune_memory m = {0};
     uint32_t nan[2] = {0x7fc00000, 0xffc00001};
     set_up(&s, NULL);
     float *y = s.y.data;
@@ -222,22 +222,22 @@ static void test_compare(void)
     tap_ok(qn__tune_is_expected(&m, &err), "a NaN with other bits");
     y[3] = 1;
     tap_ok(!qn__tune_is_expected(&m, &err), "a number instead of a NaN");
-    qn__tune_restore(&m);
+    qn__tune_restore(&m, &err);
     y[0] = 0;
     qn__tune_expect(&m);
     y[0] = -0.0f;
     tap_ok(!qn__tune_is_expected(&m, &err), "another zero");
-    qn__tune_restore(&m);
+    qn__tune_restore(&m, &err);
     tap_ok(is_untouched(&s), "put back");
     y[5] = 99;
     qn__tune_expect(&m);
-    qn__tune_restore(&m);
+    qn__tune_restore(&m, &err);
     tap_ok(qn__tune_is_begun(&m, &err), "nothing was stored yet");
     y[5] = 98;
     tap_ok(qn__tune_is_begun(&m, &err), "one element was being made");
     y[6] = 98;
     tap_ok(!qn__tune_is_begun(&m, &err), "something else was stored");
-    qn__tune_restore(&m);
+    qn__tune_restore(&m, &err);
     qn__tune_release(&m);
     s.args[0] = qn_arg_view(&s.y);
     tap_ok(qn__tune_save(&m, "test", s.k, 3, s.args, &err) == QN_OK && m.n_blocks == 1,
