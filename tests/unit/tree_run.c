@@ -12,7 +12,7 @@
 
 #include <string.h>
 
-enum { MOST_VALUES = 1 << 25 };
+enum { MOST_VALUES = 1 << 25, MOST_STEPS = 1 << 20 };
 
 static void run_nodes(runner *r, qn_node first);
 
@@ -342,7 +342,7 @@ static void run_loop(runner *r, const qn_node_info *n)
     bool is_backwards = n->role != QN_ROLE_SEQUENTIAL && n->role != QN_ROLE_UNROLLED;
     int64_t count = tree_count(r, n->axis);
     r->is_live[n->axis.id] = true;
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = 0; i < count && r->n_steps <= MOST_STEPS; i++, r->n_steps++) {
         r->position[n->axis.id] = is_backwards ? count - 1 - i : i;
         run_nodes(r, n->child);
     }
@@ -469,6 +469,9 @@ qn_status tree_run(const qn_scheduled *x, const qn_schedule *s, int n, const qn_
             begin_iterations(r);
             run_nodes(r, s->root);
             count_missing(r, s->root);
+            if (r->n_steps > MOST_STEPS)
+                status = qn__fail(err, QN_ERR_LIMIT, "tree_run: more than %d steps of loops",
+                                  MOST_STEPS);
         } else {
             status = qn__fail(err, QN_ERR_LIMIT, "tree_run: kernel \"%s\" has too many iterations",
                               x->k->name);

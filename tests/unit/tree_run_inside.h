@@ -39,6 +39,7 @@ typedef struct runner {
     int32_t place[QN_MOST_DEPTH], n_places; /* reductions that are running */
     cell *buffer[QN_MOST_BUFFERS];
     int64_t n_cells[QN_MOST_BUFFERS], fill_number;
+    int64_t n_steps; /* of loops, so far: parts of an axis may have many more than it */
     uint32_t seed;
     bool overlaps;
     tree_run_report *report;
