@@ -53,6 +53,8 @@ void qn__block_of_plan(lower *g)
         qn__set_jam_ahead(g, p->cross_dim, crossed);
     if (p->skew)
         qn__set_jam_ahead(g, p->lane_dim, skewed);
+    g->across = p->jam_dim;
+    g->n_across = p->jam;
     qn__set_jam(g, 1);
 }
 
@@ -60,6 +62,8 @@ void qn__block_of_schedule(lower *g)
 {
     const qn_block *b = g->block;
     g->jam_max = 1;
+    g->across = qn__across(b);
+    g->n_across = g->across >= 0 ? (int)b->extent[b->n - 1] : 1;
     for (int n = 0; n < b->n; n++)
         g->jam_max *= (int)b->extent[n];
     for (int d = 0; d < g->k->n_dims; d++) {

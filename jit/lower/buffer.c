@@ -31,7 +31,8 @@ void qn__go_through(lower *g, qn_node n, bool is_begin)
             const qn_record_info *x = &s->record[r];
             if (x->at.id != n.id || x->is_tail != tail)
                 continue;
-            bool is_through = is_begin && x->method == QN_METHOD_THROUGH;
+            bool is_through = is_begin && x->method == QN_METHOD_THROUGH &&
+                              !((g->block->rows | g->block->ends) >> (x->index - 1) & 1);
             uint8_t *through = g->value[x->inst].through;
             through[1] = is_through ? x->index : 0;
             if (!tail) /* and in the rest, if that has no record */

@@ -10,33 +10,28 @@
  * their own first element end of a row   what the last line lacks of the last step's elements is
  * stored as usual
  *
- * So many rows (plan->carry) run at a time that their lines stay in the second-level cache.
+ * A buffer of line ends is over so many rows that their lines stay in the second-level cache.
  */
 #include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
 
 static bool is_carried(const lower *g, uint32_t site)
 {
-    return qn__is_carried(g->k, g->f, &g->a, g->p, site);
-}
-
-bool qn__has_carry(const lower *g)
-{
-    for (uint32_t site = 0; site < g->k->n_accesses && g->p->carry; site++)
-        if (is_carried(g, site))
-            return true;
-    return false;
+    int buffer = g->through[site];
+    return buffer && g->carry.buffers >> (buffer - 1) & 1;
 }
 
 /** Memory for the row that stands in g->iv, and those behind it. */
 static LLVMValueRef row_memory(lower *g, uint32_t site)
 {
-    int d = g->p->jam_dim, n = 0;
+    int d = g->across;
+    int64_t rows = 0;
     for (uint32_t before = 0; before < site; before++)
-        n += is_carried(g, before);
+        if (is_carried(g, before))
+            rows += qn__rows_of_ends(g->scheduled, g->schedule, g->through[before] - 1);
     LLVMValueRef row =
         qn__element_pointer(g, g->carry.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
-    return qn__ahead(g, row, (int64_t)n * g->p->carry * LINE_BYTES);
+    return qn__ahead(g, row, rows * LINE_BYTES);
 }
 
 /** Bytes from the beginning of a line to `pointer`. */
@@ -70,8 +65,9 @@ static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVM
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, both, 2, index), t, "");
 }
 
-void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane)
+void qn__carry_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVMValueRef first_lane)
 {
+    g->carry.buffers = buffers;
     LLVMValueRef before = LLVMBuildMul(g->b, first_row, qn__const_i64(g, -LINE_BYTES), "");
     g->carry.memory = LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &before, 1, "");
     g->carry.first = first_lane;
@@ -129,7 +125,7 @@ void qn__carry_close(lower *g, span rows, LLVMValueRef end)
     g->width = g->p->width;
     qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->carry.first, ""));
     qn__loop_open(g, &l, rows.low, rows.high, 1, true, false, 0, NULL, NULL);
-    qn__set_index(g, g->p->jam_dim, l.index);
+    qn__set_index(g, g->across, l.index);
     qn__set_index(g, g->p->lane_dim, end);
     for (uint32_t site = 0; site < g->k->n_accesses; site++)
         if (is_carried(g, site))

@@ -230,11 +230,18 @@ static bool loop_streams(lower *g, const steps *of)
     return true;
 }
 
+/** Whether whole steps of the lanes run in strips, sums in memory. */
+static bool has_strips(const lower *g)
+{
+    return g->block && g->block->strip.length > 0;
+}
+
 /** A body so large that compiling it twice costs more than masks do. */
 static bool is_emitted_once(const lower *g)
 {
     return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 &&
-           !g->p->streams && !g->p->strip && !g->filled && g->k->n_insts - g->k->body > LARGE_BODY;
+           !g->p->streams && !has_strips(g) && !g->filled &&
+           g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
 /** Whether the lanes' loop may have no whole step: a row that is known to have one needs no test.
@@ -268,7 +275,7 @@ void qn__nest_lanes(lower *g, const steps *of)
     qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
     bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
-    if (g->p->strip)
+    if (has_strips(g))
         qn__lower_strips(g, s.low, middle);
     else
         qn__lanes_whole(g, of, (span){s.low, middle},

@@ -109,10 +109,16 @@ void qn__lower_open(lower *g, const char *symbol)
 
 void qn__lower_run(lower *g, const span *spans)
 {
-    if (g->p->n_shared_reduces)
-        qn__lower_points(g);
-    else
-        qn__nest_emit(g, spans, 0);
+    qn__nest_emit(g, spans, 0);
+}
+
+/** Which accesses have a buffer. */
+static void find_buffers(lower *g)
+{
+    const qn_schedule *s = g->schedule;
+    for (int n = 0; s && s->n_buffers && n < s->n_records; n++)
+        if (s->record[n].method == QN_METHOD_THROUGH)
+            g->through[g->site[s->record[n].inst]] = s->record[n].index;
 }
 
 static bool make_arrays(lower *g)
@@ -121,8 +127,9 @@ static bool make_arrays(lower *g)
     g->value = qn__zalloc(n, sizeof *g->value);
     g->site = qn__zalloc(n, sizeof *g->site);
     g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
+    g->through = qn__zalloc(g->k->n_accesses + 1, sizeof *g->through);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !g->covered || !parts || !qn__buffers_open(g) ||
+    if (!g->value || !g->site || !g->covered || !g->through || !parts || !qn__buffers_open(g) ||
         !qn__analyse(g->k, g->f, g->p->lane_dim, g->jam_dims, &g->a)) {
         qn__free(parts);
         return false;
@@ -134,6 +141,7 @@ static bool make_arrays(lower *g)
         g->value[i].part = parts + (size_t)i * MOST_PARTS;
     for (uint32_t s = 0; s < g->k->n_accesses; s++)
         g->site[g->k->access[s].inst] = s;
+    find_buffers(g);
     if (g->p->lead_bytes)
         (void)qn__mark_leads(g->k, g->f, g->p, &g->a);
     g->written_too = qn__written_too(g->k, g->f, &g->a);
@@ -149,6 +157,7 @@ static void free_arrays(lower *g)
     qn__free(g->site);
     qn__free(g->covered);
     qn__free(g->filled);
+    qn__free(g->through);
     qn__free(g->memo);
     qn__analysis_release(&g->a);
 }
@@ -233,20 +242,13 @@ typedef struct said {
     qn_block block;
 } said;
 
-/** Whether all that a plan says of loops stands in its schedule. */
-static bool may_be_said(const qn_facts *f, const qn_plan *p)
-{
-    return !f->target->has_grid && !p->carry && !p->strip && p->transpose <= p->jam &&
-           !p->n_shared_reduces;
-}
-
 /** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none.
  */
 static void say_plan(said *to, qn_lowered *x)
 {
     qn_error why = {0};
     x->schedule = NULL;
-    if (!may_be_said(x->f, x->plan))
+    if (x->f->target->has_grid) /* its plan says all */
         return;
     if (!to->scheduled.k && qn__scheduled_begin(x->k, x->f, &to->scheduled, &why) == QN_OK)
         to->schedule = qn__alloc(sizeof *to->schedule);
@@ -258,6 +260,10 @@ static void say_plan(said *to, qn_lowered *x)
         x->block = &to->block;
         if (x->plan->pack || x->plan->pack_steps)
             x->plan->scratch_bytes = qn__buffers_scratch(to->schedule, to->schedule->n_buffers);
+    } else if (x->plan->n_shared_reduces) {
+        x->plan->n_shared_reduces = 0;
+        x->plan->split_dim = -1;
+        x->plan->granule = 1;
     }
 }
 

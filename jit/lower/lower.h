@@ -30,7 +30,7 @@
 /** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends, along
  * the lanes and along the jammed dimension. */
 enum { N_EDGES = 4 };
-enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160, MOST_STAGES = 4 };
+enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160 };
 
 /** An emitted value: one LLVM value per canonical part. */
 typedef struct emitted {
@@ -113,6 +113,8 @@ typedef struct lower {
     int width, unroll, jam; /* of the block being emitted; jam: bits of jam_active */
     int one_part;           /* 1 + the only part that is emitted now; 0: all are */
     int jam_max;            /* part encoding */
+    int across, n_across;   /* of the last jammed iterations, so many next to one another; -1: they
+                               are not */
     bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the
                                begin of the dimension on */
     uint64_t jam_active;    /* bit j: jammed iteration j is emitted */
@@ -144,6 +146,7 @@ typedef struct lower {
     filled *filled; /* [schedule->n_buffers]; NULL: there are none */
     memo *memo;
     int32_t n_memos, memo_capacity, memo_head[MEMO_HEADS];
+    uint8_t *through; /* [n_accesses] 1 + number of its buffer in the schedule; 0: it has none */
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (lower/version.c) or the body
                        (lower/inside.c) */
@@ -154,10 +157,9 @@ typedef struct lower {
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that
                                            are not nested */
     int n_scratch, scratch_used;
-    LLVMValueRef stage[MOST_STAGES]; /* buffers of staged loads (lower/transpose.c), made when first
-                                        needed */
-    LLVMValueRef
-        stage_from;    /* the jammed index from which on they are filled; NULL: they are not */
+    LLVMValueRef rows[QN_MOST_BUFFERS]; /* copies of rows (lower/transpose.c), made when needed, */
+    uint32_t rows_filled;   /* those that are filled now, as bits, */
+    LLVMValueRef rows_from; /* and the index across from which on they are */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     struct {
@@ -166,11 +168,12 @@ typedef struct lower {
         uint32_t done; /* those before this instruction; 0: no strip is being emitted */
     } strip; /* see lower/strip.c */
     struct {
+        uint32_t buffers;    /* those that hold line ends, as bits */
         LLVMValueRef memory; /* where row 0 would have its line */
         LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
     } carry; /* see lower/carry.c */
     LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of
-                                    plan->carry, or buffers of the schedule */
+                                    line ends, or buffers of the schedule */
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
     bool loads_are_late; /* those without checks of views that nothing writes: next to their use, as
@@ -527,14 +530,14 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index);
 LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p);
 
 /* ---- lower/transpose.c */
-/** All parts of a load or store that runs along the jammed dimension; false if it is to be done as
+/** All parts of a load or store that runs along the dimension across; false if it is to be done as
  * usual. */
 bool qn__lower_transposed_load(lower *g, uint32_t i);
 bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value);
-/** Fills the buffers of staged loads for p->transpose jammed iterations; the jammed index is set to
- * `from`, the first. */
-void qn__stage_fill(lower *g, LLVMValueRef from);
-void qn__stage_end(lower *g);
+/** Fills copies of rows for g->block->row iterations across, from the index that is set on. Until
+ * qn__rows_end these rows are loaded from the copies. */
+void qn__rows_fill(lower *g, uint32_t buffers);
+void qn__rows_end(lower *g);
 
 /* ---- lower/stream.c: with the index of the lanes set to where they begin */
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
@@ -554,11 +557,9 @@ void qn__make_nontemporal(lower *g, LLVMValueRef store, int64_t align);
 void qn__stream_fence(lower *g);
 
 /* ---- lower/carry.c */
-/** Whether there are carried streams (qn__is_carried). */
-bool qn__has_carry(const lower *g);
-/** Until qn__carry_close, stores of carried streams write the lines of rows from `first_row` on, at
- * most plan->carry of them, which begin with the lanes at first_lane. */
-void qn__carry_open(lower *g, LLVMValueRef first_row, LLVMValueRef first_lane);
+/** Until qn__carry_close, stores through these buffers of line ends, as bits, write the lines of
+ * rows from `first_row` on, which begin with the lanes at first_lane. */
+void qn__carry_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVMValueRef first_lane);
 /** Part p of store i, if it is one: v goes to `pointer` and behind. */
 bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer);
 /** Stores the ends of these rows, whose whole steps ended before `end`. */

@@ -76,22 +76,6 @@ int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
     return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
 }
 
-/** Whole blocks of staged loads (lower/transpose.c). */
-static void blocks_staged(lower *g, const steps *of, span s)
-{
-    int64_t block = g->p->transpose;
-    loop l;
-    if (qn__is_known_empty(&s))
-        return;
-    qn__loop_open(g, &l, s.low, s.high, block, true, false, 0, NULL, NULL);
-    qn__set_index(g, g->p->jam_dim, l.index);
-    qn__stage_fill(g, l.index);
-    qn__nest_over(g, of, (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, block), "")},
-                  g->jam, false);
-    qn__stage_end(g);
-    qn__loop_close(g, &l, NULL, NULL);
-}
-
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step)
 {
     const uint64_t all = g->jam_active;
@@ -115,11 +99,6 @@ static void loop_jammed(lower *g, const steps *of)
     int jam = g->p->jam;
     int64_t rest = qn__known_rest_of(g, g->p->jam_dim, jam);
     qn__set_jam(g, jam * g->p->cross);
-    if (g->p->transpose > jam && g->width > 1) {
-        LLVMValueRef staged = qn__whole_steps(g, s, g->p->transpose);
-        blocks_staged(g, of, (span){s.low, staged});
-        s.low = staged;
-    }
     if (g->p->jam_rest == QN_REMAINDER_OVERLAP && rest != 0) {
         qn__steps_overlap(g, of, s, jam);
     } else {
@@ -184,38 +163,6 @@ static nest_steps steps_of_nest(const lower *g, const span *spans, int at)
                         .at = at};
 }
 
-/** The loop over the lanes where lines of many rows are written as the lanes go on (lower/carry.c):
- * for so many rows at a time. */
-static bool loop_carried(lower *g, const span *spans, int at)
-{
-    if (!qn__has_carry(g))
-        return false;
-    span s = spans[at], rows = spans[at + 1], inner[QN_MAX_RANK];
-    int64_t step = (int64_t)g->p->width * g->p->unroll, together = g->p->carry;
-    place here;
-    loop l;
-    memcpy(inner, spans, sizeof inner);
-    qn__seek(g, g->lanes_level, &here);
-    LLVMValueRef middle = qn__whole_steps(g, s, step);
-    qn__unseek(g, &here);
-    LLVMValueRef up = LLVMBuildAdd(g->b, rows.high, qn__const_i64(g, together - 1), "");
-    LLVMValueRef end = qn__whole_steps(g, (span){rows.low, up}, together);
-    if (qn__is_known_empty(&rows))
-        return true;
-    qn__loop_open(g, &l, rows.low, end, together, true, false, 0, NULL, NULL);
-    nest_steps x = steps_of_nest(g, inner, at);
-    inner[at + 1] =
-        (span){l.index,
-               qn__smin(g, rows.high, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, together), ""))};
-    qn__carry_open(g, l.index, s.low);
-    qn__lanes_whole(g, &x.steps, (span){s.low, middle}, true, STREAM_NONE);
-    qn__carry_close(g, inner[at + 1], middle);
-    qn__lanes_rest(g, &x.steps, (span){middle, s.high}, step);
-    qn__loop_close(g, &l, NULL, NULL);
-    g->width = g->unroll = 1;
-    return true;
-}
-
 static void emit_loop(lower *g, const span *spans, int at);
 
 /** Loops over tiles of the dimensions from place `tiled` on that have any, around the loops from
@@ -271,8 +218,7 @@ static void emit_loop(lower *g, const span *spans, int at)
             qn__set_index(g, g->p->order[at], spans[at].low);
         qn__nest_emit(g, spans, at + 1);
     } else if (g->p->order[at] == g->p->lane_dim) {
-        if (!loop_carried(g, spans, at))
-            qn__nest_lanes(g, &x.steps);
+        qn__nest_lanes(g, &x.steps);
     } else if (g->p->order[at] == g->p->jam_dim) {
         loop_jammed(g, &x.steps);
     } else if (g->p->order[at] == g->p->cross_dim) {

@@ -34,7 +34,7 @@ static LLVMValueRef results_of(lower *g, const points *x, int n)
  * themselves. */
 static void load_before_reduces(lower *g)
 {
-    int left = g->p->n_shared_reduces;
+    int left = g->block->n_shared;
     for (uint32_t i = g->k->body; i < g->k->n_insts && left > 0; i = g->k->inst[i].region[2]) {
         if (g->k->inst[i].op == QN_I_LOAD)
             qn__lower_load(g, i);
@@ -53,7 +53,7 @@ static void reduce_blocks(lower *g, const points *x)
     LLVMValueRef number = blocks_of(g, g->begin[x->d], s.low);
     reduction r[MOST_SHARED_REDUCES];
     uint32_t i = g->k->body;
-    for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
+    for (int m = 0; m < g->block->n_shared; m++, i = g->k->inst[i].region[2]) {
         i = qn__next_reduce(g->k, i);
         r[m] = qn__describe_reduction(g, i);
         r[m].low = s.low;
@@ -61,9 +61,9 @@ static void reduce_blocks(lower *g, const points *x)
         r[m].points = -1;
         r[m].n_levels = 0;
     }
-    for (int m = 0, done; m < g->p->n_shared_reduces; m += done) {
+    for (int m = 0, done; m < g->block->n_shared; m += done) {
         LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
-        done = qn__reduce_in_order(g, &r[m], g->p->n_shared_reduces - m, acc);
+        done = qn__reduce_in_order(g, &r[m], g->block->n_shared - m, acc);
         for (int q = 0; q < done; q++) {
             LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m + q), &number, 1, "");
             LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[m + q].type, acc[q][0]), to),
@@ -76,7 +76,7 @@ static void reduce_blocks(lower *g, const points *x)
 static void finish(lower *g, const points *x)
 {
     uint32_t i = g->k->body;
-    for (int m = 0; m < g->p->n_shared_reduces; m++, i = g->k->inst[i].region[2]) {
+    for (int m = 0; m < g->block->n_shared; m++, i = g->k->inst[i].region[2]) {
         LLVMValueRef acc[1][MOST_PARTS];
         i = qn__next_reduce(g->k, i);
         reduction r = qn__describe_reduction(g, i), blocks = r;
@@ -101,7 +101,7 @@ static LLVMValueRef does(lower *g, LLVMValueRef phases, int phase)
 
 void qn__lower_points(lower *g)
 {
-    points x = {.d = g->p->split_dim};
+    points x = {.d = g->block->shared_dim};
     LLVMValueRef phases = qn__range_word(g, 3);
     x.memory = LLVMBuildIntToPtr(g->b, qn__range_word(g, 2), g->ptr, "");
     x.blocks = blocks_of(g, g->begin[x.d], g->end[x.d]);

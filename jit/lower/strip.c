@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * strip.c: reduces whose points lie far apart in memory and whose lanes lie together, with the
- * points outside. For a strip of the lanes (plan->strip iterations) what has been added so far is
- * in memory that stays in the nearest cache; a few points at a time (plan->jam of the reduction
- * dimension plan->jam_dim) are added to all of the strip, whose rows are then read as streams. When
- * all reduces at the top are done, in program order, the body runs for the strip and finds their
- * values there.
+ * points outside (schedule/shape_strip.c has the loops). For a strip of the lanes what has been
+ * added so far is in memory that stays in the nearest cache; a few points at a time are added to
+ * all of the strip, whose rows are then read as streams. When all reduces at the top are done, in
+ * program order, the body runs for the strip and finds their values there.
  *
  * The memory is that of the launch (range, behind the sequential dimensions): an array of
- * plan->strip accumulators for the result of each reduce, then arrays that all of them work in
- * (qn__strip_offset and qn__strip_pitch). The order rule is kept for every iteration:
+ * accumulators for the result of each reduce, one for each iteration of a strip, then arrays that
+ * all reduces work in (qn__strip_offset and qn__strip_pitch). The order rule is kept for every
+ * iteration:
  *
  *   folds    array v holds blocks of level v: points, results of blocks of 4096, ...; the last one
- * is the result stripes  each level has 64 arrays of partials and one for what is added to them.
- * Points are taken in pairs of partials, l and l + 32, which the rule combines first, for l = 0, 1,
- * ...: where a row of the lanes is one strip, each of the rows that are read at once then goes on
- * where the last one ended. A pair is one array when it is done, and at the end a loop over the
- * strip combines all arrays.
+ *            is the result
+ *   stripes  each level has 64 arrays of partials and one for what is added to them. Points are
+ *            taken in pairs of partials, l and l + 32, which the rule combines first, for l = 0, 1,
+ *            ...: where a row of the lanes is one strip, each of the rows that are read at once
+ *            then goes on where the last one ended. A pair is one array when it is done, and at the
+ *            end a loop over the strip combines all arrays.
  *
  * Only whole steps of the lanes are done so; what is left runs as ever.
  */
@@ -40,18 +41,17 @@ static LLVMValueRef array_at(lower *g, const reduction *r, LLVMValueRef offset)
 
 static LLVMValueRef result_array(lower *g, const reduction *r)
 {
-    return array_at(g, r, qn__const_i64(g, qn__strip_offset(g->k, r->inst, g->p->strip)));
+    int64_t bytes = qn__strip_offset(g->k, r->inst, g->block->strip.length);
+    return array_at(g, r, qn__const_i64(g, bytes));
 }
 
 /** Array number `slot` of those that all reduces work in. */
 static LLVMValueRef work_array(lower *g, const reduction *r, LLVMValueRef slot)
 {
-    LLVMValueRef at =
-        LLVMBuildMul(g->b, slot, qn__const_i64(g, qn__strip_pitch(r->type, g->p->strip)), "");
-    return array_at(
-        g, r,
-        LLVMBuildAdd(g->b, at, qn__const_i64(g, qn__strip_offset(g->k, g->k->n_insts, g->p->strip)),
-                     ""));
+    int64_t length = g->block->strip.length, first = qn__strip_offset(g->k, g->k->n_insts, length);
+    LLVMValueRef pitch = qn__const_i64(g, qn__strip_pitch(r->type, length));
+    LLVMValueRef at = LLVMBuildMul(g->b, slot, pitch, "");
+    return array_at(g, r, LLVMBuildAdd(g->b, at, qn__const_i64(g, first), ""));
 }
 
 /** What lies `ahead` bytes behind the elements of the step of the lanes that stands in g->iv. */
@@ -156,7 +156,7 @@ static void set_points(lower *g, int64_t apart)
     for (int j = 0; j < g->jam_max; j++)
         ahead[j] = j * apart;
     if (g->jam_max > 1)
-        qn__set_jam_ahead(g, g->p->jam_dim, ahead);
+        qn__set_jam_ahead(g, g->block->strip.dim, ahead);
 }
 
 /** Adds g->jam points, from the one in g->iv on, in order. The last step of a pair leaves both
@@ -366,7 +366,7 @@ static void join(lower *g, const reduction *r, LLVMValueRef first, int l, int ap
 {
     LLVMValueRef right[MOST_PARTS];
     if (apart == n) {
-        load_sums(g, r, first, l * qn__strip_pitch(r->type, g->p->strip), out);
+        load_sums(g, r, first, l * qn__strip_pitch(r->type, g->block->strip.length), out);
         return;
     }
     join(g, r, first, l, 2 * apart, n, out);
@@ -487,16 +487,16 @@ static void lower_strip(lower *g)
 
 void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
-    LLVMValueRef by = qn__const_i64(g, g->p->strip);
+    LLVMValueRef by = qn__const_i64(g, g->block->strip.length);
     int64_t first, last;
     loop l;
     if (qn__is_const(low, &first) && qn__is_const(high, &last) && first >= last)
         return;
     g->width = g->p->width;
     g->unroll = g->p->unroll;
-    LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->p->strip);
+    LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->block->strip.length);
     qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""),
-                  g->p->strip, true, false, 0, NULL, NULL);
+                  g->block->strip.length, true, false, 0, NULL, NULL);
     g->strip.low = l.index;
     g->strip.high = qn__smin(g, high, LLVMBuildAdd(g->b, l.index, by, ""));
     lower_strip(g);

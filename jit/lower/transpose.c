@@ -13,7 +13,7 @@
  *
  * Lanes beyond the domain load the piece of lane 0, which exists.
  *
- * Staged loads (qn__is_staged) come from a buffer that holds a cache line of each lane: rows at
+ * Copies of rows (schedule/shape_buffers.c) hold up to a cache line of each lane: rows at
  * distances of large powers of two, of which the first-level cache keeps few, are then met once,
  * not once for every piece of a line.
  */
@@ -82,8 +82,9 @@ static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
 
 static bool is_transposed(const lower *g, uint32_t i)
 {
-    return g->p->jam_dim >= 0 && g->width > 1 && g->jam > 1 &&
-           qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->p->jam_dim, g->site[i]);
+    bool are_first = g->jam_active == (UINT64_C(1) << g->jam) - 1;
+    return g->across >= 0 && g->width > 1 && g->jam > 1 && are_first && qn__buffer_of(g, i) < 0 &&
+           qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->across, g->site[i]);
 }
 
 /** Where the pieces of vector u from jammed iteration j on lie in memory. */
@@ -141,7 +142,7 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
  * dimension of a tile. */
 static int piece_of(const lower *g, int64_t bytes, int j)
 {
-    int q = 1, end = (j / g->p->jam + 1) * g->p->jam;
+    int q = 1, end = (j / g->n_across + 1) * g->n_across;
     end = end < g->jam ? end : g->jam;
     while (q * 2 * bytes <= PIECE_BYTES && j + q * 2 <= end)
         q *= 2;
@@ -150,9 +151,11 @@ static int piece_of(const lower *g, int64_t bytes, int j)
 
 /* ---------------------------------------------------------------- buffers */
 
-static bool is_staged(const lower *g, uint32_t i)
+/** Whether an access finds its rows in a copy now. */
+static bool is_copied(const lower *g, uint32_t i)
 {
-    return qn__is_staged(g->k, g->f, &g->a, g->p, g->site[i]);
+    int buffer = g->through[g->site[i]];
+    return buffer && g->rows_filled >> (buffer - 1) & 1;
 }
 
 static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
@@ -160,46 +163,48 @@ static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
     return qn__ahead(g, buffer, ((int64_t)u * g->width + l) * LINE_BYTES);
 }
 
-void qn__stage_fill(lower *g, LLVMValueRef from)
+static void fill_rows(lower *g, uint32_t i, LLVMValueRef buffer)
 {
-    int n = 0;
-    g->stage_from = from;
-    for (uint32_t site = 0; site < g->k->n_accesses && g->width > 1; site++) {
-        uint32_t i = g->k->access[site].inst;
-        if (!is_staged(g, i))
-            continue;
-        if (!g->stage[n])
-            g->stage[n] = qn__new_buffer(
-                g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
-        LLVMValueRef buffer = g->stage[n++];
-        for (int u = 0; u < g->unroll; u++) {
-            pieces s = pieces_at(g, i, u, 0, g->p->transpose);
-            for (int l = 0; l < s.lanes; l++)
-                LLVMSetAlignment(
-                    LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)),
-                    PIECE_BYTES);
-        }
+    for (int u = 0; u < g->unroll; u++) {
+        pieces s = pieces_at(g, i, u, 0, (int)g->block->row);
+        for (int l = 0; l < s.lanes; l++)
+            LLVMSetAlignment(LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)),
+                             PIECE_BYTES);
     }
 }
 
-void qn__stage_end(lower *g)
+void qn__rows_fill(lower *g, uint32_t buffers)
 {
-    g->stage_from = NULL;
+    g->rows_from = g->iv[g->across];
+    g->rows_filled = buffers;
+    for (uint32_t site = 0; site < g->k->n_accesses; site++) {
+        int buffer = g->through[site] - 1;
+        if (buffer < 0 || !(buffers >> buffer & 1))
+            continue;
+        if (!g->rows[buffer])
+            g->rows[buffer] = qn__new_buffer(
+                g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
+        fill_rows(g, g->k->access[site].inst, g->rows[buffer]);
+    }
 }
 
-/** The pieces of a staged access in its buffer. */
-static pieces pieces_in_buffer(lower *g, uint32_t i, int u, int j, int q)
+void qn__rows_end(lower *g)
 {
-    int dtype = qn__access_dtype(g->k, i), n = 0;
-    for (uint32_t site = 0; site < g->site[i]; site++)
-        n += is_staged(g, g->k->access[site].inst);
+    g->rows_filled = 0;
+}
+
+/** The pieces of an access in its copy. */
+static pieces pieces_in_copy(lower *g, uint32_t i, int u, int j, int q)
+{
+    int dtype = qn__access_dtype(g->k, i);
+    LLVMValueRef copy = g->rows[g->through[g->site[i]] - 1];
     pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width, .step = LINE_BYTES};
     s.bytes = qn_dtype_bytes(dtype);
     s.element = qn__memory_type(g, dtype);
-    LLVMValueRef ahead = LLVMBuildSub(g->b, g->iv[g->p->jam_dim], g->stage_from, "");
+    LLVMValueRef ahead = LLVMBuildSub(g->b, g->iv[g->across], g->rows_from, "");
     ahead = LLVMBuildAdd(g->b, ahead, qn__const_i64(g, j), "");
     ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, s.bytes), "");
-    s.base = LLVMBuildGEP2(g->b, g->i8, row_of(g, g->stage[n], u, 0), &ahead, 1, "");
+    s.base = LLVMBuildGEP2(g->b, g->i8, row_of(g, copy, u, 0), &ahead, 1, "");
     return s;
 }
 
@@ -215,8 +220,8 @@ bool qn__lower_transposed_load(lower *g, uint32_t i)
         for (int j = 0, q; j < g->jam; j += q) {
             LLVMValueRef r[PIECE_BYTES];
             q = piece_of(g, bytes, j);
-            pieces s = g->stage_from && is_staged(g, i) ? pieces_in_buffer(g, i, u, j, q)
-                                                        : pieces_at(g, i, u, j, q);
+            pieces s =
+                is_copied(g, i) ? pieces_in_copy(g, i, u, j, q) : pieces_at(g, i, u, j, q);
             load_pieces(g, &s, r);
             for (int k = 0; k < q; k++)
                 qn__set(g, i, s.p + k, qn__to_register(g, dtype, r[k]), g->depth);

@@ -19,6 +19,7 @@ typedef struct walk {
     uint32_t open;         /* bit d: a loop over dimension d is open */
     uint32_t part;         /* bit d: of[d] may be less than the dimension */
     uint32_t is_set;       /* bit d: the index of d is that of a step or an iteration */
+    uint32_t whole;        /* bit d: of[d] is a number of whole steps, not 0 */
     int n_open;
     bool is_whole; /* what is run of the lanes is whole steps */
     bool is_rest;  /* a step of the lanes is set that is not whole: no loops over them are inside */
@@ -107,6 +108,13 @@ static void inside(lower *g, const steps *of)
     emit_nodes(x->w, qn__node(x->w->s, x->loop)->child);
 }
 
+/** What is left of the lanes behind strips: sums are in registers. */
+static void inside_strip(lower *g, const steps *of)
+{
+    (void)of;
+    qn__lower_body(g);
+}
+
 /** Dimensions whose tiles are open have loops inside as well. */
 static void to_first(lower *g, const steps *of)
 {
@@ -126,6 +134,8 @@ static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
 {
     int d = x->steps.d;
     int64_t low, high;
+    if (w->whole >> d & 1)
+        return 0;
     if (qn__is_const(x->steps.all.low, &low) && qn__is_const(x->steps.all.high, &high))
         return high > low ? (high - low) % step : 0;
     return w->part >> d & 1 ? -1 : qn__known_rest_of(w->g, d, step);
@@ -144,8 +154,9 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
         qn__steps_overlap(g, &x->steps, s, step);
         return;
     }
+    bool is_whole = w->whole >> x->steps.d & 1;
     LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, step);
-    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, true);
+    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, !is_whole);
     if (rest > 0) {
         qn__set_active(g, all & qn__jammed_below(g, x->steps.d, rest));
         qn__nest_once(g, &x->steps, middle, s.high, middle);
@@ -156,6 +167,24 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
         qn__nest_over(g, &x->steps, (span){middle, s.high}, 1, true);
     }
     qn__set_active(g, all);
+}
+
+/** Whole steps of the lanes whose stores write whole lines of rows that begin anywhere in one, then
+ * the ends of these rows, then the rest. */
+static void emit_joined(walk *w, walk_steps *x, int64_t step, uint32_t ends)
+{
+    lower *g = w->g;
+    x->steps.is_inner = w->n_open > 2; /* in others than the loop over pieces of rows */
+    span s = x->steps.all, rows = w->of[g->across];
+    place here;
+    qn__seek(g, g->lanes_level, &here);
+    LLVMValueRef middle = qn__whole_steps(g, s, step);
+    qn__unseek(g, &here);
+    qn__carry_open(g, ends, rows.low, s.low);
+    qn__lanes_whole(g, &x->steps, (span){s.low, middle}, true, STREAM_NONE);
+    qn__carry_close(g, rows, middle);
+    qn__lanes_rest(g, &x->steps, (span){middle, s.high}, step);
+    g->width = g->unroll = 1;
 }
 
 /** Steps of the lanes; those that overlap are whole vectors. */
@@ -174,6 +203,43 @@ static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
     g->unroll = g->p->unroll;
     qn__steps_overlap(g, &x->steps, x->steps.all, step);
     g->width = g->unroll = 1;
+}
+
+/** The copies of rows that stand first inside a loop, as bits. */
+static uint32_t rows_filled_in(const walk *w, qn_node around)
+{
+    uint32_t buffers = 0;
+    for (qn_node n = qn__node(w->s, around)->child; n.id; n = qn__node(w->s, n)->next)
+        if (qn__node(w->s, n)->kind == QN_NODE_FILL)
+            buffers |= UINT32_C(1) << qn__node(w->s, n)->index & w->g->block->rows;
+    return buffers;
+}
+
+/** Pieces of a dimension that are copied by rows, and what is left of it, which is not copied. */
+static void emit_copied(walk *w, const walk_steps *x, int64_t size)
+{
+    lower *g = w->g;
+    span s = x->steps.all;
+    int d = x->steps.d;
+    qn_node inside = qn__node(w->s, x->loop)->child;
+    loop l;
+    if (g->width > 1) {
+        span whole = {s.low, qn__whole_steps(g, s, size)};
+        s.low = whole.high;
+        if (!qn__is_known_empty(&whole)) {
+            qn__loop_open(g, &l, whole.low, whole.high, size, true, false, 0, NULL, NULL);
+            qn__set_index(g, d, l.index);
+            qn__rows_fill(g, rows_filled_in(w, x->loop));
+            w->of[d] = (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "")};
+            w->whole |= UINT32_C(1) << d;
+            emit_nodes(w, inside);
+            w->whole &= ~(UINT32_C(1) << d);
+            qn__rows_end(g);
+            qn__loop_close(g, &l, NULL, NULL);
+        }
+    }
+    w->of[d] = s;
+    emit_nodes(w, inside);
 }
 
 /** Pieces of a dimension, which loops inside walk: the last one may be shorter. */
@@ -232,12 +298,24 @@ static void emit_copied_pieces(walk *w, walk_steps *x)
 /* ---------------------------------------------------------------- nodes */
 
 /** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
- * loop right inside walks. */
+ * loop right inside walks, or, inside of pieces of rows, the loop over steps that leave line ends.
+ */
 static bool is_only_chunks(const walk *w, const qn_node_info *l, int d)
 {
-    const qn_node_info *inside = qn__node(w->s, l->child);
-    return l->role == QN_ROLE_THREADS && inside->kind == QN_NODE_LOOP && !inside->next.id &&
-           qn__axis_dim(w->x, w->s, inside->axis) == d && !qn__is_of_block(w->x, w->s, l->child);
+    qn_node n = l->child;
+    if (l->role != QN_ROLE_THREADS)
+        return false;
+    for (bool is_inner = false; qn__node(w->s, n)->kind == QN_NODE_LOOP; is_inner = true) {
+        const qn_node_info *inside = qn__node(w->s, n);
+        bool has_ends = qn__ends_behind(w->s, n) != 0;
+        if (qn__axis_dim(w->x, w->s, inside->axis) == d)
+            return has_ends ||
+                   (!is_inner && !inside->next.id && !qn__is_of_block(w->x, w->s, n));
+        if (inside->next.id)
+            return false;
+        n = inside->child;
+    }
+    return false;
 }
 
 static void emit_loop(walk *w, qn_node at)
@@ -279,7 +357,15 @@ static void emit_loop(walk *w, qn_node at)
     if (weight == 1 || qn__is_of_block(w->x, w->s, below))
         w->is_set |= UINT32_C(1) << d;
     w->n_open++;
-    if (weight == 1)
+    const uint32_t ends = qn__ends_behind(w->s, at);
+    if (qn__has_sums(w->s, at)) {
+        x.steps.inside = inside_strip;
+        qn__nest_lanes(g, &x.steps);
+    } else if (ends)
+        emit_joined(w, &x, weight, ends);
+    else if (rows_filled_in(w, at))
+        emit_copied(w, &x, weight);
+    else if (weight == 1)
         qn__nest_over(g, &x.steps, s, 1, is_part);
     else if (!qn__is_of_block(w->x, w->s, below) && d == g->p->lane_dim &&
              qn__fills_whole_steps(g, l->child))
@@ -328,6 +414,11 @@ static void emit_statements(walk *w, uint32_t first, uint32_t end)
     }
 }
 
+static bool is_copy_of_rows(const walk *w, qn_node n)
+{
+    return w->g->block->rows >> qn__node(w->s, n)->index & 1;
+}
+
 /** Whether node n is emitted together with the statements beside it. */
 static bool is_statement(const walk *w, qn_node n)
 {
@@ -349,7 +440,7 @@ static void emit_nodes(walk *w, qn_node n)
             qn__go_through(w->g, from, false);
         if (!n.id)
             break;
-        if (qn__node(w->s, n)->kind == QN_NODE_FILL && w->is_rest)
+        if (qn__node(w->s, n)->kind == QN_NODE_FILL && (w->is_rest || is_copy_of_rows(w, n)))
             ; /* only whole steps use it */
         else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
             qn__fill(w->g, n, w->of, w->is_set, w->is_whole);
@@ -375,12 +466,16 @@ void qn__walk(lower *g, const span *spans)
         else
             stepped |= UINT32_C(1) << d;
     }
+    if (g->block->n_shared) {
+        qn__lower_points(g);
+        return;
+    }
     w.is_set = ~stepped;
     bool are_lanes_whole =
         qn__is_parallel(g->k, g->p->lane_dim) && !(stepped >> g->p->lane_dim & 1);
     g->width = are_lanes_whole ? g->p->width : 1;
     g->unroll = are_lanes_whole ? g->p->unroll : 1;
-    qn__set_jam(g, g->jam_max);
+    qn__set_jam(g, g->block->strip.length ? 1 : g->jam_max);
     emit_nodes(&w, w.s->root);
     g->width = g->unroll = 1;
 }

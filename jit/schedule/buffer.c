@@ -333,14 +333,14 @@ static const char *fill_without_code(const qn_scheduled *x, const qn_schedule *s
     return NULL;
 }
 
-const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s)
+const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s, uint32_t others)
 {
     int lanes = s->n_buffers ? find_lanes(x, s) : -1;
     if (lanes >= 0 && qn__is_reduction(x->k, lanes))
         return "buffers beside lanes over points";
     for (int b = 0; b < s->n_buffers; b++) {
         int content = s->buffer[b].content;
-        if (content == QN_CONTENT_SUMS)
+        if (content == QN_CONTENT_SUMS || (others >> b & 1))
             continue;
         if (content != QN_CONTENT_COPY || s->buffer[b].guarded)
             return "buffers other than sums and copies that are always filled";
@@ -349,8 +349,8 @@ const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s
             return form;
     }
     for (uint16_t n = 1; n <= s->n_nodes; n++) {
-        const char *form =
-            s->node[n].kind == QN_NODE_FILL ? fill_without_code(x, s, (qn_node){n}) : NULL;
+        bool is_fill = s->node[n].kind == QN_NODE_FILL && !(others >> s->node[n].index & 1);
+        const char *form = is_fill ? fill_without_code(x, s, (qn_node){n}) : NULL;
         if (form)
             return form;
     }

@@ -50,7 +50,7 @@ const char *qn__fill_of(const qn_scheduled *x, const qn_schedule *s, qn_node fil
 /** Whether a dimension is cut into steps of which the last one may begin early, to end with it. */
 bool qn__begins_early(const qn_scheduled *x, const qn_schedule *s, int d);
 /** Whether all copies of a schedule that was verified have code: NULL, or the name of the first
- * form that has none. Sums are looked at where their place is. */
-const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s);
+ * form that has none. Sums are looked at where their place is; `others`, as bits, elsewhere. */
+const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s, uint32_t others);
 
 #endif

@@ -146,13 +146,66 @@ static void cut_tiles(maker *m)
     }
 }
 
+/** Cuts a dimension by all of these extents. */
+static void cut_all(maker *m, int d, int n, const int64_t *extent, const char *tail)
+{
+    pieces *x = &m->of[d];
+    char base[NAME_BYTES], text[256] = "";
+    snprintf(base, sizeof base, "%s", x->name[0]);
+    for (int i = 0; i < n; i++)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %lld", (long long)extent[i]);
+    step(m, "split %s%s tail=%s;", base, text, tail);
+    for (int i = 0; i <= n; i++)
+        snprintf(x->name[i], sizeof x->name[i], "%.70s.%d", base, i);
+    x->n = n + 1;
+    x->n_inner = 1;
+}
+
+/** Rows of a transposing kernel, some of which run at a time outside of the steps of the lanes. A
+ * chunk of lanes of a thread is outside the rows. */
+static void cut_carried(maker *m)
+{
+    const qn_plan *p = m->p;
+    int64_t blocks = p->transpose / p->jam, width = p->width;
+    const int64_t lanes[] = {p->granule / width, width},
+                  rows[] = {p->carry / p->transpose, blocks, p->jam};
+    bool is_divided = p->split_dim == p->lane_dim;
+    cut_all(m, p->lane_dim, 1 + is_divided, lanes + !is_divided,
+            tail_of(m, p->lane_dim, width * (is_divided ? lanes[0] : 1), p->remainder));
+    if (blocks > 1)
+        cut_all(m, p->jam_dim, 3, rows, "scalar");
+    else
+        cut_all(m, p->jam_dim, 2, (const int64_t[]){rows[0], p->jam}, "scalar");
+}
+
+/** Strips of the lanes, then steps in them. */
+static void cut_strips(maker *m)
+{
+    const qn_plan *p = m->p;
+    int64_t step_of = (int64_t)p->width * p->unroll;
+    const int64_t extent[] = {p->strip / step_of, p->unroll, p->width};
+    const int64_t single[] = {extent[0], p->width};
+    bool has_several = p->unroll > 1;
+    cut_all(m, p->lane_dim, 2 + has_several, has_several ? extent : single,
+            tail_of(m, p->lane_dim, p->strip,
+                    p->remainder == QN_REMAINDER_NONE ? QN_REMAINDER_SCALAR : p->remainder));
+    m->of[p->lane_dim].n_inner = 1 + has_several;
+}
+
 static void cut_steps(maker *m)
 {
     const qn_plan *p = m->p;
     int lanes = p->lane_dim;
+    if (p->carry || p->strip) {
+        if (p->carry)
+            cut_carried(m);
+        else
+            cut_strips(m);
+        return;
+    }
     if (qn__is_parallel(m->x->k, lanes)) {
         int64_t step_of = (int64_t)p->width * p->unroll;
-        int64_t several = p->pack_steps ? p->pack_steps : p->strip ? p->strip / step_of : 1;
+        int64_t several = p->pack_steps ? p->pack_steps : 1;
         cut(m, lanes, 3, (int64_t[]){several, p->unroll, p->width}, 2,
             tail_of(m, lanes, step_of * several,
                     several > 1 && p->remainder == QN_REMAINDER_NONE ? QN_REMAINDER_SCALAR
@@ -209,8 +262,15 @@ static void order_loops(maker *m)
             n_loops += m->of[p->order[t]].tile[0] != 0;
         }
         const pieces *x = &m->of[p->order[n]];
-        for (int i = 0; i < x->n - x->n_inner; i++, n_loops++)
+        int first = p->carry && p->order[n] == p->jam_dim; /* it stands before the lanes' steps */
+        for (int i = first; i < x->n - x->n_inner; i++, n_loops++) {
+            bool are_steps =
+                p->carry && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1;
+            if (are_steps)
+                add_name(text, sizeof text, m->of[p->jam_dim].name[0]);
+            n_loops += are_steps;
             add_name(text, sizeof text, x->name[i]);
+        }
     }
     const int inside[3] = {p->cross > 1 ? p->cross_dim : -1, p->jam_dim, p->lane_dim};
     for (int n = 0; n < 3; n++) {
@@ -268,9 +328,11 @@ static void cut_points(maker *m)
     int n_shared = 0;
     FOR_TOP_REDUCES(k, i)
     {
-        int d = qn__dim_of(k, i, k->inst[i].n_args - 1), n;
+        int n;
+        bool is_shared = n_shared++ < p->n_shared_reduces;
+        int d = is_shared ? qn__long_dim(k, m->x->f, i, &n)
+                          : qn__dim_of(k, i, k->inst[i].n_args - 1);
         bool has_lanes = d == p->lane_dim && qn__is_reduction(k, d) && p->width > 1;
-        bool is_shared = n_shared++ < p->n_shared_reduces && qn__long_dim(k, m->x->f, i, &n) == d;
         int64_t lanes = has_lanes ? (int64_t)p->width * p->unroll : 1;
         int64_t block = is_shared ? QN_BLOCK_POINTS / lanes : 1;
         char text[128] = "";
@@ -296,6 +358,48 @@ static void cut_points(maker *m)
     }
 }
 
+/** Loops over the points of a reduce for a strip, outermost first: all other dimensions, blocks, in
+ * the striped order partials, then some points at once, whose loop is *together, or it is "". */
+static void cut_strip_points(maker *m, uint32_t reduce, char *loops, size_t bytes, char *together)
+{
+    const qn_kernel *k = m->x->k;
+    int d = m->p->jam_dim, jam = m->p->jam, order = qn__order_rule(k, reduce), slots = 1;
+    int64_t points = qn__points(k, m->x->f, reduce);
+    char name[NAME_BYTES], text[64] = "";
+    *loops = *together = 0;
+    for (int n = 0; n < k->inst[reduce].n_args; n++)
+        if (qn__dim_of(k, reduce, n) != d) {
+            snprintf(name, sizeof name, "r%ud%d", reduce, qn__dim_of(k, reduce, n));
+            add_name(loops, bytes, name);
+        }
+    snprintf(name, sizeof name, "r%ud%d", reduce, d);
+    if ((order == QN_STRIPED || order == QN_INDEXED) && (points < 0 || points > QN_BLOCK_POINTS)) {
+        step(m, "split %s %d tail=scalar;", name, QN_BLOCK_POINTS);
+        snprintf(name + strlen(name), sizeof name - strlen(name), ".0");
+        add_name(loops, bytes, name);
+        name[strlen(name) - 1] = '1';
+    }
+    if (order == QN_STRIPED)
+        slots = jam % 2 ? QN_PARTIALS : QN_PARTIALS / 2;
+    if (jam > 1)
+        snprintf(text, sizeof text, " %d", jam);
+    if (slots > 1)
+        snprintf(text + strlen(text), sizeof text - strlen(text), " %d", slots);
+    if (text[0])
+        step(m, "split %s%s tail=scalar;", name, text);
+    size_t n = strlen(name);
+    if (slots > 1) {
+        snprintf(name + n, sizeof name - n, ".%d", 1 + (jam > 1));
+        add_name(loops, bytes, name);
+    }
+    snprintf(name + n, sizeof name - n, "%s", text[0] ? ".0" : "");
+    add_name(loops, bytes, name);
+    if (jam > 1) {
+        name[n] = 0;
+        snprintf(together, NAME_BYTES, "%.70s.1", name);
+    }
+}
+
 /** Sums of a strip in memory: the points outside, several at once inside. In the striped order the
  * two partials that are combined first are made together. */
 static void make_strip(maker *m)
@@ -303,23 +407,17 @@ static void make_strip(maker *m)
     const qn_plan *p = m->p;
     const qn_kernel *k = m->x->k;
     const pieces *lanes = &m->of[p->lane_dim];
-    int d = p->jam_dim;
-    if (lanes->n - lanes->n_inner > 1)
-        move_inside(m, lanes->name[1]);
+    move_inside(m, lanes->name[1]);
     FOR_TOP_REDUCES(k, i)
     {
-        char inside[400] = "";
-        for (int n = 1; n < lanes->n; n++)
+        char loops[400], together[NAME_BYTES], inside[400] = "";
+        cut_strip_points(m, i, loops, sizeof loops, together);
+        for (int n = 2; n < lanes->n; n++)
             add_name(inside, sizeof inside, lanes->name[n]);
-        if (qn__order_rule(k, i) == QN_STRIPED) {
-            step(m, "split r%ud%d 2 32 tail=scalar;", i, d);
-            step(m, "reorder r%ud%d.2 r%ud%d.0 r%ud%d.1%s;", i, d, i, d, i, d, inside);
-        } else if (p->jam > 1) {
-            step(m, "split r%ud%d %d tail=scalar;", i, d, p->jam);
-            step(m, "reorder r%ud%d.0 %s r%ud%d.1%s;", i, d, lanes->n > 2 ? lanes->name[1] : "", i,
-                 d, lanes->n > 2 ? inside + 1 + strlen(lanes->name[1]) : inside);
-            step(m, "unroll r%ud%d.1;", i, d);
-        }
+        step(m, "reorder%s %s%s%s%s;", loops, lanes->name[1], together[0] ? " " : "", together,
+             inside);
+        if (together[0])
+            step(m, "unroll %s;", together);
         step(m, "accumulate %%%u storage=scratch;", i);
     }
 }
@@ -414,6 +512,18 @@ static void buffer_steps(maker *m, uint32_t i)
     }
 }
 
+/** A copy of a load's rows for each block of the jammed dimension, of each lane one. */
+static void copy_rows(maker *m, uint32_t i)
+{
+    const pieces *across = &m->of[m->p->jam_dim], *lanes = &m->of[m->p->lane_dim];
+    char order[600] = "";
+    for (int n = lanes->n - lanes->n_inner; n < lanes->n; n++)
+        add_name(order, sizeof order, lanes->name[n]);
+    for (int n = across->n - 2; n < across->n; n++)
+        add_name(order, sizeof order, across->name[n]);
+    mark(m, "buffer %%%u %s%s storage=frame;", i, across->name[across->n - 3], order);
+}
+
 static void mark_accesses(maker *m)
 {
     const qn_plan *p = m->p;
@@ -422,6 +532,8 @@ static void mark_accesses(maker *m)
     const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
+        if (qn__is_staged(x->k, x->f, &x->a, p, n))
+            copy_rows(m, i);
         if (lanes && p->pack == i)
             mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
@@ -437,6 +549,9 @@ static void mark_accesses(maker *m)
         if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
             mark(m, "table %%%u;", i);
     }
+    for (uint32_t n = k->n_accesses; p->carry && n-- > 0;)
+        if (qn__is_carried(k, x->f, &x->a, p, n))
+            mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
     for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
         m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;
 }

@@ -132,6 +132,12 @@ bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
 /** Its length and memory; the rest of the plan is made. */
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 enum { MOST_STRIPPED = 16 }; /* reduces */
+/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at
+ * the top, over one last dimension, and before the last of them are only pure operations, loads and
+ * reduces. */
+int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim);
+/** Memory of a strip of so many iterations, with so many points at once. */
+int64_t qn__strip_bytes(const qn_kernel *k, const qn_facts *f, int64_t strip, int32_t together);
 /** Where in the memory of a strip of so many iterations a reduce at the top has its result;
  * k->n_insts: where arrays begin that all of them work in. */
 int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);

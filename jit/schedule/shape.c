@@ -104,6 +104,10 @@ typedef struct shaper {
     bool has_block;
     qn_node vector; /* a loop over lanes; 0: none so far */
     points_lanes points; /* lanes over points; width 0: none so far */
+    qn_node strip_loop;  /* 0: none so far */
+    qn_strip strip;
+    int n_shared, shared_dim; /* reduces whose points threads divide */
+    bool is_shared; /* the reduce that is looked at is one of them */
 } shaper;
 
 qn_status qn__no_code(const qn_scheduled *x, const qn_schedule *s, const char *what, qn_axis a,
@@ -163,7 +167,11 @@ static bool may_be_loop(shaper *m, int n)
             return false;
     for (int i = 0; i < n; i++) {
         int64_t around = qn__axis_weight(m->x, m->s, loop_at(m, i)->axis, &other);
-        if (other.id == root.id && around <= weight)
+        bool is_slower =
+            around > weight ||
+            (around == weight && weight > 1 &&
+             qn__axis_count(m->x, m->s, l->axis).most == 1);
+        if (other.id == root.id && !is_slower)
             return refuse(m, "faster digits around slower ones", l->axis);
         if (other.id == root.id && around % weight != 0)
             return refuse(m, "steps that do not divide the pieces around them", l->axis);
@@ -201,6 +209,36 @@ static bool has_same_block(shaper *m)
 
 /* ---------------------------------------------------------------- reduces */
 
+/** Threads over points: whole blocks of 4096 of the only dimension that has several. */
+static bool may_be_shared(shaper *m, uint32_t reduce, qn_node n)
+{
+    const qn_node_info *l = qn__node(m->s, n);
+    const qn_axis_info *a = qn__axis(m->s, l->axis);
+    const qn_cut *c = &m->s->cut[a->cut];
+    int n_long, d = qn__long_dim(m->x->k, m->x->f, reduce, &n_long);
+    qn_axis root;
+    bool is_it = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
+                 qn__axis(m->s, c->of)->kind == QN_AXIS_POINT && c->tail != QN_TAIL_OVERLAP &&
+                 qn__axis_weight(m->x, m->s, l->axis, &root) == QN_BLOCK_POINTS && n_long == 1 &&
+                 qn__axis_dim(m->x, m->s, l->axis) == d &&
+                 qn__order_rule(m->x->k, reduce) != QN_ORDERED && !m->x->k->inst[reduce].parent;
+    if (!is_it || (m->n_shared && m->shared_dim != d))
+        return refuse(m, "threads over points of reduces like these", l->axis);
+    m->is_shared = true;
+    m->shared_dim = d;
+    return true;
+}
+
+/** Whether a loop walks the points of a block that threads divide, one after the other. */
+static bool are_single_points(const shaper *m, qn_node n)
+{
+    const qn_node_info *l = qn__node(m->s, n);
+    const qn_axis_info *a = qn__axis(m->s, l->axis);
+    return l->kind == QN_NODE_LOOP && !l->next.id && l->role == QN_ROLE_SEQUENTIAL &&
+           a->kind == QN_AXIS_PART && a->number == 1 && m->s->cut[a->cut].n == 2 &&
+           m->s->cut[a->cut].extent[1] == QN_BLOCK_POINTS;
+}
+
 /** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all
  * partials of the striped order. */
 static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
@@ -210,22 +248,23 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
     const qn_axis_info *a = qn__axis(s, l->axis);
     const qn_cut *c = &s->cut[a->cut];
     int n_args = m->x->k->inst[reduce].n_args, d = qn__axis_dim(m->x, s, l->axis);
-    bool is_last = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
+    int first = m->is_shared; /* digit of the lanes' steps; threads divide the one before */
+    bool is_last = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == first &&
                    qn__axis(s, c->of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
                    qn__dim_of(m->x->k, reduce, n_args - 1) == d && l->role == QN_ROLE_SEQUENTIAL;
     bool are_tails =
         c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
     int64_t extent[2] = {1, 1};
-    if (!is_last || !are_tails || c->n > 3)
+    if (!is_last || !are_tails || c->n > 3 + first)
         return refuse(m, "points that are cut like this", l->axis);
-    for (int i = 1; i < c->n; i++) {
+    for (int i = first + 1; i < c->n; i++) {
         n = qn__node(s, n)->child;
         const qn_node_info *part = qn__node(s, n);
         int role = i == c->n - 1 ? QN_ROLE_VECTOR : QN_ROLE_UNROLLED;
         if (part->kind != QN_NODE_LOOP || part->axis.id != qn__axis_part(c, i).id ||
             part->role != role || part->next.id)
             return refuse(m, "points that are cut like this", l->axis);
-        extent[i - 1 + (c->n == 2)] = c->extent[i];
+        extent[i - first - 1 + (c->n == first + 2)] = c->extent[i];
     }
     points_lanes own = {d, (int)extent[1], (int)extent[0], c->tail};
     if (own.width * own.unroll != QN_PARTIALS || (own.width & (own.width - 1)) ||
@@ -254,6 +293,15 @@ static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
         return (is_next && (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)) ||
                refuse(m, "points in this order", l->axis);
     }
+    if (l->role == QN_ROLE_THREADS) {
+        if (!may_be_shared(m, reduce, *n))
+            return false;
+        *n = l->child;
+        if (are_single_points(m, *n)) {
+            (*at)++;
+            return true;
+        }
+    }
     if (!may_be_lanes(m, reduce, *n, at))
         return false;
     while (qn__node(m->s, *n)->role != QN_ROLE_VECTOR)
@@ -280,12 +328,30 @@ static bool may_be_inside(shaper *m, uint32_t reduce, qn_node n, int at)
     return true;
 }
 
+/** A loop around a place whose accumulators are in memory. */
+static bool may_be_strip(shaper *m, qn_node loop)
+{
+    if (loop.id && loop.id == m->strip_loop.id)
+        return true;
+    bool is_it = loop.id && qn__node(m->s, loop)->kind == QN_NODE_LOOP && !m->strip_loop.id &&
+                 qn__strip_of(m->x, m->s, loop, &m->strip);
+    m->strip_loop = loop;
+    return is_it || refuse(m, "accumulators in memory like these", (qn_axis){0});
+}
+
 static bool may_be_place(shaper *m, qn_node place)
 {
     const qn_reduced *r = &m->s->reduction[qn__node(m->s, place)->index];
-    if (r->buffer || m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
-        return refuse(m, "accumulators in memory, and places of loops", (qn_axis){0});
-    return may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0);
+    if (r->buffer)
+        return may_be_strip(m, qn__node(m->s, place)->parent);
+    if (m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
+        return refuse(m, "places of loops", (qn_axis){0});
+    m->is_shared = false;
+    if (!may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0))
+        return false;
+    m->n_shared += m->is_shared ? r->n : 0;
+    m->is_shared = false;
+    return true;
 }
 
 /* ---------------------------------------------------------------- the tree */
@@ -307,9 +373,10 @@ static bool may_be_node(shaper *m, qn_node n)
         return is_possible;
     }
     case QN_NODE_FILL:
-        return true; /* by qn__buffers_without_code */
+    case QN_NODE_FLUSH: /* buffers are looked at once the block is known */
+        return true;
     default:
-        return refuse(m, "versions and buffers that are flushed", (qn_axis){0});
+        return refuse(m, "versions", (qn_axis){0});
     }
 }
 
@@ -372,14 +439,81 @@ static void read_block(shaper *m, qn_block *b)
     }
 }
 
+int qn__across(const qn_block *b)
+{
+    bool is_next = b->n > 0 && b->weight[b->n - 1] == 1 && b->dim[b->n - 1] != b->lane_dim;
+    return is_next ? b->dim[b->n - 1] : -1;
+}
+
+/** Points that are added at once for a strip are jammed. */
+static void read_strip(shaper *m, qn_block *b)
+{
+    const qn_strip *strip = &m->strip;
+    b->strip = *strip;
+    if (strip->length && (b->n > 0 || strip->step != (int64_t)b->width * b->unroll ||
+                          strip->together * b->unroll > MOST_BLOCK))
+        refuse(m, "accumulators in memory like these", (qn_axis){0});
+    if (strip->together > 1) {
+        b->dim[0] = strip->dim;
+        b->extent[0] = strip->together;
+        b->weight[0] = 1;
+        b->n = 1;
+    }
+}
+
+/** Whether threads may divide the points of reduces: those of all of them, of a kernel that has
+ * nothing else to divide. */
+static bool may_share(const shaper *m)
+{
+    const qn_kernel *k = m->x->k;
+    int n = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        n += k->inst[i].op == QN_I_REDUCE && !qn__enclosing_reduce(k, i);
+    for (int d = 0; d < k->n_dims; d++)
+        if (!qn__is_reduction(k, d))
+            return false;
+    return n == m->n_shared && !m->x->f->is_ordered && qn__reduces_are_apart(k, n);
+}
+
+/** Whether a buffer is memory of the launch that has a place of its own there. */
+static bool is_scratch_copy(const qn_buffer_info *b)
+{
+    return b->content == QN_CONTENT_COPY && b->storage == QN_STORAGE_SCRATCH;
+}
+
+/** What buffers are. Memory of the launch is that of copies, of line ends or of a strip. */
+static void read_buffers(shaper *m, qn_block *b)
+{
+    bool has_copies = false;
+    for (int n = 0; n < m->s->n_buffers && m->status == QN_OK; n++) {
+        int64_t row = qn__row_of_copy(m->x, m->s, b, n);
+        if (row && (!b->row || b->row == row)) {
+            b->rows |= UINT32_C(1) << n;
+            b->row = row;
+        }
+        b->ends |= (uint32_t)qn__are_line_ends(m->x, m->s, b, n) << n;
+        has_copies |= is_scratch_copy(&m->s->buffer[n]);
+    }
+    const char *form = qn__buffers_without_code(m->x, m->s, b->rows | b->ends);
+    if (form)
+        refuse(m, form, (qn_axis){0});
+    if (b->strip.length + b->ends > 0 && (has_copies || (b->strip.length && b->ends)))
+        refuse(m, "buffers of several kinds in the memory of a launch", (qn_axis){0});
+}
+
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err)
 {
     shaper m = {.x = x, .s = s, .err = err};
-    const char *form = qn__buffers_without_code(x, s);
-    if (form)
-        refuse(&m, form, (qn_axis){0});
-    else if (may_be(&m, s->root))
+    if (may_be(&m, s->root))
         read_block(&m, out);
+    if (m.status == QN_OK)
+        read_strip(&m, out);
+    if (m.status == QN_OK)
+        read_buffers(&m, out);
+    if (m.n_shared && !may_share(&m))
+        refuse(&m, "threads over points of reduces like these", (qn_axis){0});
+    out->n_shared = m.n_shared;
+    out->shared_dim = m.shared_dim;
     if (m.points.width && (out->lane_dim >= 0 || out->n > 0))
         refuse(&m, "lanes over points inside of a block", (qn_axis){0});
     if (m.points.width) {

@@ -10,6 +10,14 @@
 
 enum { QN_MOST_BLOCK_AXES = 8 };
 
+/** Reduces whose sums are in memory for a strip of the lanes (lower/strip.c). */
+typedef struct qn_strip {
+    int64_t length; /* iterations of the lanes; 0: there is none */
+    int64_t step;   /* of these, so many at once */
+    int dim;        /* of the points */
+    int together;   /* points that are added at once, jammed iterations of the block */
+} qn_strip;
+
 /** The iterations that each statement of a schedule is emitted for at once: its loops over lanes
  * and its unrolled loops. */
 typedef struct qn_block {
@@ -22,7 +30,30 @@ typedef struct qn_block {
     int64_t extent[QN_MOST_BLOCK_AXES], weight[QN_MOST_BLOCK_AXES];
     int points_dim; /* the dimension of reduces whose points are lanes; -1: none */
     int points_width, points_unroll, points_tail;
+    uint32_t rows; /* bit b: buffer b is a copy of rows along the innermost unrolled loop, */
+    int64_t row;   /* each of so many elements */
+    uint32_t ends; /* bit b: buffer b holds line ends */
+    qn_strip strip;
+    int n_shared, shared_dim; /* reduces whose points along a dimension threads divide; 0: none */
 } qn_block;
+
+/** The dimension of the innermost unrolled loop around the lanes, if its iterations are next to one
+ * another; else -1. */
+int qn__across(const qn_block *b);
+/** Whether a buffer holds line ends (lower/carry.c): of rows along the innermost unrolled loop. */
+bool qn__are_line_ends(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer);
+/** Whether places of reduces stand right inside a loop whose accumulators are in memory. */
+bool qn__has_sums(const qn_schedule *s, qn_node loop);
+/** The strip that a loop walks whose places have accumulators in memory. False: lower/strip.c has
+ * no code for that. */
+bool qn__strip_of(const qn_scheduled *x, const qn_schedule *s, qn_node loop, qn_strip *out);
+/** The buffers of line ends that are flushed right behind a loop, as bits. */
+uint32_t qn__ends_behind(const qn_schedule *s, qn_node loop);
+/** The rows that a buffer of line ends is over. */
+int64_t qn__rows_of_ends(const qn_scheduled *x, const qn_schedule *s, int buffer);
+/** Elements of the rows of a buffer that is a copy of rows (lower/transpose.c): of each lane one,
+ * along the innermost unrolled loop. 0: it is none. */
+int64_t qn__row_of_copy(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer);
 
 /** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
 int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a);

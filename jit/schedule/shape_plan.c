@@ -152,12 +152,26 @@ static bool read_streams(reader *m, const qn_block *b, qn_plan *p)
         const qn_record_info *r = &m->s->record[n];
         if (!r->streams)
             continue;
+        if (r->method == QN_METHOD_THROUGH) /* of line ends */
+            continue;
         if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, p,
                                        qn__site_of(m->x->k, r->inst)))
             return refuse(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
         p->streams = 1;
     }
     return true;
+}
+
+/** Memory of the launch for buffers. */
+static void read_scratch(const reader *m, const qn_block *b, qn_plan *p)
+{
+    p->streams |= b->ends != 0;
+    if (b->strip.length) {
+        p->strip = (int32_t)b->strip.length;
+        p->jam_dim = b->strip.dim;
+        p->jam = b->strip.together;
+        p->scratch_bytes = qn__strip_bytes(m->x->k, m->x->f, p->strip, p->jam);
+    }
 }
 
 /** Whether dimension d runs within another one: its own loop has one iteration, while the launch
@@ -175,7 +189,8 @@ static bool read_threads(reader *m, qn_node n, qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        bool is_divided = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS;
+        bool is_divided =
+            l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS && !p->n_shared_reduces;
         int d = is_divided ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
         if (is_divided && d < 0)
             return refuse(m, "threads over points", l->axis);
@@ -258,6 +273,11 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
     for (int d = 0; d < x->k->n_dims; d++)
         if (!qn__is_reduction(x->k, d) && !is_block_whole(&m, &b, d))
             return m.status;
+    if (b.n_shared) {
+        p->n_shared_reduces = b.n_shared;
+        p->split_dim = b.shared_dim;
+        p->granule = QN_BLOCK_POINTS;
+    }
     if (!may_overlap(&m, &b) || !read_threads(&m, s->root, p) || !put_merged_first(&m, p) ||
         !may_divide(&m, s->root, p) || !read_streams(&m, &b, p))
         return m.status;
@@ -265,9 +285,11 @@ qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_p
                    : b.lane_dim >= 0 ? remainder_of(&m, &b)
                                      : QN_REMAINDER_NONE;
     p->scratch_bytes = qn__buffers_scratch(s, s->n_buffers);
+    read_scratch(&m, &b, p);
     if (p->lane_dim >= 0)
         qn__plan_apart(x->k, x->f, &x->a, p);
-    p->atomics = x->f->atomics == QN_ATOMICS_OF_THREADS && p->split_dim < 0 ? QN_ATOMICS_OF_ONE
-                                                                             : x->f->atomics;
+    bool is_alone = p->split_dim < 0 || p->n_shared_reduces;
+    p->atomics = x->f->atomics == QN_ATOMICS_OF_THREADS && is_alone ? QN_ATOMICS_OF_ONE
+                                                                     : x->f->atomics;
     return QN_OK;
 }

@@ -6,7 +6,7 @@
  * is fetched ahead. So the points go outside and a strip of the lanes inside, what is added so far
  * in memory (jit/lower/strip.c). Knows no LLVM; docs/plan.md explains the model.
  *
- * "May the sums be in memory?" (is_applicable) is kept apart from "is it worth it?" (is_worth).
+ * "May the sums be in memory?" (qn__strip_dim) is kept apart from "is it worth it?" (is_worth).
  */
 #include "jit/schedule/plan.h"
 
@@ -62,15 +62,15 @@ int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip)
     return bytes;
 }
 
-static int64_t scratch_bytes(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+int64_t qn__strip_bytes(const qn_kernel *k, const qn_facts *f, int64_t strip, int32_t together)
 {
     int64_t most = 0;
     FOR_TOP_REDUCES(k, i)
     {
-        int64_t bytes = work_arrays(k, f, i, p->jam) * qn__strip_pitch(k->inst[i].type, p->strip);
+        int64_t bytes = work_arrays(k, f, i, together) * qn__strip_pitch(k->inst[i].type, strip);
         most = bytes > most ? bytes : most;
     }
-    return qn__strip_offset(k, k->n_insts, p->strip) + most;
+    return qn__strip_offset(k, k->n_insts, strip) + most;
 }
 
 /* ---------------------------------------------------------------- where */
@@ -96,16 +96,11 @@ static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
     return true;
 }
 
-/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at
- * the top, over one last dimension, and before the last of them are only pure operations, loads and
- * reduces. */
-static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p)
+int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim)
 {
     int d = -1, n = 0;
     bool has_effect = false;
-    if (f->is_ordered || f->plan.width == 1 || !qn__is_parallel(k, p->lane_dim) ||
-        !qn__may_lanes_be_inner(k, f, p->lane_dim))
+    if (f->is_ordered || !qn__is_parallel(k, lane_dim))
         return -1;
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
         const qn_inst *x = &k->inst[i];
@@ -117,7 +112,7 @@ static int applicable_dim(const qn_kernel *k, const qn_facts *f, const qn_analys
             continue;
         }
         int n_long, last = qn__long_dim(k, f, i, &n_long);
-        bool is_same = d < 0 || d == last, depends = a->value[i].deps >> p->lane_dim & 1;
+        bool is_same = d < 0 || d == last, depends = a->value[i].deps >> lane_dim & 1;
         if (has_effect || !is_same || !depends || !has_order(k, f, i, n_long) ||
             !has_plain_region(k, i) || ++n > MOST_STRIPPED)
             return -1;
@@ -250,7 +245,8 @@ static bool has_stripes(const qn_kernel *k)
 
 bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
-    int d = applicable_dim(k, f, a, p);
+    bool may_be = f->plan.width != 1 && qn__may_lanes_be_inner(k, f, p->lane_dim);
+    int d = may_be ? qn__strip_dim(k, f, a, p->lane_dim) : -1;
     if (d < 0 || !is_worth(k, f, a, p, d))
         return false;
     p->strip = 1;
@@ -289,6 +285,6 @@ void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p)
     while (p->jam * p->unroll > MOST_PLANNED)
         p->jam /= 2;
     p->strip = (int32_t)length(k, f, p);
-    p->scratch_bytes = scratch_bytes(k, f, p);
+    p->scratch_bytes = qn__strip_bytes(k, f, p->strip, p->jam);
     p->streams = 0;
 }

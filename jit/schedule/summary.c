@@ -94,7 +94,7 @@ static bool is_regular(const qn_schedule *s, qn_axis axis)
     int64_t step = 1;
     if (c->kind == QN_CUT_SECTIONS || c->tail == QN_TAIL_OVERLAP)
         return false;
-    for (int n = 1; n < c->n; n++)
+    for (int n = a->number ? a->number : 1; n < c->n; n++)
         step *= c->extent[n]; /* no overflow: the parser and qn__axis_cut's callers check it */
     if (of->kind == QN_AXIS_PART && of->number > 0 && s->cut[of->cut].extent[of->number] % step)
         return false;

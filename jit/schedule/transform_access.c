@@ -175,23 +175,46 @@ static bool is_stored(const qn_scheduled *x, uint32_t i)
     return x->k->inst[i].op == QN_I_STORE;
 }
 
+/** The dimensions that move an access. */
+static uint32_t moving_dims(const qn_scheduled *x, uint32_t i)
+{
+    uint32_t deps = 0;
+    for (int r = 0; r < qn__n_indices(x->k, i); r++)
+        if (x->f->param[x->k->inst[i].imm].dim[r].n_digits > 0)
+            deps |= x->a.value[qn__args(x->k, i)[r]].deps;
+    return deps;
+}
+
+/** Accesses of an instruction below a node go through the last buffer. */
+static void set_through(qn_schedule *s, uint32_t i, qn_node below)
+{
+    FOR_RECORDS(s, i, r)
+    {
+        qn_node up = r->at;
+        while (up.id && up.id != below.id)
+            up = s->node[up.id].parent;
+        if (up.id != below.id)
+            continue;
+        r->method = QN_METHOD_THROUGH;
+        r->index = (uint8_t)s->n_buffers;
+        r->stride = 0;
+    }
+}
+
 qn_status qn__apply_buffer(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    uint32_t i = how->inst, deps = 0;
+    uint32_t i = how->inst;
     if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
         return no_access(i, "there is none, or there are too many buffers", err);
     qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0};
     qn_node statement = statement_of(s, i, at);
     if ((how->n_axes && !at.id) || !statement.id)
         return no_access(i, "it is not below that loop", err);
-    for (int r = 0; r < qn__n_indices(x->k, i); r++)
-        if (x->f->param[x->k->inst[i].imm].dim[r].n_digits > 0)
-            deps |= x->a.value[qn__args(x->k, i)[r]].deps;
     qn_buffer_info *b = &s->buffer[s->n_buffers];
     *b = (qn_buffer_info){.content = is_stored(x, i) ? QN_CONTENT_LINES : QN_CONTENT_COPY,
                           .storage = how->option,
                           .inst = i};
-    if (!axes_between(x, s, statement, at, deps, qn__access_bytes(x->k, i), b))
+    if (!axes_between(x, s, statement, at, moving_dims(x, i), qn__access_bytes(x->k, i), b))
         return no_access(i, "the size of the buffer is not known", err);
     if (how->n_axes > 1 && !put_in_order(how->n_axes - 1, how->axis + 1, b))
         return no_access(i, "the buffer is over other axes than these", err);
@@ -205,17 +228,38 @@ qn_status qn__apply_buffer(const qn_scheduled *x, qn_schedule *s, const qn_step 
     else
         put_first(s, at, fill);
     s->n_buffers++;
-    FOR_RECORDS(s, i, r)
-    {
-        qn_node up = r->at;
-        while (up.id && up.id != at.id)
-            up = s->node[up.id].parent;
-        if (up.id != at.id)
-            continue;
-        r->method = QN_METHOD_THROUGH;
-        r->index = (uint8_t)s->n_buffers;
-        r->stride = 0;
-    }
+    set_through(s, i, at);
+    return QN_OK;
+}
+
+/** Puts a node behind another one. */
+static void put_behind(qn_schedule *s, qn_node before, qn_node n)
+{
+    s->node[n.id].parent = s->node[before.id].parent;
+    s->node[n.id].next = s->node[before.id].next;
+    s->node[before.id].next = n;
+}
+
+qn_status qn__apply_join(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    uint32_t i = how->inst;
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !is_stored(x, i))
+        return no_access(i, "there is no such store, or there are too many buffers", err);
+    qn_node at = qn__next_loop(s, how->axis[0], (qn_node){0}), statement = statement_of(s, i, at);
+    if (!at.id || !statement.id)
+        return no_access(i, "it is not below that loop", err);
+    qn_buffer_info *b = &s->buffer[s->n_buffers];
+    *b = (qn_buffer_info){
+        .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = i};
+    if (!axes_between(x, s, statement, at, moving_dims(x, i), qn__access_bytes(x->k, i), b))
+        return no_access(i, "the size of the buffer is not known", err);
+    qn_node flush = qn__node_new(
+        s, &(qn_node_info){.kind = QN_NODE_FLUSH, .index = (uint8_t)s->n_buffers});
+    if (!flush.id)
+        return no_access(i, "the schedule becomes too large", err);
+    put_behind(s, at, flush);
+    s->n_buffers++;
+    set_through(s, i, at);
     return QN_OK;
 }
 

@@ -40,7 +40,8 @@
     X(COPY, "copy")     /* elements that a load reads, filled before they are used */              \
     X(SUMS, "sums")     /* accumulators of a reduce */                                             \
     X(VALUES, "values") /* values of an instruction, kept for a later statement */                 \
-    X(LINES, "lines")   /* what a store writes, flushed later */
+    X(LINES, "lines")   /* what a store writes, flushed later */                                   \
+    X(ENDS, "ends")     /* what a store leaves of cache lines, until the next step of its lanes */
 #define QN_METHOD_LIST(X)                                                                          \
     X(UNIFORM, "uniform")       /* one element for all lanes; any access outside vectors */        \
     X(CONTIGUOUS, "contiguous") /* lanes side by side */                                           \

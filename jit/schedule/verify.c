@@ -255,8 +255,10 @@ static bool visit_fill(qn_verifier *v, qn_node at)
         return qn__refuse(v, "%s: no such buffer", what);
     const qn_buffer_info *b = &v->s->buffer[n->index];
     uint32_t left = (UINT32_C(1) << b->n_axes) - 1;
-    int wanted = n->kind == QN_NODE_FILL ? QN_CONTENT_COPY : QN_CONTENT_LINES;
-    if (b->content != wanted)
+    bool is_right = n->kind == QN_NODE_FILL ? b->content == QN_CONTENT_COPY
+                                            : b->content == QN_CONTENT_LINES ||
+                                                  (b->content == QN_CONTENT_ENDS && !n->child.id);
+    if (!is_right)
         return qn__refuse(v, "%s b%d: the buffer holds %s", what, n->index,
                           qn__content_names[b->content]);
     for (qn_node at_loop = n->child; at_loop.id; at_loop = qn__node(v->s, at_loop)->child) {

@@ -65,6 +65,11 @@ bool qn__verify_loops(qn_verifier *v, qn_node at);
 bool qn__verify_role(qn_verifier *v, qn_node at);
 /** That values which a statement uses are in registers, in a buffer, or can be made again. */
 bool qn__verify_values(qn_verifier *v, qn_node at);
+/** The loop over the steps of lanes that a flush of line ends stands behind, for statement `at`; 0:
+ * it is refused. */
+qn_node qn__verify_steps(qn_verifier *v, qn_node at, int buffer, qn_node flush);
+/** Whether a store may have line ends: nothing else has its elements before they are written. */
+bool qn__may_have_ends(const qn_verifier *v, uint32_t store);
 /** That what a fill leaves in a buffer, or a flush finds there, is all that accesses of statement
  * `at` mean by it. */
 bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill);

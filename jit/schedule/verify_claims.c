@@ -193,6 +193,17 @@ static bool is_in_range(const qn_verifier *v, uint32_t i)
                                  : !qn__is_checked(v->x->f, v->x->k, site) && is_performed(v, i);
 }
 
+/** Whether each iteration reads by a load what is in memory before the iteration: no other one
+ * writes that, and the load stands before all that writes. */
+static bool is_read_first(const qn_verifier *v, uint32_t load)
+{
+    const qn_kernel *k = v->x->k;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (k->access[n].inst < load && k->inst[k->access[n].inst].op != QN_I_LOAD)
+            return false;
+    return !k->inst[load].parent && !v->x->f->is_ordered && qn__n_sequential(k) == 0;
+}
+
 /** Whether the instruction of a buffer is what its content needs. */
 static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
 {
@@ -205,10 +216,13 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     switch (b->content) {
     case QN_CONTENT_COPY: /* elements that nobody writes meanwhile */
         return x->op == QN_I_LOAD && is_plain &&
-               !qn__is_written_too(k, v->x->f, &v->x->a, x->imm) &&
+               (!qn__is_written_too(k, v->x->f, &v->x->a, x->imm) ||
+                is_read_first(v, b->inst)) &&
                (b->guarded || is_in_range(v, b->inst));
+    case QN_CONTENT_ENDS:
     case QN_CONTENT_LINES:
-        return x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
+        return (b->content == QN_CONTENT_LINES || qn__may_have_ends(v, b->inst)) &&
+               x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
                !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered;
     case QN_CONTENT_SUMS:
         return x->op == QN_I_REDUCE;
@@ -251,11 +265,14 @@ bool qn__verify_buffers(qn_verifier *v)
 bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
 {
     const qn_buffer_info *b = &v->s->buffer[buffer];
-    qn_node around = qn__node(v->s, fill)->parent;
+    qn_node around = b->content == QN_CONTENT_ENDS ? qn__verify_steps(v, at, buffer, fill)
+                                                   : qn__node(v->s, fill)->parent;
     uint32_t deps = 0, found = 0;
     for (int r = 0; r < qn__n_indices(v->x->k, b->inst); r++)
         if (v->x->f->param[v->x->k->inst[b->inst].imm].dim[r].n_digits > 0)
             deps |= v->x->a.value[qn__args(v->x->k, b->inst)[r]].deps;
+    if (v->status != QN_OK)
+        return false;
     qn_node n = at;
     for (; n.id && n.id != around.id; n = qn__node(v->s, n)->parent) {
         const qn_node_info *l = qn__node(v->s, n);
@@ -391,7 +408,7 @@ static bool verify_method(qn_verifier *v, const qn_record_info *r)
     if (b < 0 || b >= v->s->n_buffers || v->s->buffer[b].inst != r->inst ||
         k->inst[r->inst].op == QN_I_ATOMIC)
         return qn__refuse(v, "access %%%u: no such buffer of it", r->inst);
-    if (v->s->buffer[b].content == QN_CONTENT_LINES) {
+    if (v->s->buffer[b].content == QN_CONTENT_LINES || v->s->buffer[b].content == QN_CONTENT_ENDS) {
         v->is_pending[b] = true;
         return true;
     }

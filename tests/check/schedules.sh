@@ -3,7 +3,8 @@
 # TAP: the kernels of tests/schedules, each with a schedule that was written by hand. The schedule
 # verifies, is the one that is lowered, and gives the bits of the interpreter, for each instruction
 # set of this processor. A file with a line "# not yet: WHAT" verifies and is refused by the code
-# generator, which names WHAT. Other lines of a head: "# arrays: NAME=VALUE...", as the tool takes
+# generator, which names WHAT; one with "# not on ISA: WHAT" for that instruction set. Other lines
+# of a head: "# arrays: NAME=VALUE...", as the tool takes
 # them. Files *.grid are of a GPU: the code has blocks of as many threads as their line "# threads: X,
 # Y, Z" says, and, where there is a GPU, gives the bits of the interpreter.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
@@ -82,7 +83,7 @@ for isa in v3 v4; do
         --engine native --isa "$isa" >err 2>&1 || continue
     for file in "$root"/tests/schedules/*.schedule; do
         name="$(basename "$file" .schedule), $isa"
-        missing=$(sed -n 's/^# not yet: //p' "$file")
+        missing=$(sed -n "s/^# not \(yet\|on $isa\): //p" "$file")
         split "$file"
         interpret "$name"
         quern run kernel.qn "${arrays[@]}" --engine native --isa "$isa" --schedule schedule --show 0 \

@@ -130,7 +130,8 @@ static void run_instructions(runner *r, qn_node at, uint32_t first, uint32_t end
     const qn_kernel *k = r->x->k;
     for (uint32_t i = first; i < end; i = k->inst[i].region[2]) {
         const qn_record_info *b = qn__is_access(&k->inst[i]) ? through(r, at, i) : NULL;
-        if (!b) {
+        bool are_ends = b && r->s->buffer[b->index - 1].content == QN_CONTENT_ENDS;
+        if (!b || are_ends) { /* results do not show when lines are written */
             qn__interp_run(&r->interp, i, k->inst[i].region[2]);
             continue;
         }

@@ -118,6 +118,16 @@ static const row allowed[] = {
      "place %8 order indexed combine sequence { loop r8d2 sequential { do %9 %13; } } do %13 %14; "
      "} } }",
      QN_ISA_V4},
+    {"more axes are the order of a buffer", tree_copy, squares,
+     "split d1 5 tail=none; buffer %9 d0 d1.1 d1.0 storage=frame;",
+     "buffer b0 frame copy %9 over d1.1 d1.0 bytes 80; loop d0 sequential { fill b0; loop d1.0 "
+     "sequential { loop d1.1 sequential { do %6 %12; } } }",
+     QN_ISA_V4},
+    {"join keeps the ends of lines for the next step of the lanes", tree_copy, squares,
+     "split d1 8 tail=mask; reorder d1.0 d0 d1.1; vectorize d1.1; join %11 d1.0;",
+     "buffer b0 scratch ends %11 over d0 d1.1 bytes 384; loop d1.0 sequential { loop d0 sequential "
+     "{ loop d1.1 vector { do %6 %12; } } } flush b0;",
+     QN_ISA_V4},
     {"accumulate keeps sums of a strip in memory", tree_matmul, products,
      "split d1 8 tail=mask; vectorize d1.1; distribute d1.1; place %8 d1.1; reorder r8d2 d1.1; "
      "accumulate %8 storage=scratch;",
@@ -201,6 +211,12 @@ static const row refused[] = {
      QN_ISA_SM90},
     {"a copy of what the kernel writes", tree_steps, steps, "buffer %8 d1 storage=frame;",
      "cannot be kept", QN_ISA_V4},
+    {"a buffer over other axes", tree_copy, squares, "buffer %9 d0 d0 storage=frame;",
+     "over other axes", QN_ISA_V4},
+    {"line ends without lanes", tree_copy, squares, "reorder d1 d0; join %11 d1;",
+     "no loop over steps of lanes", QN_ISA_V4},
+    {"line ends of lanes inside of their rows", tree_copy, squares,
+     "split d1 8 tail=mask; vectorize d1.1; join %11 d0;", "no vectors of consecutive", QN_ISA_V4},
     {"a copy that shared memory cannot hold", tree_copy, squares, "buffer %9 storage=shared;",
      "more than shared", QN_ISA_V4},
     {"a stream of a load", tree_copy, squares, "vectorize d1; stream %7;",
