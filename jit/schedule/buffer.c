@@ -162,17 +162,35 @@ static int place_of(const filler *m, const fill_loop *l)
     return l->block_role < 0 ? PLACE_DIMS : PLACE_UNROLLED;
 }
 
-/** Loops over the axes of the buffer. */
-static void make_loops(filler *m)
+/** Whether an axis before axis a of the buffer is of its dimension. */
+static bool is_not_first(const filler *m, int a, int d)
 {
-    for (int place = 0; place < N_PLACES; place++)
-        for (int a = 0; a < m->b->n_axes; a++) {
-            fill_loop l = describe_loop(m, m->b->axis[a]);
-            if (place_of(m, &l) != place)
+    for (int before = 0; before < a; before++)
+        if (qn__axis_dim(m->x, m->s, m->b->axis[before]) == d)
+            return true;
+    return false;
+}
+
+/** Adds the loops of a place, those over one dimension together. */
+static void add_loops(filler *m, int place)
+{
+    for (int a = 0; a < m->b->n_axes; a++) {
+        int d = qn__axis_dim(m->x, m->s, m->b->axis[a]);
+        for (int same = a; same < m->b->n_axes && !is_not_first(m, a, d); same++) {
+            fill_loop l = describe_loop(m, m->b->axis[same]);
+            if (l.d != d || place_of(m, &l) != place)
                 continue;
             l.role = place < PLACE_UNROLLED ? QN_ROLE_SEQUENTIAL : l.role;
             m->loop[m->n++] = l;
         }
+    }
+}
+
+/** Loops over the axes of the buffer. */
+static void make_loops(filler *m)
+{
+    for (int place = 0; place < N_PLACES; place++)
+        add_loops(m, place);
     const filler as_rows = {.x = m->x, .s = m->s, .b = m->b, .lane_dim = m->lane_dim, .n = 3,
                             .loop = {m->loop[1], m->loop[0], m->loop[2]}};
     filler rows = as_rows;
