@@ -5,35 +5,11 @@
  * yet is left out, and named in docs/schedule.md.
  */
 #include "jit/schedule/from_plan.h"
-#include "jit/schedule/plan.h"
-#include "jit/schedule/transform.h"
+#include "jit/schedule/from_plan_parts.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { NAME_BYTES = QN_AXIS_NAME_BYTES + 16, MOST_PIECES = 5 };
-
-/** The loops of a dimension, by name: the tile, if there is one, then its digits, slowest first. */
-typedef struct pieces {
-    char tile[NAME_BYTES]; /* "" if there is none */
-    char name[MOST_PIECES][NAME_BYTES];
-    int n;       /* digits; 1: it is not cut */
-    int n_inner; /* of these, the last ones stand inside all other loops */
-} pieces;
-
-typedef struct maker {
-    const qn_scheduled *x;
-    const qn_plan *p;
-    qn_schedule *s;
-    qn_error *err;
-    qn_status status;
-    pieces of[QN_MAX_RANK];
-    char inner[8][NAME_BYTES]; /* loops that are emitted one beside the other, outermost first */
-    int n_inner;
-    qn_schedule *unmarked; /* as it was before the first mark of an access; NULL: there is none */
-    bool is_careful;       /* each mark is verified */
-} maker;
 
 static qn_status read_step(maker *m, const char *text, qn_step *out)
 {
@@ -69,9 +45,7 @@ __attribute__((format(printf, 2, 3))) static void step(maker *m, const char *for
         m->status = apply(m, &how, m->err);
 }
 
-/** A mark of an access, which is left out where it cannot be made or, if the maker is careful,
- * where the verifier refuses it. */
-__attribute__((format(printf, 2, 3))) static void mark(maker *m, const char *format, ...)
+void qn__mark(maker *m, const char *format, ...)
 {
     char text[1024];
     qn_step how;
@@ -242,7 +216,7 @@ static void cut_grid(maker *m)
 
 /* ---------------------------------------------------------------- order and roles */
 
-static void add_name(char *text, size_t bytes, const char *name)
+void qn__add_name(char *text, size_t bytes, const char *name)
 {
     size_t n = strlen(text);
     if (name[0])
@@ -258,7 +232,7 @@ static void order_loops(maker *m)
     int n_loops = 0;
     for (int n = 0; n < p->n_loops; n++) {
         for (int t = n; n == p->tile_at && t < p->n_loops; t++) {
-            add_name(text, sizeof text, m->of[p->order[t]].tile);
+            qn__add_name(text, sizeof text, m->of[p->order[t]].tile);
             n_loops += m->of[p->order[t]].tile[0] != 0;
         }
         const pieces *x = &m->of[p->order[n]];
@@ -267,9 +241,9 @@ static void order_loops(maker *m)
             bool are_steps =
                 p->carry && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1;
             if (are_steps)
-                add_name(text, sizeof text, m->of[p->jam_dim].name[0]);
+                qn__add_name(text, sizeof text, m->of[p->jam_dim].name[0]);
             n_loops += are_steps;
-            add_name(text, sizeof text, x->name[i]);
+            qn__add_name(text, sizeof text, x->name[i]);
         }
     }
     const int inside[3] = {p->cross > 1 ? p->cross_dim : -1, p->jam_dim, p->lane_dim};
@@ -278,7 +252,7 @@ static void order_loops(maker *m)
             continue;
         const pieces *x = &m->of[inside[n]];
         for (int i = x->n - x->n_inner; i < x->n; i++, n_loops++) {
-            add_name(text, sizeof text, x->name[i]);
+            qn__add_name(text, sizeof text, x->name[i]);
             memcpy(m->inner[m->n_inner++], x->name[i], NAME_BYTES);
         }
     }
@@ -297,7 +271,7 @@ static void points_of(const maker *m, uint32_t reduce, char *text, size_t bytes)
     for (int n = 0; n < m->x->k->inst[reduce].n_args; n++) {
         char name[32];
         snprintf(name, sizeof name, "r%ud%d", reduce, qn__dim_of(m->x->k, reduce, n));
-        add_name(text, bytes, name);
+        qn__add_name(text, bytes, name);
     }
 }
 
@@ -370,13 +344,13 @@ static void cut_strip_points(maker *m, uint32_t reduce, char *loops, size_t byte
     for (int n = 0; n < k->inst[reduce].n_args; n++)
         if (qn__dim_of(k, reduce, n) != d) {
             snprintf(name, sizeof name, "r%ud%d", reduce, qn__dim_of(k, reduce, n));
-            add_name(loops, bytes, name);
+            qn__add_name(loops, bytes, name);
         }
     snprintf(name, sizeof name, "r%ud%d", reduce, d);
     if ((order == QN_STRIPED || order == QN_INDEXED) && (points < 0 || points > QN_BLOCK_POINTS)) {
         step(m, "split %s %d tail=scalar;", name, QN_BLOCK_POINTS);
         snprintf(name + strlen(name), sizeof name - strlen(name), ".0");
-        add_name(loops, bytes, name);
+        qn__add_name(loops, bytes, name);
         name[strlen(name) - 1] = '1';
     }
     if (order == QN_STRIPED)
@@ -390,10 +364,10 @@ static void cut_strip_points(maker *m, uint32_t reduce, char *loops, size_t byte
     size_t n = strlen(name);
     if (slots > 1) {
         snprintf(name + n, sizeof name - n, ".%d", 1 + (jam > 1));
-        add_name(loops, bytes, name);
+        qn__add_name(loops, bytes, name);
     }
     snprintf(name + n, sizeof name - n, "%s", text[0] ? ".0" : "");
-    add_name(loops, bytes, name);
+    qn__add_name(loops, bytes, name);
     if (jam > 1) {
         name[n] = 0;
         snprintf(together, NAME_BYTES, "%.70s.1", name);
@@ -413,7 +387,7 @@ static void make_strip(maker *m)
         char loops[400], together[NAME_BYTES], inside[400] = "";
         cut_strip_points(m, i, loops, sizeof loops, together);
         for (int n = 2; n < lanes->n; n++)
-            add_name(inside, sizeof inside, lanes->name[n]);
+            qn__add_name(inside, sizeof inside, lanes->name[n]);
         step(m, "reorder%s %s%s%s%s;", loops, lanes->name[1], together[0] ? " " : "", together,
              inside);
         if (together[0])
@@ -463,113 +437,20 @@ static void divide(maker *m, int d, int64_t granule)
     }
 }
 
-/** Elements that load i moves with dimension d. */
-static int64_t distance(const maker *m, uint32_t i, int d)
-{
-    int64_t stride = 0;
-    (void)qn__access_stride(m->x->k, m->x->f, &m->x->a, i, d, &stride);
-    return stride < 0 ? qn__wrap_sub(0, stride) : stride;
-}
-
-/** Copies what load i reads in several steps of the lanes: step by step, in a step point by point,
- * and of a point the vectors of the step. The dimension along which the load moves least is the
- * last one. The rest of the lanes is read where it is. */
-static void buffer_steps(maker *m, uint32_t i)
-{
-    const qn_kernel *k = m->x->k;
-    const pieces *lanes = &m->of[m->p->lane_dim];
-    int dim[QN_MAX_RANK], n_dims = 0, n_outside = lanes->n - lanes->n_inner;
-    uint32_t dims = qn__packed_dims(k, m->x->f, &m->x->a, m->p, i);
-    uint32_t reduce = qn__enclosing_reduce(k, i);
-    char text[600] = "", points[32];
-    for (int d = 0; d < k->n_dims; d++) {
-        int at = n_dims;
-        if (!(dims >> d & 1))
-            continue;
-        for (; at > 0 && distance(m, i, dim[at - 1]) < distance(m, i, d); at--)
-            dim[at] = dim[at - 1];
-        dim[at] = d;
-        n_dims++;
-    }
-    for (int n = 1; n < n_outside; n++)
-        add_name(text, sizeof text, lanes->name[n]);
-    for (int n = 0; n < n_dims; n++) {
-        snprintf(points, sizeof points, "r%ud%d", reduce, dim[n]);
-        if (qn__is_reduction(k, dim[n]))
-            add_name(text, sizeof text, points);
-        for (int a = 0; !qn__is_reduction(k, dim[n]) && a < m->of[dim[n]].n; a++)
-            add_name(text, sizeof text, m->of[dim[n]].name[a]);
-    }
-    for (int n = n_outside; n < lanes->n; n++)
-        add_name(text, sizeof text, lanes->name[n]);
-    mark(m, "buffer %%%u %s%s storage=scratch;", i, lanes->name[0], text);
-    for (int r = 0; r < m->s->n_records; r++) {
-        qn_record_info *of = &m->s->record[r];
-        if (of->inst != i || !of->is_tail)
-            continue;
-        of->index = 0;
-        qn__record_derive(m->x, m->s, of);
-    }
-}
-
-/** A copy of a load's rows for each block of the jammed dimension, of each lane one. */
-static void copy_rows(maker *m, uint32_t i)
-{
-    const pieces *across = &m->of[m->p->jam_dim], *lanes = &m->of[m->p->lane_dim];
-    char order[600] = "";
-    for (int n = lanes->n - lanes->n_inner; n < lanes->n; n++)
-        add_name(order, sizeof order, lanes->name[n]);
-    for (int n = across->n - 2; n < across->n; n++)
-        add_name(order, sizeof order, across->name[n]);
-    mark(m, "buffer %%%u %s%s storage=frame;", i, across->name[across->n - 3], order);
-}
-
-static void mark_accesses(maker *m)
-{
-    const qn_plan *p = m->p;
-    const qn_scheduled *x = m->x;
-    const qn_kernel *k = x->k;
-    const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
-        if (qn__is_staged(x->k, x->f, &x->a, p, n))
-            copy_rows(m, i);
-        if (lanes && p->pack == i)
-            mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
-        if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
-            buffer_steps(m, i);
-        if (p->streams &&
-            (qn__is_stream(k, x->f, &x->a, p, n) || qn__is_carried(k, x->f, &x->a, p, n)))
-            mark(m, "stream %%%u;", i);
-        if (p->prefetch && reduce && qn__is_prefetched(k, x->f, &x->a, p, i))
-            mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
-                 p->prefetch);
-        if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p, i) >= 0)
-            mark(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
-        if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
-            mark(m, "table %%%u;", i);
-    }
-    for (uint32_t n = k->n_accesses; p->carry && n-- > 0;)
-        if (qn__is_carried(k, x->f, &x->a, p, n))
-            mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
-    for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
-        m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;
-}
-
 /* ---------------------------------------------------------------- all of it */
 
 /** Marks accesses and verifies the result. Where that fails, the marks are made one by one. */
 static qn_status finish(maker *m)
 {
     qn_error refused = {0};
-    mark_accesses(m);
+    qn__mark_accesses(m);
     if (m->status == QN_OK)
         m->status = qn__schedule_verify(m->x, m->s, m->unmarked ? &refused : m->err);
     if (m->status != QN_OK && m->unmarked) {
         qn__schedule_copy(m->unmarked, m->s);
         m->is_careful = true;
         m->status = QN_OK;
-        mark_accesses(m);
+        qn__mark_accesses(m);
         m->status = qn__schedule_verify(m->x, m->s, m->err);
     }
     qn__free(m->unmarked);
