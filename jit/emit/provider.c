@@ -5,11 +5,8 @@
  * LLVMContext and leaves nothing behind but the target machines and their passes in *thread_state.
  */
 #define _GNU_SOURCE
-#include "jit/lower/parts.h"
-#include "jit/schedule/estimate.h"
+#include "jit/emit/compilation.h"
 #include "jit/schedule/from_plan.h"
-#include "jit/schedule/piece.h"
-#include "jit/schedule/shape.h"
 #include "jit/schedule/transform.h"
 
 #include <dlfcn.h>
@@ -19,29 +16,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-/* One compile in progress. All of it is released by compile(). */
-typedef struct compilation {
-    qn_request *r;
-    qn_kernel *kernel;
-    qn_facts facts;
-    qn_plan plan;
-    bool is_request;        /* the caller gave the schedule */
-    qn_schedule *schedule;  /* it, verified */
-    qn_scheduled scheduled; /* what the schedule is of */
-    qn_block block;         /* of the schedule */
-    qn_piece *pieces; /* NULL: the kernel is one function under the plan */
-    char symbol[QN_DEBUG_NAME_BYTES];
-    qn_debug *debug; /* NULL: no lines for debuggers */
-    qn_generator *generator; /* of the thread */
-    qn_diagnostics diagnostics;
-    qn_emitted emitted;
-    LLVMContextRef context;
-    LLVMModuleRef module;
-    const char *object; /* of the machine */
-    size_t object_bytes;
-    qn_text code;
-} compilation;
-
 enum { TIME_PARSE = 0, TIME_BUILD = 1, TIME_EMIT = 2, TIME_LOAD = 3 };
 
 static double now_ms(void)
@@ -49,200 +23,6 @@ static double now_ms(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec * 1e3 + (double)t.tv_nsec * 1e-6;
-}
-
-/* ---------------------------------------------------------------- texts */
-
-static void send(const qn_request *r, int what, const void *data, size_t n)
-{
-    if (r->sink)
-        r->sink(r->sink_arg, what, data, n);
-}
-
-/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people.
- */
-static void send_text(const qn_request *r, int what, qn_text *t)
-{
-    if (!t->failed && t->data)
-        send(r, what, t->data, t->n);
-    qn__text_release(t);
-}
-
-static void send_key(const compilation *c)
-{
-    if (c->r->texts & QN_DUMP_KEY) {
-        qn_text text = {0};
-        qn__key_print(&c->facts, c->kernel, &text);
-        send_text(c->r, QN_SINK_KEY, &text);
-    }
-}
-
-static void send_plan(const compilation *c)
-{
-    if (c->r->texts & QN_DUMP_PLAN) {
-        qn_text text = {0};
-        if (c->is_request)
-            qn__schedule_print(c->schedule, &text);
-        else if (c->pieces)
-            qn__piece_print(c->pieces, &text);
-        else
-            qn__plan_print(&c->plan, c->kernel, &text);
-        if (!c->facts.target->is_text)
-            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
-                         qn__rung_name(c->r->descent.rung));
-        send_text(c->r, QN_SINK_PLAN, &text);
-    }
-}
-
-/* Appends lines as comments of a schedule. */
-static void add_comment(const char *lines, qn_text *out)
-{
-    while (*lines) {
-        size_t n = strcspn(lines, "\n");
-        qn__text_add(out, "# %.*s\n", (int)n, lines);
-        lines += n + (lines[n] != 0);
-    }
-}
-
-/* Appends the schedule of a plan, or, without a plan, that of the kernel as declared. Where a
- * schedule cannot say a plan, the schedule as declared follows the reason. */
-static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_text *out)
-{
-    qn_scheduled x;
-    qn_error err = {0};
-    qn_schedule *s = qn__zalloc(1, sizeof *s);
-    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
-        bool is_said = p && qn__schedule_of_plan(&x, p, s, &err) == QN_OK;
-        if (p && !is_said) {
-            add_comment("no schedule says the plan; this is the kernel as declared", out);
-            add_comment(err.message, out);
-        }
-        if (is_said || qn__schedule_begin(&x, s, &err) == QN_OK)
-            qn__schedule_print(s, out);
-        else
-            add_comment(err.message, out);
-        qn__scheduled_end(&x);
-    }
-    qn__free(s);
-}
-
-/* One after the other, as the pieces run. */
-static void add_pieces(const qn_piece *p, qn_text *out)
-{
-    for (int n = 0; n < 2 && p->part[0]; n++)
-        add_pieces(p->part[n], out);
-    if (!p->part[0])
-        add_schedule(p->kernel, &p->facts, &p->plan, out);
-}
-
-/* A kernel that is planned in pieces: these as comments, then the whole as declared, which can be
- * given as it is. */
-static void add_whole(const compilation *c, qn_text *out)
-{
-    qn_text pieces = {0};
-    qn_facts facts;
-    add_pieces(c->pieces, &pieces);
-    add_comment("the kernel is planned as several functions, one after the other:", out);
-    if (pieces.data && !pieces.failed)
-        add_comment(pieces.data, out);
-    qn__text_release(&pieces);
-    if (!qn__facts_copy(&c->facts, &facts))
-        return;
-    qn__collapse(c->kernel, &facts);
-    add_comment("the kernel as declared, in one:", out);
-    add_schedule(c->kernel, &facts, NULL, out);
-    qn__facts_release(&facts);
-}
-
-/* A text that can be given as the option `schedule`. */
-static void send_schedule(const compilation *c)
-{
-    qn_text text = {0};
-    if (!(c->r->texts & QN_DUMP_SCHEDULE))
-        return;
-    if (c->schedule)
-        qn__schedule_print(c->schedule, &text);
-    else if (c->pieces)
-        add_whole(c, &text);
-    else
-        add_schedule(c->kernel, &c->facts, &c->plan, &text);
-    send_text(c->r, QN_SINK_SCHEDULE, &text);
-}
-
-/* Appends the estimate of a schedule, or of a plan as one. */
-static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *out)
-{
-    qn_estimate made;
-    qn_error err = {0};
-    if (qn__schedule_estimate(x, s, &made, &err) == QN_OK)
-        qn__estimate_print(&made, &x->f->machine, out);
-    else
-        qn__text_add(out, "%s\n", err.message);
-}
-
-static void add_estimate_of_plan(const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                                 qn_text *out)
-{
-    qn_scheduled x;
-    qn_error err = {0};
-    qn_schedule *s = qn__zalloc(1, sizeof *s);
-    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
-        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
-            add_estimate(&x, s, out);
-        else
-            qn__text_add(out, "%s\n", err.message);
-        qn__scheduled_end(&x);
-    }
-    qn__free(s);
-}
-
-/* One after the other, as the pieces run. */
-static void add_estimates(const qn_piece *p, qn_text *out)
-{
-    for (int n = 0; n < 2 && p->part[0]; n++)
-        add_estimates(p->part[n], out);
-    if (!p->part[0])
-        add_estimate_of_plan(p->kernel, &p->facts, &p->plan, out);
-}
-
-static void send_estimate(const compilation *c)
-{
-    qn_text text = {0};
-    if (!(c->r->texts & QN_DUMP_ESTIMATE))
-        return;
-    if (c->schedule)
-        add_estimate(&c->scheduled, c->schedule, &text);
-    else if (c->pieces)
-        add_estimates(c->pieces, &text);
-    else
-        add_estimate_of_plan(c->kernel, &c->facts, &c->plan, &text);
-    send_text(c->r, QN_SINK_ESTIMATE, &text);
-}
-
-static bool is_large(const compilation *c)
-{
-    return !c->facts.target->is_text && qn__is_large(&c->emitted);
-}
-
-static qn_status send_llvm_and_asm(const compilation *c)
-{
-    if (c->r->texts & QN_DUMP_LLVM) {
-        char *text = LLVMPrintModuleToString(c->module);
-        send(c->r, QN_SINK_LLVM, text, strlen(text));
-        LLVMDisposeMessage(text);
-    }
-    if (c->facts.target->is_text || !(c->r->texts & QN_DUMP_ASM))
-        return QN_OK;
-    LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
-    LLVMMemoryBufferRef text = NULL;
-    qn_status status =
-        qn__llvm_assembly(c->generator, copy, is_large(c), &c->diagnostics, &text, &c->r->error);
-    if (status == QN_OK) {
-        send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
-        LLVMDisposeMemoryBuffer(text);
-    }
-    LLVMDisposeModule(copy);
-    return status;
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -331,8 +111,8 @@ static qn_status plan(compilation *c)
             plan_whole(c);
     }
     if (status == QN_OK) {
-        send_schedule(c);
-        send_estimate(c);
+        qn__send_schedule(c);
+        qn__send_estimate(c);
     }
     return status;
 }
@@ -355,7 +135,7 @@ static qn_status read_request(compilation *c)
             "of %d, %d, %u",
             c->facts.n_params, c->facts.n_dims, c->facts.n_accesses, c->kernel->n_params,
             c->kernel->n_dims, c->kernel->n_accesses);
-    send_key(c);
+    qn__send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
     return plan(c);
@@ -433,7 +213,7 @@ static qn_status build_module(compilation *c)
     if (status == QN_ERR_LIMIT)
         status = lower_whole(c);
     qn__debug_end(c->debug);
-    send_plan(c);
+    qn__send_plan(c);
     if (status == QN_OK && r->descent.rung == QN_RUNG_FAST)
         status = qn__llvm_generator(r->thread_state, &c->facts, true, &c->generator, &r->error);
     if (status != QN_OK)
@@ -474,8 +254,8 @@ static qn_status emit_ptx(compilation *c)
     qn_request *r = c->r;
     const char *text;
     size_t n;
-    qn_status status =
-        qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &text, &n, &r->error);
+    qn_status status = qn__llvm_code(c->generator, c->module, qn__is_large_compile(c),
+                                     &c->diagnostics, &text, &n, &r->error);
     if (status != QN_OK)
         return status;
     add_ptx(&c->code, text, n);
@@ -493,12 +273,12 @@ static qn_status emit_ptx(compilation *c)
 static qn_status emit_code(compilation *c)
 {
     qn_request *r = c->r;
-    qn_status status = send_llvm_and_asm(c);
+    qn_status status = qn__send_llvm_and_asm(c);
     if (c->facts.target->is_text)
         return status == QN_OK ? emit_ptx(c) : status;
     if (status == QN_OK)
-        status = qn__llvm_code(c->generator, c->module, is_large(c), &c->diagnostics, &c->object,
-                               &c->object_bytes, &r->error);
+        status = qn__llvm_code(c->generator, c->module, qn__is_large_compile(c), &c->diagnostics,
+                               &c->object, &c->object_bytes, &r->error);
     if (status == QN_OK)
         status = qn__elf_to_blob(c->object, c->object_bytes, c->facts.target->elf_machine,
                                  c->symbol, &c->code, &r->info.entry, &r->info.align, &r->error);
@@ -512,9 +292,9 @@ static qn_status deliver_code(compilation *c)
     if (r->loader == QN_LOADER_ORC && !c->facts.target->is_text)
         return qn__orc_load(c->object, c->object_bytes, c->symbol, &r->orc_entry, &r->orc_handle,
                             &r->error);
-    send(r, QN_SINK_CODE, c->code.data, c->code.n);
+    qn__send(r, QN_SINK_CODE, c->code.data, c->code.n);
     if (r->debug_path && !c->facts.target->is_text)
-        send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
+        qn__send(r, QN_SINK_OBJECT, c->object, c->object_bytes);
     return QN_OK;
 }
 

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * texts.c: the texts of a compile that its caller asked for: key, plan, schedule, estimate, LLVM IR
+ * and assembly.
+ */
+#include "jit/emit/compilation.h"
+#include "jit/schedule/estimate.h"
+#include "jit/schedule/from_plan.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+void qn__send(const qn_request *r, int what, const void *data, size_t n)
+{
+    if (r->sink)
+        r->sink(r->sink_arg, what, data, n);
+}
+
+/* Sends a text and releases it. A text that did not fit into memory is left out: it is for people.
+ */
+static void send_text(const qn_request *r, int what, qn_text *t)
+{
+    if (!t->failed && t->data)
+        qn__send(r, what, t->data, t->n);
+    qn__text_release(t);
+}
+
+void qn__send_key(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_KEY) {
+        qn_text text = {0};
+        qn__key_print(&c->facts, c->kernel, &text);
+        send_text(c->r, QN_SINK_KEY, &text);
+    }
+}
+
+void qn__send_plan(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_PLAN) {
+        qn_text text = {0};
+        if (c->is_request)
+            qn__schedule_print(c->schedule, &text);
+        else if (c->pieces)
+            qn__piece_print(c->pieces, &text);
+        else
+            qn__plan_print(&c->plan, c->kernel, &text);
+        if (!c->facts.target->is_text)
+            qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
+                         qn__rung_name(c->r->descent.rung));
+        send_text(c->r, QN_SINK_PLAN, &text);
+    }
+}
+
+/* Appends lines as comments of a schedule. */
+static void add_comment(const char *lines, qn_text *out)
+{
+    while (*lines) {
+        size_t n = strcspn(lines, "\n");
+        qn__text_add(out, "# %.*s\n", (int)n, lines);
+        lines += n + (lines[n] != 0);
+    }
+}
+
+/* Appends the schedule of a plan, or, without a plan, that of the kernel as declared. Where a
+ * schedule cannot say a plan, the schedule as declared follows the reason. */
+static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_text *out)
+{
+    qn_scheduled x;
+    qn_error err = {0};
+    qn_schedule *s = qn__zalloc(1, sizeof *s);
+    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+        bool is_said = p && qn__schedule_of_plan(&x, p, s, &err) == QN_OK;
+        if (p && !is_said) {
+            add_comment("no schedule says the plan; this is the kernel as declared", out);
+            add_comment(err.message, out);
+        }
+        if (is_said || qn__schedule_begin(&x, s, &err) == QN_OK)
+            qn__schedule_print(s, out);
+        else
+            add_comment(err.message, out);
+        qn__scheduled_end(&x);
+    }
+    qn__free(s);
+}
+
+/* One after the other, as the pieces run. */
+static void add_pieces(const qn_piece *p, qn_text *out)
+{
+    for (int n = 0; n < 2 && p->part[0]; n++)
+        add_pieces(p->part[n], out);
+    if (!p->part[0])
+        add_schedule(p->kernel, &p->facts, &p->plan, out);
+}
+
+/* A kernel that is planned in pieces: these as comments, then the whole as declared, which can be
+ * given as it is. */
+static void add_whole(const compilation *c, qn_text *out)
+{
+    qn_text pieces = {0};
+    qn_facts facts;
+    add_pieces(c->pieces, &pieces);
+    add_comment("the kernel is planned as several functions, one after the other:", out);
+    if (pieces.data && !pieces.failed)
+        add_comment(pieces.data, out);
+    qn__text_release(&pieces);
+    if (!qn__facts_copy(&c->facts, &facts))
+        return;
+    qn__collapse(c->kernel, &facts);
+    add_comment("the kernel as declared, in one:", out);
+    add_schedule(c->kernel, &facts, NULL, out);
+    qn__facts_release(&facts);
+}
+
+/* A text that can be given as the option `schedule`. */
+void qn__send_schedule(const compilation *c)
+{
+    qn_text text = {0};
+    if (!(c->r->texts & QN_DUMP_SCHEDULE))
+        return;
+    if (c->schedule)
+        qn__schedule_print(c->schedule, &text);
+    else if (c->pieces)
+        add_whole(c, &text);
+    else
+        add_schedule(c->kernel, &c->facts, &c->plan, &text);
+    send_text(c->r, QN_SINK_SCHEDULE, &text);
+}
+
+/* Appends the estimate of a schedule, or of a plan as one. */
+static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *out)
+{
+    qn_estimate made;
+    qn_error err = {0};
+    if (qn__schedule_estimate(x, s, &made, &err) == QN_OK)
+        qn__estimate_print(&made, &x->f->machine, out);
+    else
+        qn__text_add(out, "%s\n", err.message);
+}
+
+static void add_estimate_of_plan(const qn_kernel *k, const qn_facts *f, const qn_plan *p,
+                                 qn_text *out)
+{
+    qn_scheduled x;
+    qn_error err = {0};
+    qn_schedule *s = qn__zalloc(1, sizeof *s);
+    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
+            add_estimate(&x, s, out);
+        else
+            qn__text_add(out, "%s\n", err.message);
+        qn__scheduled_end(&x);
+    }
+    qn__free(s);
+}
+
+/* One after the other, as the pieces run. */
+static void add_estimates(const qn_piece *p, qn_text *out)
+{
+    for (int n = 0; n < 2 && p->part[0]; n++)
+        add_estimates(p->part[n], out);
+    if (!p->part[0])
+        add_estimate_of_plan(p->kernel, &p->facts, &p->plan, out);
+}
+
+void qn__send_estimate(const compilation *c)
+{
+    qn_text text = {0};
+    if (!(c->r->texts & QN_DUMP_ESTIMATE))
+        return;
+    if (c->schedule)
+        add_estimate(&c->scheduled, c->schedule, &text);
+    else if (c->pieces)
+        add_estimates(c->pieces, &text);
+    else
+        add_estimate_of_plan(c->kernel, &c->facts, &c->plan, &text);
+    send_text(c->r, QN_SINK_ESTIMATE, &text);
+}
+
+bool qn__is_large_compile(const compilation *c)
+{
+    return !c->facts.target->is_text && qn__is_large(&c->emitted);
+}
+
+qn_status qn__send_llvm_and_asm(const compilation *c)
+{
+    if (c->r->texts & QN_DUMP_LLVM) {
+        char *text = LLVMPrintModuleToString(c->module);
+        qn__send(c->r, QN_SINK_LLVM, text, strlen(text));
+        LLVMDisposeMessage(text);
+    }
+    if (c->facts.target->is_text || !(c->r->texts & QN_DUMP_ASM))
+        return QN_OK;
+    LLVMModuleRef copy = LLVMCloneModule(c->module); /* emission uses a module up */
+    LLVMMemoryBufferRef text = NULL;
+    qn_status status = qn__llvm_assembly(c->generator, copy, qn__is_large_compile(c),
+                                         &c->diagnostics, &text, &c->r->error);
+    if (status == QN_OK) {
+        qn__send(c->r, QN_SINK_ASM, LLVMGetBufferStart(text), LLVMGetBufferSize(text));
+        LLVMDisposeMemoryBuffer(text);
+    }
+    LLVMDisposeModule(copy);
+    return status;
+}
