@@ -13,11 +13,15 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { ALIGNMENT = 64, HUGE_PAGE = 2 << 20 };
+enum { ALIGNMENT = 64, PAGE = 4096, HUGE_PAGE = 2 << 20 };
+/* Mappings begin at so many places of a page in turn, each a number of lines that is odd behind the
+ * one before. A processor compares the last 12 bits of addresses to find what a load must wait for:
+ * where all arrays began at one place, loads of one would wait for stores to another. */
+enum { PLACES = 5, PLACE_BYTES = 13 * 64 };
 
 /* ---------------------------------------------------------------- storage */
 
-/** A private mapping whose start is a multiple of HUGE_PAGE, or NULL. `bytes` is one, too. */
+/** A private mapping whose start is a multiple of HUGE_PAGE, or NULL. `bytes` is one of PAGE. */
 static char *map_aligned(size_t bytes)
 {
     size_t mapped = bytes + HUGE_PAGE;
@@ -52,10 +56,14 @@ static qn_buffer *new_head(const char *label, size_t room, bool zeroed)
 /** Data for `room` bytes: from the program's allocator, or mapped; false if there is no memory. */
 static bool take_data(qn_buffer *b, size_t room, bool zeroed)
 {
-    const qn_memory *m = b->memory;
+    qn_memory *m = b->memory;
     if (!qn__memory_is_foreign(m)) {
-        b->mapped_bytes = room;
-        b->data = map_aligned(room); /* the system gives zeros */
+        if (m && b->alignment <= ALIGNMENT)
+            b->place = atomic_fetch_add_explicit(&m->mappings, 1, memory_order_relaxed) % PLACES *
+                       PLACE_BYTES;
+        b->mapped_bytes = room + (b->place ? PAGE : 0);
+        char *start = map_aligned(b->mapped_bytes); /* the system gives zeros */
+        b->data = start ? start + b->place : NULL;
         return b->data;
     }
     b->given_bytes = room;
@@ -128,7 +136,7 @@ void qn__buffer_release(qn_buffer *b)
     if (m && m->has_tools && b->data)
         qn__tools_released(QN_SPACE_HOST, b->label, b->data, b->bytes);
     if (b->mapped_bytes)
-        munmap(b->data, b->mapped_bytes);
+        munmap(b->data - b->place, b->mapped_bytes);
     if (b->given_bytes)
         m->allocator.release(m->allocator.arg, b->data, b->given_bytes, b->alignment);
     if (b->release_data)

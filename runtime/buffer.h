@@ -11,11 +11,12 @@
 
 struct qn_buffer {
     _Atomic int64_t references;
-    char *data;          /* aligned to 64 bytes; to 2 MiB if mapped */
+    char *data;          /* aligned to `alignment`, at least 64 bytes */
     size_t bytes;        /* that views may use; at most what is there */
-    size_t mapped_bytes; /* of a mapping of its own, which starts at data; 0: there is none */
+    size_t mapped_bytes; /* of a mapping of its own; 0: there is none */
+    size_t place;        /* of data in it */
     size_t given_bytes;  /* of memory that an allocator of the program gave for data; 0: none */
-    size_t alignment;    /* of that memory */
+    size_t alignment;    /* that was asked for */
     qn_memory *memory;   /* the account that counts this storage; NULL: none does */
     int64_t counted;     /* bytes in it */
     void (*release_data)(

@@ -18,6 +18,7 @@ typedef struct qn_memory {
         peak[QN_N_MEMORIES];     /* taken now, and the most there was at a time */
     int64_t most[QN_N_MEMORIES]; /* bounds; 0: none */
     qn_allocator allocator;      /* of the host; without functions: that of the library */
+    _Atomic uint32_t mappings;   /* of views that were made so far */
     bool has_tools;              /* who may be told of it (runtime/tools.h) */
 } qn_memory;
 

@@ -246,10 +246,38 @@ static void test_code_bound(void)
     qn_context_release(c);
 }
 
+/** Large views begin at different places of a page, so that loads of one do not wait for stores to
+ * another. */
+static void test_places(void)
+{
+    enum { N = 5 };
+    const int64_t n = 1 << 19; /* of f32: 2 MiB, one huge page */
+    qn_context *c = context_with(NULL);
+    qn_view v[N];
+    uintptr_t at[N];
+    int n_near = 0, n_wrong = 0;
+    for (int i = 0; i < N; i++) {
+        v[i] = vector_of(c, "x", QN_F32, n);
+        at[i] = (uintptr_t)v[i].data % 4096;
+        n_wrong += at[i] % 64 != 0 || !is_all_zero(&v[i], (size_t)n * sizeof(float));
+        for (int j = 0; j < i; j++) {
+            uintptr_t apart = (at[i] - at[j]) % 4096;
+            n_near += apart < 512 || apart > 4096 - 512;
+        }
+        memset(v[i].data, 1, (size_t)n * sizeof(float));
+    }
+    tap_is_int(n_near, 0, "five large views in turn begin 512 bytes of a page apart, or more");
+    tap_is_int(n_wrong, 0, "... at cache lines, zeroed to their end");
+    for (int i = 0; i < N; i++)
+        qn_view_release(&v[i]);
+    qn_context_release(c);
+}
+
 int main(void)
 {
     char reason[600];
     test_views();
+    test_places();
     test_refusals();
     test_data_bound();
     test_many_threads();
