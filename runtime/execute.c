@@ -14,8 +14,9 @@
 enum { SCRATCH_ALIGN = 64 };
 /** Parts of the second split dimension, at most. */
 enum { MOST_PARTS = 32 };
-/** Results of blocks that a launch on one thread keeps in its frame. */
-enum { FEW_RESULTS = 64 };
+/** Scratch, or results of blocks, that a launch on one thread keeps in its frame: taking memory
+ * would be longer than what is done with so little. */
+enum { FEW_BYTES = 8192 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range)
@@ -399,9 +400,10 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
                             qn_fault *fault, qn_error *err)
 {
     const qn_blob_info *info = &t->function->info;
-    int64_t own_range[QN_RANGE_WORDS], few[FEW_RESULTS];
+    int64_t own_range[QN_RANGE_WORDS];
+    _Alignas(SCRATCH_ALIGN) char few[FEW_BYTES];
     int64_t bytes = info->n_shared_reduces ? results_bytes(info, range) : info->scratch_bytes;
-    bool are_few = info->n_shared_reduces && bytes <= (int64_t)sizeof few;
+    bool are_few = bytes <= (int64_t)sizeof few;
     int64_t room = are_few ? 0 : scratch_room(bytes, 1);
     qn_memory *m = t->context->memory;
     void *scratch = room ? qn__memory_scratch(m, room) : NULL;
@@ -411,7 +413,7 @@ static qn_status run_serial(const qn_task *t, const int64_t *slots, const int64_
                         "qn_launch: kernel \"%.60s\": no memory for %lld bytes of scratch%s",
                         t->kernel->name, (long long)room,
                         qn__memory_reason(m, QN_MEMORY_HOST, room, reason));
-    if (bytes || are_few) {
+    if (bytes || info->n_shared_reduces) {
         int word = qn__scratch_word(info->n_sequential, info->second_granule);
         memcpy(own_range, range, (size_t)word * sizeof *range);
         own_range[QN_ALONE_WORD] = 1;

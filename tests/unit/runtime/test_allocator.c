@@ -111,7 +111,7 @@ static void test_scratch(void)
     const qn_context_options o = {.bytes = sizeof o, .n_threads = 3, .allocator = &a};
     qn_context *c = context_with(&o);
     qn_kernel *k = kernel_of(sum_text);
-    const int64_t n = 300000;
+    const int64_t n = 5000000; /* more blocks than the frame of a launch on one thread holds */
     qn_view x = vector_of(c, "x", QN_F64, n), y = {0};
     qn_error err = {0};
     qn_view_new(c, "y", QN_F64, 0, NULL, &y, &err);
