@@ -66,6 +66,7 @@ qn_machine qn__machine_read(const char *folder)
 {
     qn_machine m = {.cache = {{0}}};
     read_caches(folder, m.cache);
+    m.core = qn__processor_core();
     qn__processor_pages(&m);
     /* sysconf adds up the last caches of a socket, of which one core reaches a part: it counts only
      * where there is no file */

@@ -32,6 +32,10 @@ enum { QN_PROCESSOR_BYTES = 40 };
 /** Maker, family and model of the processor: what LLVM tunes for. */
 void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 
+/** Which row of numbers counts for the core, QN_CORE_*. */
+int qn__processor_core(void);
+/** That of x86, by eax of leaf 1 of a processor of Intel. */
+int qn__core_of_intel(uint32_t signature);
 /** The reach of the TLB, as far as the processor says it. */
 void qn__processor_pages(qn_machine *m);
 /** That, from ebx of the leaves 0x80000005 and 0x80000006 of AMD; from registers of leaf 0x18 of

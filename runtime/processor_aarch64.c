@@ -33,6 +33,11 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES])
     snprintf(out, QN_PROCESSOR_BYTES, "AArch64 %02lx.%03lx", id >> 24 & 0xff, id >> 4 & 0xfff);
 }
 
+int qn__processor_core(void)
+{
+    return QN_CORE_USUAL;
+}
+
 void qn__processor_pages(qn_machine *m)
 {
     (void)m;

@@ -20,6 +20,11 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES])
     snprintf(out, QN_PROCESSOR_BYTES, "unknown");
 }
 
+int qn__processor_core(void)
+{
+    return QN_CORE_USUAL;
+}
+
 void qn__processor_pages(qn_machine *m)
 {
     (void)m;

@@ -44,8 +44,51 @@ void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m)
     }
 }
 
+/* ---------------------------------------------------------------- cores */
+
+static uint32_t family_of(uint32_t signature)
+{
+    uint32_t family = signature >> 8 & 15;
+    return family + (family == 15 ? signature >> 20 & 255 : 0);
+}
+
+static uint32_t model_of(uint32_t signature)
+{
+    return (signature >> 4 & 15) | (signature >> 12 & 0xf0);
+}
+
+int qn__core_of_intel(uint32_t signature)
+{
+    /* Sapphire Rapids, Emerald Rapids, Granite Rapids */
+    static const uint8_t golden_cove[] = {0x8f, 0xcf, 0xad, 0xae};
+    for (size_t n = 0; n < sizeof golden_cove && family_of(signature) == 6; n++)
+        if (model_of(signature) == golden_cove[n])
+            return QN_CORE_GOLDEN_COVE;
+    return QN_CORE_USUAL;
+}
+
 #if defined(__x86_64__)
 #include <cpuid.h>
+
+/** The twelve letters of who made it. */
+static void read_maker(char maker[13])
+{
+    uint32_t a = 0, b = 0, c = 0, d = 0;
+    __get_cpuid(0, &a, &b, &c, &d);
+    memcpy(maker, &b, 4);
+    memcpy(maker + 4, &d, 4);
+    memcpy(maker + 8, &c, 4);
+    maker[12] = 0;
+}
+
+int qn__processor_core(void)
+{
+    uint32_t a = 0, b, c, d;
+    char maker[13];
+    read_maker(maker);
+    bool is_intel = strcmp(maker, "GenuineIntel") == 0 && __get_cpuid(1, &a, &b, &c, &d);
+    return is_intel ? qn__core_of_intel(a) : QN_CORE_USUAL;
+}
 
 void qn__processor_pages(qn_machine *m)
 {
@@ -97,15 +140,10 @@ int qn__isa_best(void)
 void qn__processor_name(char out[QN_PROCESSOR_BYTES])
 {
     uint32_t a = 0, b = 0, c = 0, d = 0;
-    char maker[13] = {0};
-    __get_cpuid(0, &a, &b, &c, &d);
-    memcpy(maker, &b, 4);
-    memcpy(maker + 4, &d, 4);
-    memcpy(maker + 8, &c, 4);
+    char maker[13];
+    read_maker(maker);
     __get_cpuid(1, &a, &b, &c, &d);
-    uint32_t family = (a >> 8 & 15) + ((a >> 8 & 15) == 15 ? a >> 20 & 255 : 0),
-             model = (a >> 4 & 15) | (a >> 12 & 0xf0);
-    snprintf(out, QN_PROCESSOR_BYTES, "%s %u.%u", maker, family, model);
+    snprintf(out, QN_PROCESSOR_BYTES, "%s %u.%u", maker, family_of(a), model_of(a));
 }
 
 const char *qn__isa_needed(void)

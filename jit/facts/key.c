@@ -277,6 +277,9 @@ static void code_machine(codec *c, qn_facts *f)
         m->shared_bytes = shared << 10;
         return;
     }
+    code_i32(c, &m->core, QN_CORE_USUAL, QN_N_CORES - 1, "core");
+    if (!c->out)
+        *m = *qn__machine_of_core(f->isa, m->core);
     for (int n = 0; n < QN_N_CACHES; n++) {
         m->cache[n].bytes =
             code_size(c, m->cache[n].bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, "cache");

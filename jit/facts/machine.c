@@ -15,9 +15,21 @@
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
         .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
         .window = 256, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
-        .load_bytes = 64, .store_bytes = 32, .port_bytes = 32, .wrong_guess = 13, .misses = 24,    \
-        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
+        .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
+        .misses = 24, .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                   \
         .are_moved_at_once = 1                                                                     \
+    }
+/* Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove; what it does not say
+ * (the way to memory, rates beyond the second cache) was measured on one of Emerald Rapids. */
+#define GOLDEN_COVE                                                                                \
+    {                                                                                              \
+        .core = QN_CORE_GOLDEN_COVE,                                                               \
+        .cache = {{48 << 10, 12, 64}, {2 << 20, 16, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,  \
+        .near_pages = 96, .page_sets = 128, .page_ways = 16, .latency = 4, .operations = 2,        \
+        .window = 512, .memory_cycles = 350, .instructions = 6, .loads = 3, .stores = 2,           \
+        .load_bytes = 128, .store_bytes = 64, .lane_moves = 1, .port_bytes = 64,                   \
+        .wrong_guess = 17, .misses = 16, .cache_cycles = {5, 15, 70},                              \
+        .bytes_a_cycle = {48, 12, 8}                                                               \
     }
 /* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a
  * server. What they do not say (memory, lines that are waited for, rates between levels) is as
@@ -27,8 +39,9 @@
         .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
         .near_pages = 48, .page_sets = 256, .page_ways = 5, .latency = 4, .operations = 2,         \
         .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
-        .load_bytes = 32, .store_bytes = 16, .port_bytes = 16, .wrong_guess = 11, .misses = 24,    \
-        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}, .are_moved_at_once = 1          \
+        .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
+        .misses = 24, .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8},                   \
+        .are_moved_at_once = 1                                                                     \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
 #define GPU(most_threads, shared_kib)                                                              \
@@ -55,6 +68,13 @@ const qn_machine *qn__machine_usual(int isa)
         if (rows[i].isa <= isa)
             best = i;
     return &rows[best].machine;
+}
+
+const qn_machine *qn__machine_of_core(int isa, int core)
+{
+    static const qn_machine golden_cove = GOLDEN_COVE;
+    bool is_x86 = isa == QN_ISA_V3 || isa == QN_ISA_V4;
+    return is_x86 && core == QN_CORE_GOLDEN_COVE ? &golden_cove : qn__machine_usual(isa);
 }
 
 /* ---------------------------------------------------------------- classes */
@@ -109,7 +129,7 @@ static void classify_pages(qn_machine *m, const qn_machine *read)
 
 void qn__machine_classify(qn_machine *m, int isa)
 {
-    const qn_machine read = *m, *usual = qn__machine_usual(isa);
+    const qn_machine read = *m, *usual = qn__machine_of_core(isa, read.core);
     *m = *usual;
     for (int n = 0; n < QN_N_CACHES && usual->cache[n].bytes; n++) {
         m->cache[n] = read.cache[n];
@@ -142,6 +162,7 @@ static void print_size(int64_t bytes, qn_text *out)
 void qn__machine_print(const qn_machine *m, qn_text *out)
 {
     static const char *const names[QN_N_CACHES] = {"first", "second", "last"};
+    static const char *const cores[QN_N_CORES] = {NULL, "Golden Cove"};
     for (int n = 0; n < QN_N_CACHES && m->cache[n].bytes; n++) {
         qn__text_add(out, "%s %s cache ", n ? "," : "machine:", names[n]);
         print_size(m->cache[n].bytes, out);
@@ -156,6 +177,8 @@ void qn__machine_print(const qn_machine *m, qn_text *out)
                      " operations a cycle, window %" PRId32 ", memory %" PRId32 " cycles away\n",
                      m->page_bytes, m->near_pages, m->page_sets, m->page_ways, m->latency,
                      m->operations, m->window, m->memory_cycles);
+    if (cores[m->core])
+        qn__text_add(out, "machine: core %s\n", cores[m->core]);
     if (m->multiprocessors)
         qn__text_add(out,
                      "machine: %" PRId32 " multiprocessors, each with %" PRId32

@@ -17,6 +17,9 @@ typedef struct qn_cache_level {
     int32_t ways, line; /* lines of a set; bytes of a line */
 } qn_cache_level;
 
+/** Kinds of cores that have a row of their own; what no row is for is as usual. */
+enum { QN_CORE_USUAL, QN_CORE_GOLDEN_COVE, QN_N_CORES };
+
 /** First and second: of a core; last: what lies before memory. */
 enum { QN_CACHE_FIRST = 0, QN_CACHE_SECOND = 1, QN_CACHE_LAST = 2, QN_N_CACHES };
 
@@ -28,6 +31,7 @@ typedef struct qn_machine {
     int32_t near_pages; /* whose places are known at once: the first level of the TLB */
     /* of the second level of the TLB, whose sets the last bits of a page's number choose */
     int32_t page_sets, page_ways;
+    int32_t core; /* whose row counts, by the family and model that the processor says */
     /* of a processor, from the row: the system does not say them */
     int32_t page_bytes;
     int32_t latency;    /* cycles of a sum or fma of floats */
@@ -37,6 +41,7 @@ typedef struct qn_machine {
     int32_t instructions;  /* that begin in a cycle */
     int32_t loads, stores; /* that begin in a cycle */
     int32_t load_bytes, store_bytes; /* at most, in a cycle */
+    int32_t lane_moves; /* single lanes that get into or out of vectors in a cycle */
     int32_t port_bytes; /* of a vector that a port for arithmetic takes in a cycle */
     int32_t wrong_guess;   /* cycles that a branch costs which was guessed wrong */
     int32_t misses;        /* lines that one core waits for at once */
@@ -55,8 +60,9 @@ typedef struct qn_machine {
     int32_t blocks; /* that a multiprocessor holds */
 } qn_machine;
 
-/** The row of an instruction set. */
+/** The row of an instruction set, and that of a kind of core where there is one of both. */
 const qn_machine *qn__machine_usual(int isa);
+const qn_machine *qn__machine_of_core(int isa, int core);
 /** Every number that is read becomes that of its class; where none is known, or it makes no sense,
  * that of the row. */
 void qn__machine_classify(qn_machine *m, int isa);

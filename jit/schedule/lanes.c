@@ -139,15 +139,23 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f),
          is_apart = false;
     int32_t n_lanes = 0;
+    double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
         bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
         n_lanes += is_far && k->inst[k->access[n].inst].op == QN_I_LOAD ? p->width * p->unroll : 0;
-        is_apart |= is_known && (stride > 1 || stride < -1) && !is_far;
+        bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
+        is_apart |= is_small;
+        moves += is_small;
+        if (is_known && !is_far)
+            from_memory += (double)(stride < 0 ? -stride : stride) *
+                           (double)qn__access_bytes(k, k->access[n].inst);
     }
+    const qn_machine *m = &f->machine;
+    bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;
     p->gathers = n_lanes > MOST_ONE_BY_ONE;
-    p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart;
+    p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden;
 }
 
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,

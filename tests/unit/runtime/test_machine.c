@@ -132,6 +132,29 @@ static void test_pages(void)
            "what makes no sense is the usual");
 }
 
+static void test_cores(void)
+{
+    tap_ok(qn__core_of_intel(0x806f8) == QN_CORE_GOLDEN_COVE &&
+               qn__core_of_intel(0xc06f2) == QN_CORE_GOLDEN_COVE,
+           "Sapphire and Emerald Rapids, by their cpuid, have the row of Golden Cove");
+    tap_ok(qn__core_of_intel(0x50657) == QN_CORE_USUAL &&
+               qn__core_of_intel(0xa10f11) == QN_CORE_USUAL,
+           "other models, and these models of other families, are usual");
+    qn_machine m = {.core = QN_CORE_GOLDEN_COVE, .cache = {{64 << 10, 16, 64}}};
+    qn__machine_classify(&m, QN_ISA_V4);
+    tap_ok(m.core == QN_CORE_GOLDEN_COVE && m.window == 512 && m.port_bytes == 64,
+           "what the system does not say comes from the row of the core");
+    tap_ok(is_cache(&m.cache[QN_CACHE_FIRST], 64 << 10, 16, 64), "what it says counts");
+    qn_text text = {0};
+    qn__machine_print(&m, &text);
+    qn__text_bytes(&text, "", 1);
+    tap_contains(text.data, "machine: core Golden Cove\n", "a core as text");
+    qn__text_release(&text);
+    qn__machine_classify(&m, QN_ISA_NEON);
+    tap_is_int(m.window, qn__machine_usual(QN_ISA_NEON)->window,
+               "another instruction set has no such core");
+}
+
 /* ---------------------------------------------------------------- classes */
 
 static void test_classes(void)
@@ -201,6 +224,7 @@ int main(void)
         return 1;
     test_read();
     test_pages();
+    test_cores();
     test_classes();
     test_text();
     remove_folder();
