@@ -8,8 +8,8 @@
 #include "jit/schedule/plan.h"
 
 /* Cache lines that one step of the lanes meets before a copy pays: so many first-level caches, more
- * where each row has many of them side by side. */
-enum { NARROW_CACHES = 1, WIDE_CACHES = 4 };
+ * where each row has many of them side by side, but half as many where vectors cross lines. */
+enum { NARROW_CACHES = 1, CROSSING_CACHES = 2, WIDE_CACHES = 4 };
 /* Tiles that use a copy before it pays: of vectors that are loaded as they are; of those that are
  * gathered. */
 enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
@@ -78,6 +78,13 @@ static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analys
     return way >= second->line && qn__trips(f, d) > way_bytes / way * ways;
 }
 
+/** Whether vectors of load i cross lines at most of the points: each is two accesses then. */
+static bool crosses(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+{
+    int64_t apart, bytes = qn_dtype_bytes(k->inst[i].type);
+    return qn__access_stride(k, f, a, i, d, &apart) && apart % (LINE_BYTES / bytes) != 0;
+}
+
 static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
                      uint32_t i)
 {
@@ -89,8 +96,10 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    int64_t near =
-        f->machine.cache[QN_CACHE_FIRST].bytes * (is_narrow ? NARROW_CACHES : WIDE_CACHES);
+    int caches = is_narrow                ? NARROW_CACHES
+                 : crosses(k, f, a, i, d) ? CROSSING_CACHES
+                                          : WIDE_CACHES;
+    int64_t near = f->machine.cache[QN_CACHE_FIRST].bytes * caches;
     bool is_much =
         touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;

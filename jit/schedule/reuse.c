@@ -46,15 +46,30 @@ static void set_tile(const qn_facts *f, qn_plan *p, int d, int64_t tile, int at)
     p->tile_at = at;
 }
 
-/** Transposing kernels whose stores are not streams, with arrays larger than the caches: the lanes
- * sweep each tile. */
-static void tile_transposed(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+/** Bytes of lines that all iterations of the jammed dimension meet along the lanes in one step. The
+ * next step goes on in the last of each two. */
+static double swept_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                          const qn_plan *p)
+{
+    int64_t stride;
+    double bytes = 0;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride) && stride == 1)
+            bytes += 2 * LINE_BYTES * (double)qn__trips_or(f, p->jam_dim, INT64_MAX);
+    return bytes;
+}
+
+/** Transposing kernels whose stores are not streams, with arrays larger than the caches, or rows so
+ * many that their lines are gone when the next step comes: the lanes sweep each tile. */
+static void tile_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
 {
     double points = 1;
     for (int d = 0; d < k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
+    bool is_large =
+        points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes;
     if (!p->streams &&
-        points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes)
+        (is_large || swept_bytes(k, f, a, p) > (double)f->machine.cache[QN_CACHE_SECOND].bytes))
         set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
@@ -180,7 +195,7 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
         return;
     }
     if (p->transpose)
-        tile_transposed(k, f, p);
+        tile_transposed(k, f, a, p);
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
             reuse x = reuse_of(k, f, a, p, at);

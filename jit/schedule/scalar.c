@@ -79,7 +79,8 @@ bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis
 
 bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
 {
-    enum { OPS_OF_ATOMIC = 2 }; /* that cost as much as to take the lanes of one apart */
+    /* that cost as much as to take the lanes of an atomic apart; of several, more at once */
+    enum { OPS_OF_ONE = 5, OPS_OF_EACH = 2 };
     int n_atomics = 0, n_ops = 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -91,7 +92,7 @@ bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analys
         n_atomics += x->op == QN_I_ATOMIC;
         n_ops += is_data && (a->value[i].deps >> d & 1);
     }
-    return n_ops < OPS_OF_ATOMIC * n_atomics;
+    return n_ops < (n_atomics == 1 ? OPS_OF_ONE : OPS_OF_EACH * n_atomics);
 }
 
 /** Whether load i lies elsewhere for each lane of d, but together along the points of its reduce.

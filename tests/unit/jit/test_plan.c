@@ -17,6 +17,11 @@ static const char copy2[] =
     "%b1: i64 = lower y, 1; %n1: i64 = extent y, 1; %e1: i64 = add %b1, %n1;\n"
     "%i: i64 = parallel %b0, %e0; %j: i64 = parallel %b1, %e1;\n"
     "%v: f32 = load x[%i, %j]; store y[%i, %j], %v; }";
+static const char second[] =
+    "kernel \"second\" { view x: f32[1]; view y: f32[1]; %z: i64 = const 0; %two: i64 = const 2;\n"
+    "%n: i64 = extent x, 0; %h: i64 = div %n, %two; %i: i64 = parallel %z, %h;\n"
+    "%j: i64 = mul %i, %two; %a: f32 = load x[%j]; %b: f32 = load y[%j]; %s: f32 = add %a, %b;\n"
+    "store y[%j], %s; }";
 static const char dot[] =
     "kernel \"dot\" { view x: f64[1]; view y: f64[1]; view s: f64[0];\n"
     "%z: i64 = const 0; %n: i64 = extent x, 0; %k: i64 = reduction %z, %n;\n"
@@ -284,6 +289,13 @@ static void test_reductions(void)
                "threads divide its columns%s, in steps: each copies its own",
                i < 3 ? " and rows" : "");
     }
+    const int64_t odd[2] = {257, 257}, even[2] = {264, 264};
+    qn_view x[3] = {view(QN_F64, 2, odd, false), view(QN_F64, 2, odd, false),
+                    view(QN_F64, 2, odd, false)};
+    tap_ok(plan_of(matmul, x, 3, NULL, QN_ISA_V4, false).pack,
+           "n = 257: rows whose vectors cross lines are copied");
+    x[0] = x[1] = x[2] = view(QN_F64, 2, even, false);
+    tap_ok(!plan_of(matmul, x, 3, NULL, QN_ISA_V4, false).pack, "n = 264: others as long are not");
     const int64_t far[2] = {300, 300};
     qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false),
                     view(QN_F64, 2, far, false)};
@@ -634,8 +646,8 @@ static char *plan_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
     return text.data;
 }
 
-/* Records that differ in one cache. */
-enum { FIRST_48, SECOND_2M, LAST_64M, N_RECORDS };
+/* Records that differ in one cache, or in the core. */
+enum { FIRST_48, SECOND_2M, LAST_64M, OTHER_CORE, N_RECORDS };
 static qn_machine record(int n)
 {
     qn_machine m = *qn__machine_usual(QN_ISA_V4);
@@ -647,6 +659,9 @@ static qn_machine record(int n)
     case SECOND_2M:
         m.cache[QN_CACHE_SECOND].bytes = 2 << 20;
         break;
+    case OTHER_CORE:
+        m.core = QN_CORE_GOLDEN_COVE;
+        break;
     default:
         m.cache[QN_CACHE_LAST].bytes = 64 << 20;
     }
@@ -656,27 +671,30 @@ static qn_machine record(int n)
 /** A number of the record changes the plans that ask for it, and leaves others as they are. */
 static void test_records(void)
 {
-    static const char *const names[N_RECORDS] = {"48 KiB in 12 ways", "2 MiB", "64 MiB"};
-    const int64_t small[2] = {60, 400}, square[2] = {2048, 2048}, long_rows[2] = {20001, 300},
-                  cube[3] = {24, 1003, 1003}, flat[2] = {1000, 5000};
-    qn_view v[5][2] = {
+    static const char *const names[N_RECORDS] = {"48 KiB in 12 ways", "2 MiB", "64 MiB",
+                                                 "another core"};
+    const int64_t small[2] = {60, 400}, wide[2] = {2048, 1536}, long_rows[2] = {20001, 300},
+                  cube[3] = {24, 1003, 1003}, flat[2] = {1000, 5000}, pairs[1] = {1 << 25};
+    qn_view v[6][2] = {
         {view(QN_F32, 2, small, false), view(QN_F32, 2, small, false)},
-        {view(QN_F64, 1, square, false), view(QN_F64, 2, square, true)},
+        {view(QN_F64, 1, wide, false), view(QN_F64, 2, wide, true)},
         {view(QN_F64, 1, long_rows, false), view(QN_F64, 2, long_rows, true)},
         {view(QN_F64, 3, cube, false), view(QN_F64, 3, cube, false)},
         {view(QN_F32, 2, flat, false), view(QN_F32, 2, flat, false)},
+        {view(QN_F32, 1, pairs, false), view(QN_F32, 1, pairs, false)},
     };
     const struct {
         const char *what, *text;
         bool changes[N_RECORDS];
-    } list[5] = {
-        {"a small copy", copy2, {false, false, false}},
-        {"striped sums of columns in the same sets", ROWS("striped"), {true, false, false}},
-        {"indexed sums of columns", ROWS("indexed"), {false, false, false}},
-        {"a stencil of planes", seven, {false, true, false}},
-        {"a large copy", copy2, {false, false, true}},
+    } list[6] = {
+        {"a small copy", copy2, {false}},
+        {"striped sums of columns in the same sets", ROWS("striped"), {[FIRST_48] = true}},
+        {"indexed sums of columns", ROWS("indexed"), {false}},
+        {"a stencil of planes", seven, {[SECOND_2M] = true}},
+        {"a large copy", copy2, {[LAST_64M] = true}},
+        {"a large sum of every second element", second, {[OTHER_CORE] = true}},
     };
-    for (int n = 0; n < 5; n++) {
+    for (int n = 0; n < 6; n++) {
         qn_kernel *k = NULL;
         qn_facts f;
         if (!facts_of(list[n].text, v[n], 2, NULL, QN_ISA_V4, false, &k, &f))
