@@ -299,15 +299,18 @@ static void test_random(setup *s)
     tap_note("%d of 400 taken", n_taken);
 }
 
-/** One word of some kind becomes another one of that kind: roles, tails, numbers behind `by`. */
-static void mutate_word(char *text, size_t room, uint32_t *seed)
+/** One word of some kind becomes another one of that kind: roles, tails, numbers behind `by`; with
+ * five kinds where a copy is and what it is over, too. */
+static void mutate_word(char *text, size_t room, int n_kinds, uint32_t *seed)
 {
-    static const char *const kinds[3][5] = {
+    static const char *const kinds[5][5] = {
         {"sequential", "threads", "vector", "unrolled", "vector"},
         {"none", "mask", "scalar", "narrower", "overlap"},
-        {" 1 ", " 2 ", " 3 ", " 4 ", " 8 "}};
+        {" 1 ", " 2 ", " 3 ", " 4 ", " 8 "},
+        {"frame", "scratch", "registers", "through b0", "contiguous"},
+        {" d0.0 ", " r13d2 ", " d1.1 ", " d0.1 ", " d1.0 "}};
     *seed = *seed * 1664525 + 1013904223;
-    const char *const *words = kinds[(*seed >> 8) % 3], *from = words[(*seed >> 12) % 5],
+    const char *const *words = kinds[(*seed >> 8) % (uint32_t)n_kinds], *from = words[(*seed >> 12) % 5],
                       *to = words[(*seed >> 16) % 5];
     size_t n_from = strlen(from), n_to = strlen(to);
     int nth = (int)((*seed >> 20) % 4);
@@ -331,7 +334,44 @@ static const char product_schedule[] =
     "    place %13 order indexed combine sequence { loop r13d2 sequential {\n"
     "      loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %14 %18; } } } } }\n"
     "    loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %18 %19; } } } } } }\n";
+static const char copied_schedule[] =
+    "schedule { axis d0 14; axis d1 27; axis r13d2 9; cut d0 by 3 tail narrower; cut d1 by 2 4 "
+    "tail mask ;\n"
+    "  buffer b0 frame copy %14 over d0.0 r13d2 d0.1 bytes 1080; buffer b1 scratch copy %15 over "
+    "r13d2 d1.1 d1.2 bytes 576;\n"
+    "  fill b0 ; loop d1.0 sequential { fill b1 ; loop d0.0 sequential {\n"
+    "    place %13 order indexed combine sequence { loop r13d2 sequential {\n"
+    "      loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %14 %18 {\n"
+    "        %14 through b0 proved; tail %14 through b0 proved; %15 through b1 proved;\n"
+    "        tail %15 through b1 proved; } } } } } }\n"
+    "    loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %18 %19; } } } } } }\n";
 enum { ROWS = 14, COLUMNS = 27, POINTS = 9 };
+
+/** Launches a product by `n` random schedules; how many are taken. *n_wrong: how many of them have
+ * other bits. */
+static int run_random(const setup *s, const qn_kernel *k, const qn_arg *args, double *found,
+                      const double *expected, const char *base, int n_kinds, int n, int *n_wrong)
+{
+    const size_t bytes = ROWS * COLUMNS * sizeof *found;
+    char text[4096];
+    uint32_t seed = 99;
+    int n_taken = 0;
+    for (int i = 0; i < n; i++) {
+        snprintf(text, sizeof text, "%s", base);
+        for (int changes = i % 4; changes > 0; changes--)
+            mutate_word(text, sizeof text, n_kinds, &seed);
+        const qn_options o = {.bytes = sizeof o,
+                              .schedule = text,
+                              .isa = i % 3 ? QN_ISA_AUTO : QN_ISA_V3,
+                              .executor = i % 2 ? QN_THREADS : QN_SERIAL};
+        memset(found, 0, bytes);
+        bool is_taken_now = qn_launch(s->c, k, 3, args, &o, &err) == QN_OK;
+        n_taken += is_taken_now;
+        if (is_taken_now && memcmp(found, expected, bytes) != 0 && (*n_wrong)++ == 0)
+            tap_note("%s", text);
+    }
+    return n_taken;
+}
 
 /** What is taken of the random schedules of a product has the bits of the interpreter. */
 static void test_random_product(const setup *s)
@@ -353,25 +393,15 @@ static void test_random_product(const setup *s)
     const qn_options interp = {.bytes = sizeof interp, .engine = QN_ENGINE_INTERP};
     tap_ok(qn_launch(s->c, k, 3, args, &interp, &err) == QN_OK, "a product: %s", err.message);
     memcpy(expected, view[2].data, sizeof expected);
-    char text[4096];
-    int n_taken = 0, n_wrong = 0;
-    for (int n = 0; n < 300; n++) {
-        snprintf(text, sizeof text, "%s", product_schedule);
-        for (int changes = n % 4; changes > 0; changes--)
-            mutate_word(text, sizeof text, &seed);
-        const qn_options o = {.bytes = sizeof o,
-                              .schedule = text,
-                              .isa = n % 3 ? QN_ISA_AUTO : QN_ISA_V3,
-                              .executor = n % 2 ? QN_THREADS : QN_SERIAL};
-        memset(view[2].data, 0, sizeof expected);
-        bool is_taken_now = qn_launch(s->c, k, 3, args, &o, &err) == QN_OK;
-        n_taken += is_taken_now;
-        if (is_taken_now && memcmp(view[2].data, expected, sizeof expected) != 0 && n_wrong++ == 0)
-            tap_note("%s", text);
-    }
+    int n_wrong = 0, n_taken = run_random(s, k, args, view[2].data, expected, product_schedule, 3,
+                                          300, &n_wrong);
     tap_ok(n_wrong == 0, "random schedules of a product are refused, or have its bits");
     tap_ok(n_taken > 75, "... and some are taken");
     tap_note("%d of 300 taken", n_taken);
+    n_taken = run_random(s, k, args, view[2].data, expected, copied_schedule, 5, 400, &n_wrong);
+    tap_ok(n_wrong == 0, "... with copies of both factors, too");
+    tap_ok(n_taken > 120, "... and some are taken");
+    tap_note("%d of 400 taken", n_taken);
     for (int v = 0; v < 3; v++)
         qn_view_release(&view[v]);
     qn_kernel_release(k);
