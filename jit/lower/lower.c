@@ -5,7 +5,7 @@
  * On a processor (target/nvptx/nvptx.c has the entry and the walk of a grid):
  *
  *   entry:  bounds of the dimensions, argument slots
- *   loops:  the nest over the domain (lower/nest.c), in it the lanes (lower/lanes.c)
+ *   loops:  those of the schedule (lower/walk.c), in them the lanes (lower/lanes.c)
  *   body:   regions and instructions (lower/control.c)
  */
 #include "jit/lower/distribute.h"
@@ -242,8 +242,8 @@ typedef struct said {
     qn_block block;
 } said;
 
-/** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none.
- */
+/** Makes the schedule of the plan. Without memory, or where it has too many parts, there is none,
+ * and the plan becomes one of plain loops. */
 static void say_plan(said *to, qn_lowered *x)
 {
     qn_error why = {0};
@@ -260,10 +260,8 @@ static void say_plan(said *to, qn_lowered *x)
         x->block = &to->block;
         if (x->plan->pack || x->plan->pack_steps)
             x->plan->scratch_bytes = qn__buffers_scratch(to->schedule, to->schedule->n_buffers);
-    } else if (x->plan->n_shared_reduces) {
-        x->plan->n_shared_reduces = 0;
-        x->plan->split_dim = -1;
-        x->plan->granule = 1;
+    } else {
+        qn__plan_plainly(x->plan);
     }
 }
 

@@ -406,3 +406,19 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     qn__plan_atomics(k, f, out);
     qn__analysis_release(&s.a);
 }
+
+void qn__plan_plainly(qn_plan *p)
+{
+    if (p->n_shared_reduces) {
+        p->split_dim = -1;
+        p->granule = 1;
+    }
+    p->n_shared_reduces = 0;
+    p->jam_dim = p->cross_dim = p->tile_at = -1;
+    p->jam = p->cross = 1;
+    p->transpose = p->carry = p->strip = p->pack_steps = 0;
+    p->prefetch = p->steps_ahead = p->lead_bytes = 0;
+    p->pack = 0;
+    p->scratch_bytes = 0;
+    memset(p->tile, 0, sizeof p->tile);
+}

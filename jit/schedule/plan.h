@@ -212,6 +212,8 @@ bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked)
  * dimensions, need nothing of one another, and nothing is written before the last of them
  * (jit/schedule/points.c). */
 bool qn__reduces_are_apart(const qn_kernel *k, int n);
+/** Leaves of a plan of a processor a loop for each dimension, and lanes (jit/schedule/plan.c). */
+void qn__plan_plainly(qn_plan *p);
 /** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the
  * plan is made. */
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);

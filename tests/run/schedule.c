@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * schedule.c: the plans of cases as schedules (jit/schedule/from_plan.c): that the schedule of each
- * can be made, verifies, and is read again from its text.
+ * can be made, verifies, is read again from its text, and, of a processor, has code.
  */
 #include "jit/schedule/from_plan.h"
+#include "jit/schedule/shape.h"
 #include "tests/run/run_cases.h"
 #include "tests/tap.h"
 
@@ -70,6 +71,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_facts f = {0};
     qn_plan p;
     qn_scheduled x = {0};
+    qn_block block;
     qn_text text = {0};
     qn_schedule *s = calloc(1, sizeof *s);
     qn_status status = make_facts(given, n, args, c, how, &k, &f, &err);
@@ -78,7 +80,8 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
         qn__plan_make(k, &f, &p);
         is_right = qn__schedule_of_plan(&x, &p, s, &err) == QN_OK;
         qn__schedule_print(s, &text);
-        is_right = is_right && is_read_again(&x, &text, &err);
+        is_right = is_right && is_read_again(&x, &text, &err) &&
+                   (f.target->has_grid || qn__block_of(&x, s, &block, &err) == QN_OK);
     }
     if (!is_right) {
         qn_text plan = {0};
