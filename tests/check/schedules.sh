@@ -99,5 +99,16 @@ for isa in v3 v4; do
         compare "$name"
     done
 done
+# What a plan copies is a buffer of its schedule: without the buffer nothing would be copied.
+copies() { # FILE FIELDS OF-THE-PLAN, what the schedule has
+    read -ra arrays < <(sed -n 's/^# arrays: //p' "$root/tests/schedules/$1.schedule" | tr '\n' ' ')
+    sed '/^schedule {/,$d' "$root/tests/schedules/$1.schedule" >kernel.qn
+    quern asm kernel.qn "${arrays[@]}" --plan "$2" --stage schedule >out 2>err
+    grep -qE "$3" out
+    report $? "$1 with $2: its copies are buffers"
+}
+copies abt_rows "pack=1" '%15 through b0'
+copies atb_packed "pack=1" '%15 through b0'
+copies batch_copied "pack=3 jam=2 cross=2" '%19 through b1'
 echo "1..$tests"
 [ $failures = 0 ]
