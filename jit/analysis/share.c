@@ -83,10 +83,8 @@ static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn
     return false;
 }
 
-/** Whether arguments p and q may be the same elements in a launch that does not run in iteration
- * order: then all accesses of both have one index tuple. */
-static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
-                        uint64_t q)
+bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
+                  uint64_t q)
 {
     int rank = k->param[p].rank;
     uint32_t first = 0;
@@ -110,7 +108,7 @@ static bool may_be_same(const qn_kernel *k, const qn_facts *f, const qn_analysis
 bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p)
 {
     for (int q = 0; q < k->n_params; q++)
-        if (k->param[q].is_written && may_be_same(k, f, a, p, (uint64_t)q))
+        if (k->param[q].is_written && qn__may_meet(k, f, a, p, (uint64_t)q))
             return true;
     return false;
 }
@@ -132,7 +130,7 @@ static bool may_change(const sharer *s, uint32_t m, uint32_t i)
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t w = k->access[n].inst;
         if (k->inst[w].op != QN_I_LOAD && (!is_one_region || (m < w && w < i)) &&
-            may_be_same(k, s->f, &s->a, k->inst[i].imm, k->inst[w].imm))
+            qn__may_meet(k, s->f, &s->a, k->inst[i].imm, k->inst[w].imm))
             return true;
     }
     return false;

@@ -204,6 +204,26 @@ static bool is_read_first(const qn_verifier *v, uint32_t load)
     return !k->inst[load].parent && !v->x->f->is_ordered && qn__n_sequential(k) == 0;
 }
 
+/** Whether nothing that comes after a store meets the element: so the element may get there later.
+ * Other iterations have other elements, but for those of sequential dimensions. */
+static bool is_met_last(const qn_verifier *v, uint32_t store)
+{
+    const qn_kernel *k = v->x->k;
+    bool is_in_steps = qn__n_sequential(k) > 0;
+    int64_t apart;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        if (i == store || (i < store && !is_in_steps) ||
+            !qn__may_meet(k, v->x->f, &v->x->a, k->inst[store].imm, k->inst[i].imm))
+            continue;
+        bool is_apart = k->inst[i].imm == k->inst[store].imm && !is_in_steps &&
+                        qn__elements_apart(k, v->x->f, &v->x->a, store, i, &apart) && apart != 0;
+        if (!is_apart)
+            return false;
+    }
+    return true;
+}
+
 /** Whether the instruction of a buffer is what its content needs. */
 static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
 {
@@ -223,7 +243,8 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     case QN_CONTENT_LINES:
         return (b->content == QN_CONTENT_LINES || qn__may_have_ends(v, b->inst)) &&
                x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
-               !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered;
+               !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered &&
+               is_met_last(v, b->inst);
     case QN_CONTENT_SUMS:
         return x->op == QN_I_REDUCE;
     default:

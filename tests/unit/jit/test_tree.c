@@ -268,6 +268,34 @@ static void test_oracle(void)
     free(s);
 }
 
+/* ---------------------------------------------------------------- elements that are met twice */
+
+/** Y is stored to twice by each iteration. */
+static void test_met_twice(void)
+{
+    static const char text[] =
+        "kernel \"twice\" { view x: f64[1]; view y: f64[1]; %z: i64 = const 0;\n"
+        "%n: i64 = extent y, 0; %i: i64 = parallel %z, %n; %a: f64 = load x[%i];\n"
+        "store y[%i], %a; %b: f64 = add %a, %a; store y[%i], %b; }";
+    static const tree_view views[] = {{{9}, false}, {{9}, false}};
+    tree_case c;
+    uint32_t store[2] = {0};
+    char step[64];
+    if (!tree_case_open(&c, text, views, QN_ISA_V4, false))
+        return;
+    for (uint32_t i = c.kernel->body; i < c.kernel->n_insts; i++)
+        if (c.kernel->inst[i].op == QN_I_STORE)
+            store[store[0] != 0] = i;
+    snprintf(step, sizeof step, "buffer %%%u d0 storage=frame;", store[0]);
+    const char *why = tree_case_apply(&c, step);
+    tap_contains(why ? why : "", "cannot be kept so",
+                 "a store is not kept for later where its element is stored to again");
+    snprintf(step, sizeof step, "buffer %%%u d0 storage=frame;", store[1]);
+    tap_ok(!tree_case_apply(&c, step) && tree_case_agrees(&c, c.schedule, 1),
+           "... the last one is");
+    tree_case_close(&c);
+}
+
 /* ---------------------------------------------------------------- random texts */
 
 /** Words that stand in texts of schedules. */
@@ -371,6 +399,7 @@ int main(void)
     test_declared();
     test_footprint();
     test_edits();
+    test_met_twice();
     test_page();
     test_oracle();
     test_mutations();
