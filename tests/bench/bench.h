@@ -17,6 +17,7 @@
  * C bench_cases_sum.c    those that reduce or sweep bench_cases_math.c   mathematical functions
  * against libmvec and SLEEF bench_cases_apps.c   softmax and others against C with libmvec
  * bench_cases_schedule.c  schedules by hand (tests/schedules) against C
+ * bench_cases_unseen.c  kernels that the planner was not tuned for against C
  * bench_cases_kokkos.c kernels against Kokkos, where there is a peer library (kokkos_peer.cpp)
  * bench_model.c        --model: estimates and times of several plans of a case
  * bench_tune.c         --tune: what tuning gains
@@ -44,6 +45,7 @@ enum {
     GROUP_SLEEF,
     GROUP_APPLICATION,
     GROUP_SCHEDULE,
+    GROUP_UNSEEN,
     GROUP_ALONE, /* lines that nothing is compared with */
     N_GROUPS
 };
@@ -170,6 +172,7 @@ void bench_kokkos_cases(bench *b);
 void bench_math_cases(bench *b);
 void bench_apps_cases(bench *b);
 void bench_schedule_cases(bench *b);
+void bench_unseen_cases(bench *b);
 
 /** Times a prepared call and theirs(data) in turns, by the clock of the thread, completes the line
  * by medians and reports it. */

@@ -305,6 +305,7 @@ static void print_summary(const bench *b)
     print_class(b, GROUP_SLEEF, "SLEEF", 1.2);
     print_class(b, GROUP_APPLICATION, "applications", 1);
     print_class(b, GROUP_SCHEDULE, "schedules by hand, and planned", 0.95);
+    print_class(b, GROUP_UNSEEN, "not tuned for", 0.9);
     print_short(b);
     printf("bench: %d cases, %d short, geometric mean %.3f\n", b->n_cases, b->n_short,
            total_mean(b));
@@ -377,6 +378,7 @@ int main(int argc, char **argv)
         bench_math_cases(&b);
         bench_apps_cases(&b);
         bench_schedule_cases(&b);
+        bench_unseen_cases(&b);
     }
     if (!b.assembly_of && !is_model && b.tuning.seconds == 0)
         print_summary(&b);

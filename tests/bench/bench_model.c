@@ -221,6 +221,7 @@ static void run_cases(bench *b)
     bench_sum_cases(b);
     bench_data_cases(b);
     bench_math_cases(b);
+    bench_unseen_cases(b);
 }
 
 static void add_pairs(struct bench_model *m)
