@@ -402,6 +402,23 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return true;
 }
 
+bool qn__is_within_digit(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         uint32_t value, const qn_dim_fact *dim, int lane_dim, int64_t w)
+{
+    const qn_affine *x = &a->affine[value];
+    const qn_digit_fact *digit = &f->digit[dim->first_digit];
+    if (dim->n_digits < 2 || x->coef[lane_dim] != 1 || x->sym[0] || x->sym[1] ||
+        f->begin[lane_dim].kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT ||
+        digit->extent.kind != QN_FACT_EXACT ||
+        digit->stride.kind != QN_FACT_EXACT || digit->extent.value % w)
+        return false;
+    for (int d = 0; d < k->n_dims; d++)
+        if (d != lane_dim && x->coef[d] % w)
+            return false;
+    int64_t first = qn__wrap_add(f->begin[lane_dim].value, x->constant);
+    return qn__wrap_sub(first, dim->lower.value) % w == 0;
+}
+
 /** Whether two values differ by a constant. */
 static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
 {

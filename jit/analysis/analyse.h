@@ -92,6 +92,10 @@ bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, u
 /** Whether view p is written, or may be the same as one that is: its elements change while the
  * kernel runs (jit/analysis/share.c). */
 bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);
+/** Whether an index of a dimension of several digits has one value of all but the fastest digit in
+ * w lanes along lane_dim, the first of which is a multiple of w: w divides the fastest digit. */
+bool qn__is_within_digit(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         uint32_t value, const qn_dim_fact *dim, int lane_dim, int64_t w);
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
 

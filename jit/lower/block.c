@@ -114,17 +114,6 @@ void qn__find_alignment(lower *g)
 
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim)
 {
-    const qn_affine *x = &g->a.affine[value];
-    const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
-    int64_t w = g->p->width;
-    if (!g->lanes_are_aligned || g->width == 1 || g->a.value[value].shape != QN_LINEAR ||
-        x->coef[g->p->lane_dim] != 1 || x->sym[0] || x->sym[1] ||
-        dim->lower.kind != QN_FACT_EXACT || digit->extent.kind != QN_FACT_EXACT ||
-        digit->stride.kind != QN_FACT_EXACT || digit->extent.value % w)
-        return false;
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (d != g->p->lane_dim && x->coef[d] % w)
-            return false;
-    int64_t first = qn__wrap_add(g->f->begin[g->p->lane_dim].value, x->constant);
-    return qn__wrap_sub(first, dim->lower.value) % w == 0;
+    return g->lanes_are_aligned && g->width > 1 && g->a.value[value].shape == QN_LINEAR &&
+           qn__is_within_digit(g->k, g->f, &g->a, value, dim, g->p->lane_dim, g->p->width);
 }

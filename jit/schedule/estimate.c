@@ -6,13 +6,12 @@
  * move in estimate_bytes.c.
  */
 #include "jit/schedule/estimate_parts.h"
+#include "jit/schedule/plan.h"
 
 #include <string.h>
 
 /* Instructions of a loop: for each iteration, and once. */
 enum { LOOP_INSTRUCTIONS = 2, ENTRY_INSTRUCTIONS = 4 };
-/* The end of a loop of fewer trips is foreseen. */
-enum { FORESEEN_TRIPS = 32 };
 /* What runs beside something longer is not hidden as a whole: so much of it shows. */
 #define SHOWN_SHARE 0.125
 
@@ -61,7 +60,7 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
     return e->is_stepped[a->cut] || most > extent ? extent : larger(most, 1);
 }
 
-/** Which cuts have parts that are emitted together. */
+/** Which cuts have parts that are emitted together, and whether lanes are fewer than a vector. */
 static void mark_stepped(qn_estimator *e)
 {
     for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
@@ -71,6 +70,20 @@ static void mark_stepped(qn_estimator *e)
         if (l->kind == QN_NODE_LOOP && is_together && a->kind == QN_AXIS_PART)
             e->is_stepped[a->cut] = true;
     }
+    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
+        const qn_node_info *l = &e->s->node[n];
+        const qn_axis_info *a = qn__axis(e->s, l->axis);
+        if (l->kind != QN_NODE_LOOP || l->role != QN_ROLE_VECTOR || a->kind != QN_AXIS_PART)
+            continue;
+        const qn_cut *c = &e->s->cut[a->cut];
+        e->is_masked |= c->kind == QN_CUT_DIGITS && whole_steps(e, c, true) < 1;
+    }
+}
+
+/** Whether a loop over points has so few that the code has none. */
+static bool is_straight(const qn_estimator *e, const qn_around *l)
+{
+    return l->is_points && l->count <= qn__plan_straight(e->x->k);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -169,16 +182,16 @@ static void walk_loop(qn_estimator *e, qn_node node)
         walk_together(e, l);
         return;
     }
-    own->demand.instructions = LOOP_INSTRUCTIONS;
+    double each = is_straight(e, own) ? 0 : LOOP_INSTRUCTIONS;
+    own->demand.instructions = each;
     e->n++;
     walk(e, l->child);
     double cycles = own->count * (cycles_of(e, own) + own->inside), main;
     e->n--;
     double tail = cycles_of_tail(e, l->axis, cycles, &main);
-    double exit = own->count >= (double)FORESEEN_TRIPS ? e->m->wrong_guess : 0;
-    double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
-    double counting = own->count * (double)LOOP_INSTRUCTIONS / e->m->instructions;
-    double runs = executions(e);
+    double exit = own->count >= (double)QN_FORESEEN_TRIPS ? e->m->wrong_guess : 0;
+    double entry = each > 0 ? exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions : 0;
+    double counting = own->count * each / e->m->instructions, runs = executions(e);
     qn_around *outer = &e->around[e->n - 1];
     while (outer->is_together)
         outer--;
@@ -223,13 +236,14 @@ static void walk(qn_estimator *e, qn_node n)
 /** The longest of the core's cycles and the transfers, and a part of the others. */
 static double in_all(const qn_estimator *e)
 {
-    const qn_estimate *r = e->out;
-    double moved = 0, sum = 0;
+    qn_estimate *r = e->out;
+    double sum = 0, longest_transfer = 0;
     for (int n = 0; n < QN_N_CACHES; n++) {
-        moved = e->m->are_moved_at_once ? larger(moved, r->transfer[n]) : moved + r->transfer[n];
+        longest_transfer = larger(longest_transfer, r->transfer[n]);
         sum += r->transfer[n];
     }
-    double longest = larger(r->core, moved);
+    r->moved = e->m->are_moved_at_once ? longest_transfer : sum;
+    double longest = larger(r->core, r->moved);
     return longest + (r->core + sum - longest) * SHOWN_SHARE;
 }
 
@@ -241,13 +255,15 @@ qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_
         return qn__fail(err, QN_ERR_UNSUPPORTED, "estimate: target \"%s\" has no model",
                         x->f->target->name);
     qn_estimator *e = qn__zalloc(1, sizeof *e);
-    double *ready = qn__zalloc(x->k->n_insts, sizeof *ready);
+    double *ready = qn__zalloc(x->k->n_insts, 2 * sizeof *ready);
     double *held = qn__zalloc(x->k->n_insts, sizeof *held);
     uint32_t *last_use = qn__zalloc(x->k->n_insts, 2 * sizeof *last_use);
     qn_status status = QN_OK;
     if (e && ready && held && last_use) {
         *e = (qn_estimator){.x = x, .s = s, .m = &x->f->machine, .out = out, .n = 1};
+        e->written = qn__written_too(x->k, x->f, &x->a);
         e->ready = ready;
+        e->carried = ready + x->k->n_insts;
         e->held = held;
         e->last_use = last_use;
         e->n_uses = last_use + x->k->n_insts;

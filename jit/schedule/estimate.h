@@ -25,6 +25,7 @@ typedef struct qn_estimate {
     double guesses; /* of branches in the body */
     /* between a cache and what lies behind it: the last one and memory */
     double bytes[QN_N_CACHES], transfer[QN_N_CACHES];
+    double moved; /* cycles of all transfers: of the longest, or of their sum */
 } qn_estimate;
 
 /** Errors: QN_ERR_UNSUPPORTED for a target with a grid; QN_ERR_MEMORY. */

@@ -15,6 +15,11 @@ enum {
  * how often the processor guesses wrong. */
 #define QN_RARE_SHARE 0.125
 #define QN_WRONG_SHARE 0.125
+/** Trips of the longest of some lanes, by the mean of all. */
+#define QN_LONGEST 2
+
+/* The end of a loop of fewer trips is foreseen. */
+enum { QN_FORESEEN_TRIPS = 32 };
 
 /** What one iteration of a loop asks of the core. */
 typedef struct qn_demand {
@@ -43,7 +48,10 @@ typedef struct qn_estimator {
     qn_around around[QN_MOST_DEPTH + 1];
     int n;                         /* loops around, with the call */
     bool is_stepped[QN_MOST_CUTS]; /* some part of the cut is lanes, or emitted together */
-    double *ready;      /* [n_insts] when a value is known, from the begin of its statement */
+    uint64_t written; /* see qn__written_too */
+    bool is_masked; /* rows of the lanes are shorter than a vector: all of them run under masks */
+    double *ready;  /* [n_insts] when a value is known, from the begin of its statement */
+    double *carried; /* [n_insts] cycles since what a loop of the body carries; 0: none of it */
     double *held;       /* [n_insts] registers that it takes */
     uint32_t *last_use; /* [n_insts] in its statement */
     uint32_t *n_uses;   /* [n_insts] */
@@ -64,6 +72,13 @@ static inline int64_t qn__extent_of(double n)
 double qn__nominal_count(const qn_estimator *e, qn_axis a);
 /** Adds what a DO asks for to the loops around it. */
 void qn__estimate_statement(qn_estimator *e, qn_node at);
+/** Memory operations and slots of access i of `lanes` lanes; r: its record, or NULL. */
+void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r, int lanes,
+                         double *moves, double *slots);
+/** Whether lanes stay within the fastest digit of a layout, whose elements stand side by side. */
+bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes);
+/** Bytes of the registers that hold lanes, at most those of one. */
+double qn__register_bytes(const qn_estimator *e, int bits, int lanes);
 /** Adds whole registers that are loaded and stored in one iteration of the innermost loop. */
 void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slots);
 /** Sets bytes and transfer. */

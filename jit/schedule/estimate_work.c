@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * estimate_work.c: what a statement asks of the core. Each instruction is emitted once for every
+ * estimate_work.c: what a statement asks of the core, but for how accesses are made, which is in
+ * estimate_access.c. Each instruction is emitted once for every
  * vector and jammed iteration that it differs in, in the innermost loop that moves it; indices are
  * addresses, which cost nothing. Registers that a sum does not find are memory.
  */
@@ -23,6 +24,9 @@ typedef struct region {
     double begin;   /* cycles from the begin of the statement */
     bool is_inside; /* of a branch or a loop of the body: nothing moves out of it */
 } region;
+
+/* Cycles of a chain that has begun: what tells it from none. */
+#define LEAST_CHAIN 1e-9
 
 static double larger(double a, double b)
 {
@@ -123,17 +127,10 @@ static void add(const placed *p, double weight, double instructions, double slot
     p->in->demand.slots += weight * p->parts * slots;
 }
 
-/** Bytes of the registers that hold lanes. */
-static double bytes_of(const qn_estimator *e, int bits, int lanes)
-{
-    double bytes = (double)bits / 8 * lanes, most = e->x->f->target->vector_bytes;
-    return bytes < most ? bytes : most;
-}
-
 /** How often a port takes a part of a register. A divider is as slow as the table says. */
 static double passes_of(const qn_estimator *e, const placed *p, int work, int bits)
 {
-    double bytes = bytes_of(e, bits, p->lanes);
+    double bytes = qn__register_bytes(e, bits, p->lanes);
     bool is_divider = work == QN_WORK_FLOAT_DIVIDE || work == QN_WORK_ROOT;
     bool is_by_lane = qn__cost_of(work, e->x->f->target)->slots[bits > 32 ? 4 : 3] < 0;
     return !is_divider && !is_by_lane && p->lanes > 1 && bytes > e->m->port_bytes
@@ -170,104 +167,11 @@ static void add_pure(qn_estimator *e, uint32_t i, const region *r)
     double begin = r->begin;
     for (int n = 0; n < k->inst[i].n_args; n++)
         begin = larger(begin, e->ready[qn__args(k, i)[n]]);
-    e->ready[i] = begin + (is_fused ? 0 : latency_of(e, work));
+    bool is_mask = p.lanes > 1 && k->inst[i].type == QN_BOOL;
+    e->ready[i] = begin + (is_fused ? 0 : is_mask ? e->m->latency : latency_of(e, work));
 }
 
 /* ---------------------------------------------------------------- accesses */
-
-/** Whether registers of an access along the lanes lie across two lines, about half of them. */
-static bool is_unaligned(const qn_estimator *e, uint32_t i, int64_t lanes)
-{
-    const qn_param_fact *view = &e->x->f->param[e->x->k->inst[i].imm];
-    for (int r = 0; r < qn__n_indices(e->x->k, i); r++) {
-        const qn_dim_fact *d = &view->dim[r];
-        const qn_affine *a = &e->x->a.affine[qn__args(e->x->k, i)[r]];
-        int64_t offset = a->constant;
-        for (int n = 0; n < d->n_digits; n++) {
-            const qn_fact *stride = &e->x->f->digit[d->first_digit + n].stride;
-            if (stride->kind == QN_FACT_EXACT && stride->value != 1 && stride->value % lanes)
-                return true;
-        }
-        for (int m = 0; m < e->x->k->n_dims; m++)
-            if (e->x->f->begin[m].kind == QN_FACT_EXACT)
-                offset = qn__wrap_add(offset, qn__wrap_mul(a->coef[m], e->x->f->begin[m].value));
-        if (d->lower.kind == QN_FACT_EXACT)
-            offset = qn__wrap_sub(offset, d->lower.value);
-        if (d->n_digits == 1 && e->x->f->digit[d->first_digit].stride.kind == QN_FACT_EXACT &&
-            e->x->f->digit[d->first_digit].stride.value == 1 && offset % lanes)
-            return true;
-    }
-    return false;
-}
-
-/** Iterations of a loop around that moves the access by one element from one to the next, and that
- * are emitted together; 0: there is none. So many elements are moved at once, and transposed in
- * registers. */
-static double transposed(const qn_estimator *e, uint32_t i)
-{
-    for (int n = 1; n < e->n; n++) {
-        const qn_around *l = &e->around[n];
-        int64_t stride;
-        qn_axis axis = qn__node(e->s, l->node)->axis;
-        int d = qn__axis_dim(e->x, e->s, axis);
-        qn_axis root;
-        if (l->is_together && !l->is_lanes && l->count >= 4 && d >= 0 &&
-            qn__axis_weight(e->x, e->s, axis, &root) == 1 &&
-            qn__access_stride(e->x->k, e->x->f, &e->x->a, i, d, &stride) && stride == 1)
-            return l->count;
-    }
-    return 0;
-}
-
-static int log2_of(int n)
-{
-    int log2 = 0;
-    while (n >> log2 > 1)
-        log2++;
-    return log2;
-}
-
-/** Memory operations and slots of an access of `lanes` lanes. */
-static void moves_of(const qn_estimator *e, uint32_t i, const qn_record_info *r, int lanes,
-                     double *moves, double *slots)
-{
-    const qn_target *t = e->x->f->target;
-    bool is_load = e->x->k->inst[i].op == QN_I_LOAD;
-    int bits = (int)(8 * qn__access_bytes(e->x->k, i)), method = r ? r->method : QN_METHOD_GATHER;
-    double registers = (double)qn__registers(bits, lanes, t);
-    int64_t apart = r && r->stride < 0 ? -r->stride : r ? r->stride : 0;
-    double shuffle = (double)qn__work_slots(QN_WORK_SHUFFLE, bits, 2, t);
-    double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
-    int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
-    *moves = registers;
-    *slots = 0;
-    if (lanes == 1 || method == QN_METHOD_UNIFORM) {
-        *moves = 1;
-    } else if (method == QN_METHOD_CONTIGUOUS) {
-        if (is_unaligned(e, i, 8 * t->vector_bytes / bits))
-            *moves *= 1 + (double)t->vector_bytes / e->m->cache[0].line;
-    } else if (method == QN_METHOD_TABLE) {
-        *moves = 0;
-        *slots = registers * shuffle * (r->index > 1 ? 2 : 1);
-    } else if (method == QN_METHOD_GROUP) {
-        *slots = 2 * registers * shuffle;
-    } else if (method == QN_METHOD_STRIDED && r->stride == -1) {
-        *slots = registers * shuffle;
-    } else if (method == QN_METHOD_STRIDED && together > 0) {
-        double run = together < lanes ? together : lanes;
-        *moves = registers * (double)lanes / run;
-        *slots = *moves * shuffle * log2_of(lanes);
-    } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
-        *moves = registers * (double)apart;
-        *slots = *moves * (shuffle + (is_load ? 0 : 1)); /* stores under masks */
-    } else if (method == QN_METHOD_STRIDED) {
-        *moves = lanes;
-        *slots = (double)lanes * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t);
-    } else if (method == QN_METHOD_GATHER) {
-        *moves = lanes;
-        *slots = (double)qn__work_slots(scattered, bits, lanes, t);
-    }
-}
 
 /** Digits of an index that are taken apart by divisions. */
 static void add_digits(const qn_estimator *e, const placed *p, uint32_t i, double weight)
@@ -296,13 +200,15 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     }
     bool is_load = x->op == QN_I_LOAD;
     placed p = place_of(e, dims, r->is_inside || !is_load);
-    moves_of(e, i, record, p.lanes, &moves, &slots);
+    qn__estimate_access(e, i, record, p.lanes, &moves, &slots);
     double all = r->weight * p.parts * moves;
     add(&p, r->weight, moves + slots, slots);
     bool is_whole = p.lanes > 1 && moves < p.lanes;
     add_moves(&p, x->op != QN_I_STORE ? all : 0, is_load ? 0 : all,
-              bytes_of(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1));
-    add_digits(e, &p, i, r->weight);
+              qn__register_bytes(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1));
+    placed digits = p;
+    digits.lanes = qn__lanes_are_in_digit(e, i, p.lanes) ? 1 : p.lanes;
+    add_digits(e, &digits, i, r->weight);
     if (record && record->check == QN_CHECK_PER_LANE)
         for (int n = 0; n < 2 * qn__n_indices(k, i) + 1; n++)
             add_work(e, &p, r->weight, QN_WORK_SIMPLE, 64);
@@ -361,7 +267,7 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
             in_turn *= e->around[n].count;
     add_work(e, &p, 1, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
-    add_accumulators(e, r, &p, registers, bytes_of(e, bits, p.lanes));
+    add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
     if (p.in->is_points && !r->buffer)
         p.in->demand.chain = larger(p.in->demand.chain, in_turn * latency_of(e, work));
 }
@@ -428,11 +334,86 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
     e->ready[i] = end;
 }
 
+/** Whether instruction i, or one in its regions, uses a value that trips carry. */
+static bool uses_carried(const qn_estimator *e, uint32_t i)
+{
+    const qn_kernel *k = e->x->k;
+    uint32_t end = qn__has_regions(&k->inst[i]) ? k->inst[i].region[2] : i + 1;
+    for (uint32_t j = i; j < end; j++)
+        for (int n = 0; n < k->inst[j].n_args; n++)
+            if (e->carried[qn__args(k, j)[n]] > 0)
+                return true;
+    return false;
+}
+
+/** Cycles from the values that trips carry into a region to those that end it, of what depends on
+ * them. All other values of later trips are made ahead. */
+static double carried_chain(qn_estimator *e, uint32_t begin, uint32_t end, double start)
+{
+    const qn_kernel *k = e->x->k;
+    double most = 0;
+    for (uint32_t j = begin; j < end; j++) {
+        const qn_inst *x = &k->inst[j];
+        double known = start, since = 0;
+        e->carried[j] = 0;
+        for (int n = 0; n < x->n_args; n++) {
+            known = larger(known, e->ready[qn__args(k, j)[n]]);
+            since = larger(since, e->carried[qn__args(k, j)[n]]);
+        }
+        if (x->op == QN_I_CARRIED)
+            e->carried[j] = LEAST_CHAIN;
+        else if (uses_carried(e, j))
+            e->carried[j] = larger(since, LEAST_CHAIN) + larger(e->ready[j] - known, 0);
+        if (x->op == QN_I_YIELD)
+            most = larger(most, since);
+        if (qn__has_regions(x) && x->region[2] > j)
+            j = x->region[2] - 1;
+    }
+    return most;
+}
+
+/** Cycles from one trip to the next. Lanes that have ended keep their values: these wait for the
+ * condition, too. Else it is foreseen. */
+static double chain_of_trips(qn_estimator *e, uint32_t i, double begin)
+{
+    const qn_inst *x = &e->x->k->inst[i];
+    if (x->op == QN_I_REDUCE)
+        return latency_of(e, work_of_combine(e->x->k, i));
+    double condition = carried_chain(e, x->region[0], x->region[1], begin);
+    if (x->op == QN_I_FOR)
+        return condition;
+    double body = carried_chain(e, x->region[1], x->region[2], begin);
+    uint32_t yield = x->region[1] - 1; /* of the condition */
+    uint32_t dims = e->x->a.value[qn__args(e->x->k, yield)[0]].deps;
+    bool is_masked = place_of(e, dims, true).lanes > 1;
+    return is_masked ? larger(condition, body) + latency_of(e, QN_WORK_SELECT) : body;
+}
+
+/** Whether lanes have numbers of trips of their own: all wait for the longest. */
+static bool are_uneven(qn_estimator *e, uint32_t i)
+{
+    const qn_inst *x = &e->x->k->inst[i];
+    const uint32_t *arg = qn__args(e->x->k, i);
+    uint32_t dims = 0;
+    if (x->op == QN_I_FOR)
+        dims = e->x->a.value[arg[0]].deps | e->x->a.value[arg[1]].deps;
+    else if (x->op == QN_I_WHILE)
+        dims = e->x->a.value[qn__args(e->x->k, x->region[1] - 1)[0]].deps;
+    return place_of(e, dims, true).lanes > 1;
+}
+
+/** Whether trips are so few, and known, that their end is foreseen. */
+static bool is_foreseen(const qn_estimator *e, uint32_t i, double trips)
+{
+    uint32_t a = qn__args(e->x->k, i)[0], op = e->x->k->inst[i].op;
+    return op != QN_I_WHILE && trips < (double)QN_FORESEEN_TRIPS && !e->x->a.affine[a].sym[0];
+}
+
 /** A loop of the body, or a reduce in it: trips wait for one another if they carry values. */
 static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_inst *x = &e->x->k->inst[i];
-    double trips = trips_of(e, i), begin = r->begin;
+    double trips = trips_of(e, i) * (are_uneven(e, i) ? QN_LONGEST : 1), begin = r->begin;
     for (int n = 0; n < x->n_args; n++)
         begin = larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
     region inside = {r->at, r->weight * trips, begin, true};
@@ -441,12 +422,11 @@ static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
         end = larger(end, walk(e, x->region[1], x->region[2], &inside));
     placed p = place_of(e, UINT32_MAX, true), once = {p.in, 1, 1};
     add_work(e, &once, inside.weight, QN_WORK_SIMPLE, 64);
-    p.in->demand.guesses += r->weight * e->m->wrong_guess;
-    if (x->op == QN_I_REDUCE) {
+    if (!is_foreseen(e, i, trips))
+        p.in->demand.guesses += r->weight * e->m->wrong_guess;
+    if (x->op == QN_I_REDUCE)
         add_work(e, &p, inside.weight, work_of_combine(e->x->k, i), qn__dtype_width(x->type));
-        end = larger(end, begin + latency_of(e, work_of_combine(e->x->k, i)));
-    }
-    e->ready[i] = begin + trips * (end - begin);
+    e->ready[i] = end + trips * chain_of_trips(e, i, begin);
 }
 
 /** Instructions from begin up to end; when the last value is known. */

@@ -59,9 +59,9 @@ void qn__mark(maker *m, const char *format, ...)
     m->err = err;
     if (status != QN_OK)
         return;
-    if (!m->unmarked && (m->unmarked = qn__alloc(sizeof *m->unmarked)) != NULL)
+    if (!m->is_draft && !m->unmarked && (m->unmarked = qn__alloc(sizeof *m->unmarked)) != NULL)
         qn__schedule_copy(m->s, m->unmarked);
-    if (m->is_careful || !m->unmarked)
+    if (m->is_careful || (!m->is_draft && !m->unmarked))
         (void)qn__transform(m->x, m->s, &how, &refused);
     else
         (void)apply(m, &how, &refused);
@@ -457,36 +457,53 @@ static qn_status finish(maker *m)
     return m->status;
 }
 
+/** All but the marks of accesses. */
+static void make(maker *m)
+{
+    const qn_scheduled *x = m->x;
+    const qn_plan *p = m->p;
+    bool has_grid = x->f->target->has_grid;
+    m->status = qn__schedule_begin(x, m->s, m->err);
+    for (int d = 0; d < x->k->n_dims; d++) {
+        m->of[d].n = 1;
+        snprintf(m->of[d].name[0], NAME_BYTES, "d%d", d);
+    }
+    if (has_grid) {
+        cut_grid(m);
+    } else {
+        cut_tiles(m);
+        cut_steps(m);
+    }
+    order_loops(m);
+    for (int n = m->n_inner - 1; n >= 0; n--)
+        move_inside(m, m->inner[n]);
+    if (has_grid)
+        share_points(m);
+    else
+        cut_points(m);
+    if (!has_grid && p->strip)
+        make_strip(m);
+    if (!has_grid && p->split_dim >= 0 && !p->n_shared_reduces)
+        divide(m, p->split_dim, p->granule);
+    if (!has_grid && p->second_granule)
+        divide(m, p->second_dim, p->second_granule);
+    if (m->status == QN_OK)
+        m->status = qn__schedule_derive(x, m->s, m->err);
+}
+
 qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                                qn_error *err)
 {
     maker m = {.x = x, .p = p, .s = out, .err = err};
-    bool has_grid = x->f->target->has_grid;
-    m.status = qn__schedule_begin(x, out, err);
-    for (int d = 0; d < x->k->n_dims; d++) {
-        m.of[d].n = 1;
-        snprintf(m.of[d].name[0], NAME_BYTES, "d%d", d);
-    }
-    if (has_grid) {
-        cut_grid(&m);
-    } else {
-        cut_tiles(&m);
-        cut_steps(&m);
-    }
-    order_loops(&m);
-    for (int n = m.n_inner - 1; n >= 0; n--)
-        move_inside(&m, m.inner[n]);
-    if (has_grid)
-        share_points(&m);
-    else
-        cut_points(&m);
-    if (!has_grid && p->strip)
-        make_strip(&m);
-    if (!has_grid && p->split_dim >= 0 && !p->n_shared_reduces)
-        divide(&m, p->split_dim, p->granule);
-    if (!has_grid && p->second_granule)
-        divide(&m, p->second_dim, p->second_granule);
-    if (m.status == QN_OK)
-        m.status = qn__schedule_derive(x, out, err);
+    make(&m);
     return finish(&m);
+}
+
+qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                             qn_error *err)
+{
+    maker m = {.x = x, .p = p, .s = out, .err = err, .is_draft = true};
+    make(&m);
+    qn__mark_accesses(&m);
+    return m.status;
 }

@@ -30,6 +30,7 @@ typedef struct maker {
     int n_inner;
     qn_schedule *unmarked; /* as it was before the first mark of an access; NULL: there is none */
     bool is_careful;       /* each mark is verified */
+    bool is_draft;         /* nothing is verified */
 } maker;
 
 /** A mark of an access, which is left out where it cannot be made or, if the maker is careful,

@@ -344,7 +344,7 @@ int32_t qn__plan_straight(const qn_kernel *k)
     return n ? MOST_ADDITIONS / n : 0;
 }
 
-void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     memset(out, 0, sizeof *out);
     planner s = {.k = k, .f = f, .p = out};

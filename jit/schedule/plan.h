@@ -7,6 +7,9 @@
 
 #include "jit/analysis/analyse.h"
 
+/** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). */
+void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out);
+
 /** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code
  * without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);

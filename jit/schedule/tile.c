@@ -56,8 +56,8 @@ typedef struct shape {
 
 /* ---------------------------------------------------------------- where */
 
-/** Whether the kernel is straight but for reduces over other dimensions than the lanes, at the top,
- * with one accumulator for each part, and has one. */
+/** Whether the kernel is straight but for branches and for reduces over other dimensions than the
+ * lanes, at the top, with one accumulator for each part, and has one. */
 static bool is_applicable(const tiler *s)
 {
     const qn_kernel *k = s->k;
@@ -66,8 +66,10 @@ static bool is_applicable(const tiler *s)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
-        if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC ||
+        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC ||
             x->op == QN_I_ASSERT)
+            return false;
+        if (x->op == QN_I_IF && qn__enclosing_reduce(k, i))
             return false;
         if (x->op != QN_I_REDUCE)
             continue;

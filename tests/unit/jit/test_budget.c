@@ -183,7 +183,7 @@ static void release(made *m)
 }
 
 static const example examples[] = {
-    {"100 divisions of i8, v3", DIVISIONS, 100, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},
+    {"100 divisions of i8, v3", DIVISIONS, 100, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_NARROW},
     {"1,000 divisions of i8, v3", DIVISIONS, 1000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"9,900 divisions of i8, v3", DIVISIONS, 9900, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_N_RUNGS},
     {"100 divisions of i8, v4", DIVISIONS, 100, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * estimate_access.c: how the code makes an access of some lanes: the operations on memory, and what
+ * puts lanes into place. Whether rows are shorter than a vector, and all run under masks, is known.
+ */
+#include "jit/analysis/group.h"
+#include "jit/schedule/estimate_parts.h"
+#include "jit/schedule/plan.h"
+
+double qn__register_bytes(const qn_estimator *e, int bits, int lanes)
+{
+    double bytes = (double)bits / 8 * lanes, most = e->x->f->target->vector_bytes;
+    return bytes < most ? bytes : most;
+}
+
+/** How the code makes an access: strided ones under a mask are gathers. */
+static int method_of(const qn_estimator *e, const qn_record_info *r)
+{
+    bool is_gather = !r || (e->is_masked && r->method == QN_METHOD_STRIDED);
+    return is_gather ? QN_METHOD_GATHER : r->method;
+}
+
+/** Whether registers of an access along the lanes lie across two lines, about half of them. */
+static bool is_unaligned(const qn_estimator *e, uint32_t i, int64_t lanes)
+{
+    const qn_param_fact *view = &e->x->f->param[e->x->k->inst[i].imm];
+    for (int r = 0; r < qn__n_indices(e->x->k, i); r++) {
+        const qn_dim_fact *d = &view->dim[r];
+        const qn_affine *a = &e->x->a.affine[qn__args(e->x->k, i)[r]];
+        int64_t offset = a->constant;
+        for (int n = 0; n < d->n_digits; n++) {
+            const qn_fact *stride = &e->x->f->digit[d->first_digit + n].stride;
+            if (stride->kind == QN_FACT_EXACT && stride->value != 1 && stride->value % lanes)
+                return true;
+        }
+        for (int m = 0; m < e->x->k->n_dims; m++)
+            if (e->x->f->begin[m].kind == QN_FACT_EXACT)
+                offset = qn__wrap_add(offset, qn__wrap_mul(a->coef[m], e->x->f->begin[m].value));
+        if (d->lower.kind == QN_FACT_EXACT)
+            offset = qn__wrap_sub(offset, d->lower.value);
+        if (d->n_digits == 1 && e->x->f->digit[d->first_digit].stride.kind == QN_FACT_EXACT &&
+            e->x->f->digit[d->first_digit].stride.value == 1 && offset % lanes)
+            return true;
+    }
+    return false;
+}
+
+/** Iterations of a loop around that moves the access by one element from one to the next, and that
+ * are emitted together; 0: there is none. So many elements are moved at once, and transposed in
+ * registers. */
+static double transposed(const qn_estimator *e, uint32_t i)
+{
+    for (int n = 1; n < e->n; n++) {
+        const qn_around *l = &e->around[n];
+        int64_t stride;
+        qn_axis axis = qn__node(e->s, l->node)->axis;
+        int d = qn__axis_dim(e->x, e->s, axis);
+        qn_axis root;
+        if (l->is_together && !l->is_lanes && l->count >= 4 && d >= 0 &&
+            qn__axis_weight(e->x, e->s, axis, &root) == 1 &&
+            qn__access_stride(e->x->k, e->x->f, &e->x->a, i, d, &stride) && stride == 1)
+            return l->count;
+    }
+    return 0;
+}
+
+/** The dimension of the lanes, -1: none. */
+static int lane_dim_of(const qn_estimator *e)
+{
+    for (int n = 1; n < e->n; n++)
+        if (e->around[n].is_lanes)
+            return qn__axis_dim(e->x, e->s, qn__node(e->s, e->around[n].node)->axis);
+    return -1;
+}
+
+bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes)
+{
+    const qn_scheduled *x = e->x;
+    int d = lane_dim_of(e), n_found = 0;
+    for (int r = 0; r < qn__n_indices(x->k, i) && d >= 0; r++) {
+        const qn_dim_fact *dim = &x->f->param[x->k->inst[i].imm].dim[r];
+        uint32_t value = qn__args(x->k, i)[r];
+        if (!(x->a.value[value].deps >> d & 1))
+            continue;
+        if (!qn__is_within_digit(x->k, x->f, &x->a, value, dim, d, lanes) ||
+            x->f->digit[dim->first_digit].stride.value != 1)
+            return false;
+        n_found++;
+    }
+    return n_found == 1;
+}
+
+/** Places of the group that a strided access is of, and members that move them: each place is a
+ * vector. False: the access moves alone. */
+static bool group_of(const qn_estimator *e, uint32_t i, int *places, int *members)
+{
+    const qn_scheduled *x = e->x;
+    qn_group group;
+    int d = lane_dim_of(e);
+    if (d < 0 || e->is_masked ||
+        !qn__group_of(x->k, x->f, &x->a, d, e->written, i, &group))
+        return false;
+    *places = group.n;
+    *members = 0;
+    for (int n = 0; n < group.n; n++)
+        *members += group.inst[n] != 0;
+    return true;
+}
+
+static int log2_of(int n)
+{
+    int log2 = 0;
+    while (n >> log2 > 1)
+        log2++;
+    return log2;
+}
+
+void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r, int lanes,
+                         double *moves, double *slots)
+{
+    const qn_target *t = e->x->f->target;
+    bool is_load = e->x->k->inst[i].op == QN_I_LOAD;
+    int bits = (int)(8 * qn__access_bytes(e->x->k, i)), method = method_of(e, r);
+    double registers = (double)qn__registers(bits, lanes, t);
+    int64_t apart = r && r->stride < 0 ? -r->stride : r ? r->stride : 0;
+    double shuffle = (double)qn__work_slots(QN_WORK_SHUFFLE, bits, 2, t);
+    double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
+    int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER, places, members;
+    if (method == QN_METHOD_GATHER && qn__lanes_are_in_digit(e, i, lanes))
+        method = QN_METHOD_CONTIGUOUS;
+    *moves = registers;
+    *slots = 0;
+    if (lanes == 1 || method == QN_METHOD_UNIFORM) {
+        *moves = 1;
+    } else if (method == QN_METHOD_CONTIGUOUS) {
+        double bytes = qn__register_bytes(e, bits, lanes);
+        if (is_unaligned(e, i, (int64_t)bytes * 8 / bits))
+            *moves *= 1 + bytes / e->m->cache[0].line;
+    } else if (method == QN_METHOD_TABLE) {
+        *moves = 0;
+        *slots = registers * shuffle * (r->index > 1 ? 2 : 1);
+    } else if (method == QN_METHOD_GROUP) {
+        *slots = 2 * registers * shuffle;
+    } else if (method == QN_METHOD_STRIDED && r->stride == -1) {
+        *slots = registers * shuffle;
+    } else if (method == QN_METHOD_STRIDED && group_of(e, i, &places, &members)) {
+        *moves = registers * places / members;
+        *slots = registers * (places - 1) * shuffle;
+    } else if (method == QN_METHOD_STRIDED && together > 0) {
+        double run = together < lanes ? together : lanes;
+        *moves = registers * (double)lanes / run;
+        *slots = *moves * shuffle * log2_of(lanes);
+    } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
+        *moves = registers * (double)apart;
+        *slots = *moves * (shuffle + (is_load ? 0 : 1)); /* stores under masks */
+    } else if (method == QN_METHOD_STRIDED) {
+        *moves = lanes;
+        *slots = (double)lanes * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t);
+    } else if (method == QN_METHOD_GATHER) {
+        *moves = lanes;
+        *slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);
+    }
+}

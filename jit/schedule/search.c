@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * search.c: chooses among plans by their estimates. The rules (plan.c) make a plan; the others are
+ * made by the same rules with one field fixed, in three stages: lanes, width, steps. Each stage
+ * starts from the best plan so far. Data in, data out; knows no LLVM.
+ */
+#include "jit/schedule/estimate.h"
+#include "jit/schedule/from_plan.h"
+#include "jit/schedule/plan.h"
+
+#include <string.h>
+
+/* The part of the least estimate below which another plan is taken: estimates are not exact, and
+ * those of plans with other lanes less so than those of plans that differ in a number only. */
+#define OTHER_LANES 0.85
+#define OTHER_STEPS 0.95
+/* Of the core's time: what caches move may be a little longer; what comes from behind the second
+ * cache must be hardly anything. */
+#define MOST_MOVED 1.33
+#define MOST_FAR 0.125
+enum { MOST_UNROLL = 8, LEAST_WIDTH = 4 };
+
+typedef struct search {
+    const qn_kernel *k;
+    qn_facts f; /* the caller's, but for the fields of the plan */
+    qn_scheduled x;
+    qn_schedule *s; /* room for one */
+    qn_plan *best;
+    qn_plan_options options; /* by which it was made */
+    qn_estimate least;
+} search;
+
+/** Whether estimates tell a plan from others: those of transposes in registers, and of plans that
+ * are chosen for the way to memory, do not. */
+static bool is_modelled(const qn_plan *p)
+{
+    return !p->transpose && !p->strip && !p->pack_steps && p->tile_at < 0;
+}
+
+/** Whether the caller fixes a field that the search would choose, or that decides about one. */
+static bool is_fixed(const qn_plan_options *o)
+{
+    const int32_t field[] = {o->order[0], o->lane_dim, o->width, o->unroll, o->jam_dim, o->jam,
+                             o->cross_dim, o->cross, o->transpose, o->pack, o->strip, o->tile};
+    bool is = false;
+    for (size_t n = 0; n < sizeof field / sizeof field[0]; n++)
+        is |= field[n] != 0;
+    return is;
+}
+
+/** The estimate of a plan; false: there is none. */
+static bool estimate(const search *s, const qn_plan *p, qn_estimate *out)
+{
+    qn_error why = {0};
+    return is_modelled(p) && qn__schedule_draft(&s->x, p, s->s, &why) == QN_OK &&
+           qn__schedule_estimate(&s->x, s->s, out, &why) == QN_OK;
+}
+
+/** Takes the plan that the rules make of `options` if its cycles are below `part` of the least;
+ * whether they were. */
+static bool try(search *s, const qn_plan_options *options, double part)
+{
+    qn_plan p;
+    qn_estimate e;
+    s->f.plan = *options;
+    qn__plan_by_rules(s->k, &s->f, &p);
+    if (memcmp(&p, s->best, sizeof p) == 0 || !estimate(s, &p, &e) ||
+        e.cycles >= part * s->least.cycles)
+        return false;
+    *s->best = p;
+    s->options = *options;
+    s->least = e;
+    return true;
+}
+
+/** Whether some layout has several digits in a dimension: lanes within one are consecutive. */
+static bool has_digits(const search *s)
+{
+    for (int p = 0; p < s->k->n_params; p++)
+        for (int r = 0; r < s->k->param[p].rank; r++)
+            if (s->f.param[p].dim[r].n_digits > 1)
+                return true;
+    return false;
+}
+
+/** Scalar code, and lanes along each dimension, where tiles may be shorter than a register also
+ * fewer of them. */
+static void try_lanes(search *s)
+{
+    qn_plan_options o = s->options;
+    int32_t most = has_digits(s) ? s->f.target->vector_bytes : 0;
+    o.lane_dim = -1;
+    (void)try(s, &o, OTHER_LANES);
+    for (int d = 0; d < s->k->n_dims; d++) {
+        o.lane_dim = d + 1;
+        o.width = 0;
+        if (!qn__plan_may_be_lanes(s->k, &s->f, d))
+            continue;
+        (void)try(s, &o, OTHER_LANES);
+        for (o.width = most / 4; o.width >= LEAST_WIDTH; o.width /= 2)
+            (void)try(s, &o, OTHER_LANES);
+    }
+}
+
+/** Half a register of lanes: it lies across lines half as often. */
+static void try_width(search *s)
+{
+    bool is_better = s->best->lane_dim >= 0;
+    qn_plan_options o = s->options;
+    for (o.width = s->best->width / 2; is_better && o.width >= LEAST_WIDTH; o.width /= 2)
+        is_better = try(s, &o, OTHER_STEPS);
+}
+
+/** No jammed iterations, and more vectors. */
+static void try_steps(search *s)
+{
+    qn_plan_options o = s->options;
+    o.jam = 1;
+    if (s->best->jam > 1)
+        (void)try(s, &o, OTHER_STEPS);
+    bool is_better = s->best->lane_dim >= 0;
+    while (is_better && s->best->unroll < MOST_UNROLL) {
+        o = s->options;
+        o.unroll = 2 * s->best->unroll;
+        is_better = try(s, &o, OTHER_STEPS);
+    }
+}
+
+/** Whether the core's time counts: only that is told apart by width and steps. */
+static bool is_of_core(const search *s)
+{
+    const qn_estimate *e = &s->least;
+    double far = e->transfer[QN_CACHE_SECOND] + e->transfer[QN_CACHE_LAST];
+    return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
+}
+
+void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    qn_error why = {0};
+    search s = {.k = k, .f = *f, .best = out, .options = f->plan};
+    qn__plan_by_rules(k, f, out);
+    if (f->target->has_grid || f->is_ordered || is_fixed(&f->plan) || !is_modelled(out))
+        return;
+    s.s = qn__alloc(sizeof *s.s);
+    if (s.s && qn__scheduled_begin(k, f, &s.x, &why) == QN_OK) {
+        if (estimate(&s, out, &s.least)) {
+            try_lanes(&s);
+            if (is_of_core(&s))
+                try_width(&s);
+            if (is_of_core(&s))
+                try_steps(&s);
+        }
+        qn__scheduled_end(&s.x);
+    }
+    qn__free(s.s);
+}
