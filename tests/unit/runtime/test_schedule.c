@@ -310,8 +310,8 @@ static void mutate_word(char *text, size_t room, int n_kinds, uint32_t *seed)
         {"frame", "scratch", "registers", "through b0", "contiguous"},
         {" d0.0 ", " r13d2 ", " d1.1 ", " d0.1 ", " d1.0 "}};
     *seed = *seed * 1664525 + 1013904223;
-    const char *const *words = kinds[(*seed >> 8) % (uint32_t)n_kinds], *from = words[(*seed >> 12) % 5],
-                      *to = words[(*seed >> 16) % 5];
+    const char *const *words = kinds[(*seed >> 8) % (uint32_t)n_kinds],
+                      *from = words[(*seed >> 12) % 5], *to = words[(*seed >> 16) % 5];
     size_t n_from = strlen(from), n_to = strlen(to);
     int nth = (int)((*seed >> 20) % 4);
     char *at = strstr(text, from);
