@@ -229,10 +229,10 @@ static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_
     }
     int64_t longest =
         n < 0 || n > QN_BLOCK_POINTS ? QN_BLOCK_POINTS / PAIRS : (n + PAIRS - 1) / PAIRS;
-    for (int32_t m = most; 3 * m >= 2 * most; m -= 2)
-        if (longest % m == 0) /* no step is shorter than the others */
-            return m;
     int64_t steps = (longest + most - 1) / most;
+    for (int32_t m = most; m >= 2; m -= 2)
+        if (longest % m == 0 && longest / m <= steps + 1) /* none is shorter than the others */
+            return m;
     return (int32_t)((longest + steps - 1) / steps + 1) / 2 * 2;
 }
 
