@@ -324,6 +324,32 @@ static bool has_streams(const qn_schedule *s)
     return false;
 }
 
+/** Whether a fill stands inside of a piece of several steps, of which the last one of all may begin
+ * before the piece. */
+static bool is_in_early_piece(const qn_schedule *s, qn_node fill)
+{
+    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent) {
+        qn_axis a = qn__node(s, up)->axis;
+        for (int depth = 0; qn__axis(s, a)->kind == QN_AXIS_PART; depth++) {
+            const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
+            if (depth > 0 && c->kind == QN_CUT_DIGITS && c->tail == QN_TAIL_OVERLAP)
+                return true;
+            a = c->of;
+        }
+    }
+    return false;
+}
+
+/** Whether a fill stands inside of a loop over the dimension of the lanes. */
+static bool is_in_steps(const qn_scheduled *x, const qn_schedule *s, qn_node fill)
+{
+    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
+        if (qn__node(s, up)->kind == QN_NODE_LOOP &&
+            qn__axis_dim(x, s, qn__node(s, up)->axis) == find_lanes(x, s))
+            return true;
+    return false;
+}
+
 /** What of a fill has no code. */
 static const char *fill_without_code(const qn_scheduled *x, const qn_schedule *s, qn_node fill)
 {
@@ -337,6 +363,10 @@ static const char *fill_without_code(const qn_scheduled *x, const qn_schedule *s
     for (int a = 0; a < b->n_axes; a++)
         if (!has_sections_outside(s, b->axis[a], fill))
             return "buffers over sections";
+    if (is_in_early_piece(s, fill))
+        return "buffers of pieces whose last step begins early";
+    if (has_streams(s) && is_used_by_tails(s, qn__node(s, fill)->index) && is_in_steps(x, s, fill))
+        return "buffers that the first lanes of streamed rows use";
     const char *form = qn__fill_of(x, s, fill, &f);
     if (form)
         return form;
