@@ -4,35 +4,48 @@
  */
 #include "jit/analysis/group.h"
 
+/** What group.c asks about. */
+typedef struct grouper {
+    const qn_kernel *k;
+    const qn_facts *f;
+    const qn_analysis *a;
+    int lane_dim;
+    uint32_t i;      /* the access that was asked for */
+    int64_t bytes;   /* of it */
+    int64_t step;    /* bytes from lane to lane */
+    bool is_written; /* its elements may change while the kernel runs */
+} grouper;
+
+/* ---------------------------------------------------------------- addresses */
+
 /** Bytes of an element of the view that access i moves a part of. */
-static int64_t unit_of(const qn_kernel *k, const qn_facts *f, uint32_t i)
+static int64_t unit_of(const grouper *s, uint32_t i)
 {
-    const qn_kernel_parameter *p = &k->param[k->inst[i].imm];
-    int64_t unit = f->param[k->inst[i].imm].unit;
+    const qn_kernel_parameter *p = &s->k->param[s->k->inst[i].imm];
+    int64_t unit = s->f->param[s->k->inst[i].imm].unit;
     return unit ? unit : p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
 }
 
 /** Bytes from lane to lane; false: not a known number. */
-static bool lane_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                       uint32_t i, int64_t *bytes)
+static bool lane_bytes(const grouper *s, uint32_t i, int64_t *bytes)
 {
     int64_t stride;
-    return qn__access_stride(k, f, a, i, lane_dim, &stride) &&
-           !__builtin_mul_overflow(stride, unit_of(k, f, i), bytes);
+    return qn__access_stride(s->k, s->f, s->a, i, s->lane_dim, &stride) &&
+           !__builtin_mul_overflow(stride, unit_of(s, i), bytes);
 }
 
 /** The constant part of the address of access i; accesses of one view that lie a constant apart
  * differ by nothing else. */
-static bool constant_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                           int64_t *bytes)
+static bool constant_bytes(const grouper *s, uint32_t i, int64_t *bytes)
 {
+    const qn_kernel *k = s->k;
     int64_t sum = 0, move;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
-        const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
+        const qn_dim_fact *dim = &s->f->param[k->inst[i].imm].dim[r];
         if (dim->n_digits == 0)
             continue;
-        const qn_fact *stride = &f->digit[dim->first_digit].stride;
-        int64_t constant = a->affine[qn__args(k, i)[r]].constant;
+        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
+        int64_t constant = s->a->affine[qn__args(k, i)[r]].constant;
         if (constant == 0)
             continue;
         if (dim->n_digits != 1 || stride->kind != QN_FACT_EXACT ||
@@ -40,7 +53,7 @@ static bool constant_bytes(const qn_kernel *k, const qn_facts *f, const qn_analy
             __builtin_add_overflow(sum, move, &sum))
             return false;
     }
-    return !__builtin_mul_overflow(sum, unit_of(k, f, i), &sum) &&
+    return !__builtin_mul_overflow(sum, unit_of(s, i), &sum) &&
            !__builtin_add_overflow(sum, qn__access_offset(k, i), bytes);
 }
 
@@ -48,6 +61,56 @@ static int64_t floor_div(int64_t a, int64_t b)
 {
     return a / b - (a % b < 0);
 }
+
+/** Bytes from the element of m to that of i in each iteration; false: not a known number. */
+static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart)
+{
+    int64_t elements, at, other;
+    return qn__elements_apart(s->k, s->f, s->a, i, m, &elements) && constant_bytes(s, i, &at) &&
+           constant_bytes(s, m, &other) && !__builtin_sub_overflow(at, other, apart);
+}
+
+/** Whether access m, of the same view, is known to touch none of the bytes of i, in any lane. */
+static bool is_between(const grouper *s, uint32_t i, uint32_t m)
+{
+    int64_t step, apart;
+    if (!lane_bytes(s, m, &step) || step != s->step || !bytes_apart(s, m, i, &apart))
+        return false;
+    int64_t inside = apart - floor_div(apart, step) * step;
+    return inside >= qn__access_bytes(s->k, i) && inside + qn__access_bytes(s->k, m) <= step;
+}
+
+/** Places from lane 0 on, the first of which is `place` places before access i, that are elements
+ * of the view in every lane: parts of one element, or indices of a dimension that has no lanes. */
+static uint32_t known_places(const grouper *s, int place, int n)
+{
+    const qn_kernel *k = s->k;
+    const qn_param_fact *view = &s->f->param[k->inst[s->i].imm];
+    uint32_t all = (UINT32_C(1) << n) - 1, known = 0;
+    int64_t offset = qn__access_offset(k, s->i), unit = unit_of(s, s->i);
+    if (unit == s->step && offset == place * s->bytes)
+        return all;
+    for (int r = 0; r < qn__n_indices(k, s->i) && unit == s->bytes; r++) {
+        const qn_dim_fact *dim = &view->dim[r];
+        const qn_affine *x = &s->a->affine[qn__args(k, s->i)[r]];
+        bool is_constant = !x->sym[0] && !x->sym[1];
+        for (int d = 0; d < k->n_dims; d++)
+            is_constant = is_constant && x->coef[d] == 0;
+        if (!is_constant || dim->n_digits != 1 || dim->extent.kind != QN_FACT_EXACT ||
+            dim->lower.kind != QN_FACT_EXACT ||
+            s->f->digit[dim->first_digit].stride.kind != QN_FACT_EXACT ||
+            s->f->digit[dim->first_digit].stride.value != 1)
+            continue;
+        for (int p = 0; p < n; p++) {
+            int64_t index = qn__wrap_sub(qn__wrap_add(x->constant, p - place), dim->lower.value);
+            if (index >= 0 && index < dim->extent.value)
+                known |= UINT32_C(1) << p;
+        }
+    }
+    return known;
+}
+
+/* ---------------------------------------------------------------- what stands between */
 
 /** Whether m is an access of the kind, the view and the region of i, of as many bytes. */
 static bool is_alike(const qn_kernel *k, uint32_t i, uint32_t m)
@@ -59,51 +122,118 @@ static bool is_alike(const qn_kernel *k, uint32_t i, uint32_t m)
             (i < k->inst[x->parent].region[1]) == (m < k->inst[x->parent].region[1]));
 }
 
-/** Whether nothing between the first and the last member is disturbed if all members move together.
- */
-static bool is_undisturbed(const qn_kernel *k, uint64_t written, const qn_group *x)
+/** Whether instruction m may write the element of load i, or touch that of store i. */
+static bool disturbs(const grouper *s, uint32_t i, uint32_t m)
 {
-    bool are_loads = k->inst[x->first].op == QN_I_LOAD;
-    uint64_t view = k->inst[x->first].imm;
-    if (are_loads && !(written >> view & 1))
+    const qn_kernel *k = s->k;
+    const qn_inst *y = &k->inst[m];
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    if (qn__is_pure(y) || (is_load && y->op == QN_I_LOAD))
+        return false;
+    if (y->op != QN_I_LOAD && y->op != QN_I_STORE)
         return true;
-    for (uint32_t m = x->first; m < x->last; m = k->inst[m].region[2]) {
-        const qn_inst *y = &k->inst[m];
-        bool is_member = y->op == QN_I_STORE && y->imm == view;
-        bool is_other_load = y->op == QN_I_LOAD && (are_loads || !(written >> y->imm & 1));
-        if (!qn__is_pure(y) && !is_other_load && !(is_member && !are_loads))
+    if (y->imm == k->inst[i].imm)
+        return !is_between(s, i, m);
+    return qn__may_meet(k, s->f, s->a, y->imm, k->inst[i].imm);
+}
+
+/** Whether what access i does may be done anywhere from instruction `from` up to `to`. */
+static bool is_undisturbed(const grouper *s, uint32_t i, uint32_t from, uint32_t to)
+{
+    for (uint32_t m = from; m < to; m = s->k->inst[m].region[2])
+        if (m != i && disturbs(s, i, m))
             return false;
+    return true;
+}
+
+/* ---------------------------------------------------------------- members */
+
+enum { MOST_ALIKE = 64 };
+
+/** Accesses of the window of i, in the order of the program; their places. -1: too many, or two
+ * that overlap. */
+static int find_alike(const grouper *s, uint32_t *inst, int *place)
+{
+    int64_t own;
+    int n = 0;
+    if (!constant_bytes(s, s->i, &own))
+        return -1;
+    const int64_t window = floor_div(own, s->step);
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t m = s->k->access[site].inst;
+        int64_t apart, other, at;
+        if (!is_alike(s->k, s->i, m) || !lane_bytes(s, m, &other) || other != s->step ||
+            !bytes_apart(s, m, s->i, &apart) || floor_div(at = own + apart, s->step) != window)
+            continue;
+        int64_t inside = at - window * s->step;
+        if (inside % s->bytes || n == MOST_ALIKE)
+            return -1;
+        inst[n] = m;
+        place[n++] = (int)(inside / s->bytes);
     }
+    return n;
+}
+
+/** The first of the accesses alike from which on load `m` may be made. */
+static uint32_t earliest(const grouper *s, const uint32_t *inst, int n, uint32_t m)
+{
+    if (!s->is_written)
+        return inst[0];
+    for (int n_first = 0; n_first < n && inst[n_first] < m; n_first++)
+        if (is_undisturbed(s, m, inst[n_first], m))
+            return inst[n_first];
+    return m;
+}
+
+/** Adds m, unless its place has a load already; false: two stores of one place. */
+static bool add_member(const grouper *s, uint32_t m, int place, qn_group *out)
+{
+    if (out->inst[place])
+        return s->k->inst[m].op == QN_I_LOAD;
+    out->inst[place] = m;
+    out->first = m < out->first ? m : out->first;
+    out->last = m > out->last ? m : out->last;
     return true;
 }
 
 bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                 uint64_t written, uint32_t i, qn_group *out)
+                  uint32_t i, qn_group *out)
 {
-    int64_t bytes = qn__access_bytes(k, i), step, own, n_members = 0;
+    grouper s = {k, f, a, lane_dim, i, qn__access_bytes(k, i), 0, false};
+    uint32_t inst[MOST_ALIKE];
+    int place[MOST_ALIKE], n_members = 0;
     *out = (qn_group){.first = UINT32_MAX};
-    if ((bytes != 4 && bytes != 8) || lane_dim < 0 || k->inst[i].op == QN_I_ATOMIC ||
-        (k->param[k->inst[i].imm].traits & QN_ATOMIC) ||
-        !lane_bytes(k, f, a, lane_dim, i, &step) || step < 2 * bytes ||
-        step > QN_MOST_MEMBERS * bytes || step % bytes || !constant_bytes(k, f, a, i, &own))
+    if (lane_dim < 0 || k->inst[i].op == QN_I_ATOMIC || f->is_ordered ||
+        (k->param[k->inst[i].imm].traits & QN_ATOMIC) || k->param[k->inst[i].imm].has_atomics ||
+        !lane_bytes(&s, i, &s.step) || s.bytes > 8 || s.step < 2 * s.bytes ||
+        s.step > QN_MOST_PLACES * s.bytes || s.step % s.bytes)
         return false;
-    const int64_t window = floor_div(own, step);
-    out->n = (int)(step / bytes);
-    for (uint32_t s = 0; s < k->n_accesses; s++) {
-        uint32_t m = k->access[s].inst;
-        int64_t apart, other, at;
-        if (!is_alike(k, i, m) || !lane_bytes(k, f, a, lane_dim, m, &other) || other != step ||
-            !qn__elements_apart(k, f, a, i, m, &apart) || !constant_bytes(k, f, a, m, &at) ||
-            floor_div(at, step) != window)
+    int n = find_alike(&s, inst, place);
+    if (n < 2)
+        return false;
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    s.is_written = qn__is_written_too(k, f, a, k->inst[i].imm);
+    uint32_t from = is_load ? earliest(&s, inst, n, i) : 0;
+    out->n = (int)(s.step / s.bytes);
+    for (int m = 0; m < n; m++) {
+        out->place = inst[m] == i ? place[m] : out->place;
+        if (is_load && earliest(&s, inst, n, inst[m]) != from)
             continue;
-        int64_t inside = at - window * step;
-        if (inside % bytes || out->inst[inside / bytes])
-            return false; /* members that overlap, or two accesses of one place */
-        out->inst[inside / bytes] = m;
-        out->first = m < out->first ? m : out->first;
-        out->last = m > out->last ? m : out->last;
-        out->place = m == i ? (int)(inside / bytes) : out->place;
-        n_members++;
+        bool is_new = !out->inst[place[m]];
+        if (!add_member(&s, inst[m], place[m], out))
+            return false;
+        n_members += is_new;
     }
-    return n_members >= 2 && is_undisturbed(k, written, out);
+    for (int m = 0; m < n && !is_load; m++)
+        if (!is_undisturbed(&s, inst[m], inst[m], out->last))
+            return false;
+    out->known = known_places(&s, out->place, out->n);
+    return n_members >= 2;
+}
+
+bool qn__is_of_group(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
+                     uint32_t m, const qn_group *x)
+{
+    qn_group own;
+    return qn__group_of(k, f, a, lane_dim, m, &own) && own.first == x->first && own.n == x->n;
 }

@@ -9,6 +9,7 @@
 
 void qn__clear_masks(lower *g)
 {
+    g->first_lanes.mask = g->first_lanes.count = NULL;
     memset(g->mask, 0, sizeof g->mask);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
     memset(g->edges, 0, sizeof g->edges);

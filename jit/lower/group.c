@@ -1,149 +1,136 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * group.c: members of records, parts of complex numbers and every other set of accesses whose lanes
- * lie between one another (analysis/group.h). All n places of a step of the lanes are n vectors
- * side by side. Loads take these vectors once, under a mask where nobody loads a place, and each
- * member is picked out of them. Stores of all n places are made together, where the last of them
- * stands.
+ * group.c: members of records, parts of complex numbers, channels of pixels and every other set of
+ * accesses whose lanes lie between one another (analysis/group.h). Loads of a group are made where
+ * the first one stands, and the vectors of all members are kept. Stores are made where the last
+ * one stands.
  */
 #include "jit/lower/group.h"
 #include "jit/analysis/group.h"
+#include "jit/lower/weave.h"
 
-/** Whether an access is made for all lanes, and in range in all of them. */
+/** Whether an access is in range in all lanes. */
 static bool is_plain(const lower *g, uint32_t i)
 {
     return !qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]];
 }
 
-/** Which places of a group may be moved together with the others; as bits. */
-static unsigned places_of(const lower *g, const qn_group *x)
+/** How many lanes are active in part p, the first ones; *count is NULL: all. False: it may be any.
+ */
+static bool active_lanes(const lower *g, uint32_t i, int p, LLVMValueRef *count)
 {
-    unsigned places = 0;
-    for (int n = 0; n < x->n; n++)
-        if (x->inst[n] && is_plain(g, x->inst[n]))
-            places |= 1u << n;
-    return places;
+    LLVMValueRef mask = qn__ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];
+    *count = mask ? g->first_lanes.count : NULL;
+    return !mask || mask == g->first_lanes.mask;
 }
 
-static bool group_of(const lower *g, uint32_t i, qn_group *x)
+/** Whether a schedule has an access as one of a group; without a schedule all are that may be. */
+static bool is_asked(const lower *g, uint32_t i)
 {
-    return g->width > 1 && !g->is_team &&
-           qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, g->written_too, i, x);
+    for (int n = 0; g->schedule && n < g->schedule->n_records; n++)
+        if (g->schedule->record[n].inst == i)
+            return g->schedule->record[n].method == QN_METHOD_GROUP;
+    return true;
+}
+
+/** The places that move with access i, and how. */
+static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
+{
+    uint32_t places = 0;
+    bool is_load = g->k->inst[i].op == QN_I_LOAD, ignores_masks = qn__ignores_masks(g, i);
+    if (g->width < 2 || g->is_team || !is_asked(g, i) ||
+        !qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, i, x))
+        return false;
+    for (int p = 0; p < x->n; p++)
+        if (x->inst[p] && is_plain(g, x->inst[p]) && is_asked(g, x->inst[p]) &&
+            qn__ignores_masks(g, x->inst[p]) == ignores_masks)
+            places |= UINT32_C(1) << p;
+    if (!(places >> x->place & 1) || (places & (places - 1)) == 0)
+        return false;
+    return qn__weave_of(g->f->target, is_load, (int)qn__access_bytes(g->k, i), x->n, g->width,
+                        places, x->known, w);
 }
 
 /* ---------------------------------------------------------------- loads */
 
-/** Vector v of a group whose element 0 is at `pointer`. */
-static LLVMValueRef load_vector(lower *g, const qn_group *x, LLVMValueRef pointer, LLVMTypeRef t,
-                                int v, unsigned places)
-{
-    int64_t bytes = qn__access_bytes(g->k, x->inst[x->place]);
-    LLVMTypeRef vector = LLVMVectorType(t, (unsigned)g->width), types[2] = {vector, g->ptr};
-    LLVMValueRef at = qn__ahead(g, pointer, v * g->width * bytes), lane[64];
-    if (places == (1u << x->n) - 1) {
-        LLVMValueRef all = LLVMBuildLoad2(g->b, vector, at, "");
-        LLVMSetAlignment(all, (unsigned)bytes);
-        return all;
-    }
-    for (int e = 0; e < g->width; e++)
-        lane[e] = LLVMConstInt(g->i1, places >> (v * g->width + e) % x->n & 1, false);
-    LLVMValueRef args[4] = {at, LLVMConstInt(g->i32, (unsigned long long)bytes, false),
-                            LLVMConstVector(lane, (unsigned)g->width), LLVMConstNull(vector)};
-    return qn__call(g, "llvm.masked.load", types, 2, args, 4);
-}
+/** Where the vector of place 0 is kept: by its address, and by where loads of views that are
+ * written stand. */
+typedef struct kept {
+    LLVMValueRef pointer, which;
+    int64_t at;
+} kept;
 
-/** Vector v of part p of a group, loaded once. */
-static LLVMValueRef vector_of(lower *g, const qn_group *x, int p, const address *from,
-                              LLVMTypeRef t, int v, unsigned places)
+static kept kept_of(lower *g, const qn_group *x, uint32_t i, int p)
 {
-    int64_t key = ((int64_t)x->first * MOST_PARTS + p) * QN_MOST_MEMBERS + v;
-    LLVMValueRef width = LLVMConstInt(g->i32, (unsigned)g->width, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_GROUP, g->function, width, key, NULL);
-    int64_t bytes = qn__access_bytes(g->k, x->inst[x->place]);
-    if (found)
-        return found;
-    found = load_vector(g, x, qn__ahead(g, from->pointer, -x->place * bytes), t, v, places);
-    qn__memo_add(g, MEMO_GROUP, g->function, width, key, g->depth, found);
-    return found;
+    address a;
+    bool is_written = g->written_too >> g->k->inst[i].imm & 1;
+    int64_t bytes = qn__access_bytes(g->k, i);
+    int64_t which = (int64_t)(is_written ? x->first : 0) << 32 | (int64_t)x->n << 16 |
+                    (int64_t)g->width << 8 | bytes;
+    qn__make_address(g, i, p, NULL, &a);
+    return (kept){a.pointer, qn__const_i64(g, which), a.constant - x->place * bytes};
 }
 
 LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *from, LLVMTypeRef t)
 {
     qn_group x;
-    LLVMValueRef all = NULL;
-    if (!group_of(g, i, &x) || from->stride != x.n)
+    qn_weave w;
+    LLVMValueRef member[QN_MOST_PLACES], count;
+    int64_t bytes = qn__access_bytes(g->k, i);
+    if (from->kind != ADDRESS_LANES || from->stride < 2 || !active_lanes(g, i, p, &count) ||
+        !weave_of(g, i, &x, &w) || from->stride != x.n || (count && !qn__may_count_lanes(&w)))
         return NULL;
-    unsigned places = places_of(g, &x);
-    if (!(places >> x.place & 1) || (places & (places - 1)) == 0)
-        return NULL;
-    for (int v = 0; v < x.n; v++) {
-        int pick[64], n_picked = 0;
-        for (int l = 0; l < g->width; l++)
-            pick[l] = l;
-        for (int e = 0; e < g->width; e++) {
-            int at = v * g->width + e - x.place;
-            if (at % x.n != 0 || at < 0)
-                continue;
-            pick[at / x.n] = all ? g->width + e : e;
-            n_picked++;
-        }
-        if (!n_picked)
-            continue;
-        LLVMValueRef taken = vector_of(g, &x, p, from, t, v, places);
-        all = all ? qn__shuffle(g, all, taken, pick, g->width)
-                  : qn__shuffle(g, taken, NULL, pick, g->width);
-    }
-    return all;
+    kept at = kept_of(g, &x, i, p);
+    LLVMValueRef found =
+        qn__memo_find(g, MEMO_GROUP, at.pointer, at.which, at.at + x.place * bytes, NULL);
+    if (found)
+        return found;
+    woven memory = {&w, t, qn__ahead(g, from->pointer, -x.place * bytes), count};
+    qn__load_woven(g, &memory, member);
+    for (int m = 0; m < x.n; m++)
+        if (member[m])
+            qn__memo_add(g, MEMO_GROUP, at.pointer, at.which, at.at + m * bytes, g->depth,
+                         member[m]);
+    return member[x.place];
 }
 
 /* ---------------------------------------------------------------- stores */
 
-/** Vector v of all members, whose vectors are `value`, side by side in memory. */
-static LLVMValueRef interleaved(lower *g, const qn_group *x, const LLVMValueRef *value, int v)
+static void store_part(lower *g, const qn_group *x, const qn_weave *w, int p, LLVMValueRef count)
 {
-    LLVMValueRef all = NULL;
-    for (int m = 0; m < x->n; m++) {
-        int pick[64], n_picked = 0;
-        for (int e = 0; e < g->width; e++) {
-            int at = v * g->width + e;
-            bool is_own = at % x->n == m;
-            pick[e] = is_own ? (all ? g->width : 0) + at / x->n : all ? e : 0;
-            n_picked += is_own;
-        }
-        if (n_picked)
-            all = qn__shuffle(g, all ? all : value[m], all ? value[m] : NULL, pick, g->width);
-    }
-    return all;
-}
-
-static void store_part(lower *g, const qn_group *x, int p)
-{
-    LLVMValueRef value[QN_MOST_MEMBERS];
-    int64_t bytes = qn__access_bytes(g->k, x->first);
+    LLVMValueRef member[QN_MOST_PLACES] = {NULL};
+    int last = 0; /* the place of the last member */
     address at;
     for (int m = 0; m < x->n; m++) {
-        uint32_t i = x->inst[m], v = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
-        value[m] = qn__to_memory(g, qn__access_dtype(g->k, i), qn__vector(g, v, p));
+        uint32_t i = x->inst[m];
+        if (!i)
+            continue;
+        uint32_t v = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+        member[m] = qn__to_memory(g, qn__access_dtype(g->k, i), qn__vector(g, v, p));
+        last = i == x->last ? m : last;
     }
-    qn__make_address(g, x->inst[0], p, NULL, &at);
+    qn__make_address(g, x->last, p, NULL, &at);
     qn__displace(g, &at);
-    for (int v = 0; v < x->n; v++) {
-        LLVMValueRef pointer = qn__ahead(g, at.pointer, v * g->width * bytes);
-        LLVMValueRef store = LLVMBuildStore(g->b, interleaved(g, x, value, v), pointer);
-        LLVMSetAlignment(store, (unsigned)bytes);
-    }
+    woven memory = {w, LLVMGetElementType(LLVMTypeOf(member[last])),
+                    qn__ahead(g, at.pointer, -last * qn__access_bytes(g->k, x->last)), count};
+    qn__store_woven(g, &memory, member);
 }
 
 bool qn__store_grouped(lower *g, uint32_t i)
 {
     qn_group x;
-    if (!group_of(g, i, &x) || places_of(g, &x) != (1u << x.n) - 1)
+    qn_weave w;
+    LLVMValueRef count[MOST_PARTS];
+    if (!weave_of(g, i, &x, &w))
         return false;
-    FOR_PARTS(g, p)
-        if (g->mask[p])
+    for (int m = 0; m < x.n; m++)
+        if (x.inst[m] && !(w.places >> m & 1))
+            return false; /* one that may be out of range is stored alone, in its turn */
+    FOR_PARTS (g, p)
+        if (!active_lanes(g, i, p, &count[p]) || (count[p] && !qn__may_count_lanes(&w)))
             return false;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         if (i == x.last)
-            store_part(g, &x, p);
+            store_part(g, &x, &w, p, count[p]);
     return true;
 }

@@ -9,9 +9,11 @@
 
 /* ---------------------------------------------------------------- masks of the lanes */
 
-/** The mask of vector u, for all that will be jammed inside. */
-static void set_mask(lower *g, int u, LLVMValueRef mask)
+/** The mask of vector u, of its first lanes, for all that will be jammed inside. */
+static void set_mask(lower *g, int u, LLVMValueRef mask, LLVMValueRef count)
 {
+    g->first_lanes.mask = mask;
+    g->first_lanes.count = count;
     for (int j = 0; j < g->jam_max; j++)
         g->mask[u * g->jam_max + j] = g->tail_mask[u * g->jam_max + j] = mask;
 }
@@ -48,7 +50,7 @@ static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
 static void masked_vector(lower *g, const steps *of, LLVMValueRef low, LLVMValueRef n)
 {
     qn__set_index(g, of->d, low);
-    set_mask(g, 0, lanes_below(g, n));
+    set_mask(g, 0, lanes_below(g, n), n);
     of->inside(g, of);
     qn__clear_masks(g);
 }
@@ -104,12 +106,13 @@ static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -(int64_t)width), "");
     LLVMValueRef end = LLVMBuildAdd(g->b, s.low, whole, "");
-    LLVMValueRef left = LLVMBuildTrunc(g->b, LLVMBuildSub(g->b, s.high, end, ""), small, "");
+    LLVMValueRef count = LLVMBuildSub(g->b, s.high, end, "");
+    LLVMValueRef left = LLVMBuildTrunc(g->b, count, small, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1),
                                       qn__splat(g, left, g->lanes_level), "");
     qn__unseek(g, &here);
     qn__nest_some(g, of, (span){s.low, end}, width, true, step);
-    set_mask(g, 0, mask);
+    set_mask(g, 0, mask, count);
     qn__nest_once(g, of, end, s.high, end);
     qn__clear_masks(g);
 }
@@ -119,7 +122,7 @@ static void known_vector(lower *g, const steps *of, int64_t low, int width, int6
 {
     g->width = width;
     if (n < width)
-        set_mask(g, 0, first_lanes(g, n));
+        set_mask(g, 0, first_lanes(g, n), qn__const_i64(g, n));
     qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width,
                   false);
     qn__clear_masks(g);
@@ -155,7 +158,7 @@ static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueR
     int64_t width = g->width, over = rest % width;
     g->unroll = (int)((rest + width - 1) / width);
     if (over)
-        set_mask(g, g->unroll - 1, first_lanes(g, over));
+        set_mask(g, g->unroll - 1, first_lanes(g, over), qn__const_i64(g, over));
     g->rest_lanes = (int)over;
     if (rest)
         qn__nest_once(g, of, middle, high, middle);

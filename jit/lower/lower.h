@@ -124,6 +124,9 @@ typedef struct lower {
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
     LLVMValueRef
         tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
+    struct {
+        LLVMValueRef mask, count; /* a mask of the first lanes, and of how many; NULL: none is */
+    } first_lanes;
     uint8_t edges[MOST_PARTS]; /* of a GPU: the edges that a part's mask comes from, as bits */
     LLVMValueRef side[2][MOST_PARTS]; /* the masks of each vector of lanes, and of each jammed
                                          iteration; NULL: none */

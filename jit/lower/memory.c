@@ -168,7 +168,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
             g->depth);
     LLVMTypeRef element = qn__memory_type(g, dtype);
     bool is_strided = qn__has_known_stride(&x, mask);
-    if (is_strided && (v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
+    if ((v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
     } else if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
     } else if (is_strided && !qn__is_gathered(g, &x)) {

@@ -17,11 +17,11 @@
  * distances of large powers of two, of which the first-level cache keeps few, are then met once,
  * not once for every piece of a line.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/weave.h"
 
 #include "jit/schedule/plan.h"
 
-enum { PIECE_BYTES = 16, MOST_LANES = 64 };
+enum { PIECE_BYTES = QN_CHUNK_BYTES, MOST_LANES = 64 };
 
 /** One transposed access: piece of q elements for each of `lanes` lanes of part p. */
 typedef struct pieces {
@@ -45,8 +45,7 @@ static LLVMValueRef elements(lower *g, LLVMValueRef v, int first, int n)
     return qn__shuffle(g, v, NULL, index, n);
 }
 
-/** Joins a power of two of vectors of q elements. */
-static LLVMValueRef join(lower *g, LLVMValueRef *v, int n, int q)
+LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q)
 {
     int index[MOST_LANES];
     for (; n > 1; n /= 2, q *= 2) {
@@ -58,8 +57,7 @@ static LLVMValueRef join(lower *g, LLVMValueRef *v, int n, int q)
     return v[0];
 }
 
-/** q registers of n lanes: transposes each group of q lanes. */
-static void transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
+void qn__transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
 {
     LLVMValueRef next[PIECE_BYTES];
     int low[MOST_LANES], high[MOST_LANES];
@@ -131,9 +129,9 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         LLVMValueRef v[MOST_LANES] = {NULL};
         for (int m = 0; m < groups; m++)
             v[m] = load_piece(g, s, m * s->q + k < s->lanes ? m * s->q + k : 0);
-        r[k] = join(g, v, groups, s->q);
+        r[k] = qn__join_pieces(g, v, groups, s->q);
     }
-    transpose_groups(g, r, s->q, n);
+    qn__transpose_groups(g, r, s->q, n);
     for (int k = 0; k < s->q && n > s->lanes; k++)
         r[k] = elements(g, r[k], 0, s->lanes);
 }
@@ -238,7 +236,7 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
             index[l] = l < s->lanes ? l : 0;
         r[k] = qn__shuffle(g, r[k], NULL, index, n);
     }
-    transpose_groups(g, r, s->q, n);
+    qn__transpose_groups(g, r, s->q, n);
     for (int l = 0; l < s->lanes; l++) {
         if (s->mask && LLVMIsNull(LLVMGetAggregateElement(s->mask, (unsigned)l)))
             continue;

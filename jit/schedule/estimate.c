@@ -261,7 +261,6 @@ qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_
     qn_status status = QN_OK;
     if (e && ready && held && last_use) {
         *e = (qn_estimator){.x = x, .s = s, .m = &x->f->machine, .out = out, .n = 1};
-        e->written = qn__written_too(x->k, x->f, &x->a);
         e->ready = ready;
         e->carried = ready + x->k->n_insts;
         e->held = held;

@@ -16,7 +16,9 @@ double qn__register_bytes(const qn_estimator *e, int bits, int lanes)
 /** How the code makes an access: strided ones under a mask are gathers. */
 static int method_of(const qn_estimator *e, const qn_record_info *r)
 {
-    bool is_gather = !r || (e->is_masked && r->method == QN_METHOD_STRIDED);
+    bool has_masks = e->x->f->target->has_masks;
+    bool is_gather = !r || (e->is_masked && (r->method == QN_METHOD_STRIDED ||
+                                             (r->method == QN_METHOD_GROUP && !has_masks)));
     return is_gather ? QN_METHOD_GATHER : r->method;
 }
 
@@ -90,20 +92,28 @@ bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes)
     return n_found == 1;
 }
 
-/** Places of the group that a strided access is of, and members that move them: each place is a
- * vector. False: the access moves alone. */
-static bool group_of(const qn_estimator *e, uint32_t i, int *places, int *members)
+/** Operations and slots of one member of a group; false: the access moves alone. */
+static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double *moves,
+                           double *slots)
 {
     const qn_scheduled *x = e->x;
-    qn_group group;
+    const qn_target *t = x->f->target;
+    int bytes = (int)qn__access_bytes(x->k, i), most = t->vector_bytes / bytes;
     int d = lane_dim_of(e);
-    if (d < 0 || e->is_masked ||
-        !qn__group_of(x->k, x->f, &x->a, d, e->written, i, &group))
+    uint32_t places = 0;
+    qn_group group;
+    qn_weave w;
+    if (d < 0 || !qn__group_of(x->k, x->f, &x->a, d, i, &group))
         return false;
-    *places = group.n;
-    *members = 0;
-    for (int n = 0; n < group.n; n++)
-        *members += group.inst[n] != 0;
+    for (int p = 0; p < group.n; p++)
+        places |= (uint32_t)(group.inst[p] != 0) << p;
+    if (!qn__weave_of(t, x->k->inst[i].op == QN_I_LOAD, bytes, group.n, lanes < most ? lanes : most,
+                      places, group.known, &w))
+        return false;
+    double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(places);
+    *moves = steps * w.moves / members;
+    *slots =
+        steps * w.shuffles / members * (double)qn__work_slots(QN_WORK_SHUFFLE, 8 * w.unit, 2, t);
     return true;
 }
 
@@ -125,7 +135,7 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
     int64_t apart = r && r->stride < 0 ? -r->stride : r ? r->stride : 0;
     double shuffle = (double)qn__work_slots(QN_WORK_SHUFFLE, bits, 2, t);
     double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
-    int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER, places, members;
+    int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
     if (method == QN_METHOD_GATHER && qn__lanes_are_in_digit(e, i, lanes))
         method = QN_METHOD_CONTIGUOUS;
     *moves = registers;
@@ -139,13 +149,10 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
     } else if (method == QN_METHOD_TABLE) {
         *moves = 0;
         *slots = registers * shuffle * (r->index > 1 ? 2 : 1);
-    } else if (method == QN_METHOD_GROUP) {
-        *slots = 2 * registers * shuffle;
+    } else if (method == QN_METHOD_GROUP && moves_of_group(e, i, lanes, moves, slots)) {
+        return;
     } else if (method == QN_METHOD_STRIDED && r->stride == -1) {
         *slots = registers * shuffle;
-    } else if (method == QN_METHOD_STRIDED && group_of(e, i, &places, &members)) {
-        *moves = registers * places / members;
-        *slots = registers * (places - 1) * shuffle;
     } else if (method == QN_METHOD_STRIDED && together > 0) {
         double run = together < lanes ? together : lanes;
         *moves = registers * (double)lanes / run;

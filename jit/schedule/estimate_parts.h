@@ -48,7 +48,6 @@ typedef struct qn_estimator {
     qn_around around[QN_MOST_DEPTH + 1];
     int n;                         /* loops around, with the call */
     bool is_stepped[QN_MOST_CUTS]; /* some part of the cut is lanes, or emitted together */
-    uint64_t written; /* see qn__written_too */
     bool is_masked; /* rows of the lanes are shorter than a vector: all of them run under masks */
     double *ready;  /* [n_insts] when a value is known, from the begin of its statement */
     double *carried; /* [n_insts] cycles since what a loop of the body carries; 0: none of it */

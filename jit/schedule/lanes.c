@@ -3,6 +3,7 @@
  * lanes.c: which dimension of the domain the lanes of vectors run along. "May it be the lane
  * dimension?" (qn__plan_may_be_lanes) is kept apart from "is it worth it?" (lane_cost).
  */
+#include "jit/analysis/group.h"
 #include "jit/schedule/plan.h"
 
 /* Relative cost of one element through one access, by its stride along the lane dimension. A gather
@@ -158,6 +159,24 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden;
 }
 
+/** Of one member of the group of access i, in whole registers; 0: it has no group. */
+static double group_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                         int d)
+{
+    qn_group x;
+    qn_weave w;
+    uint32_t places = 0;
+    int bytes = (int)qn__access_bytes(k, i), lanes = f->target->vector_bytes / bytes;
+    bool is_load = k->inst[i].op == QN_I_LOAD;
+    if (!qn__group_of(k, f, a, d, i, &x))
+        return 0;
+    for (int p = 0; p < x.n; p++)
+        places |= (uint32_t)(x.inst[p] != 0) << p;
+    if (!qn__weave_of(f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known, &w))
+        return 0;
+    return (w.shuffles + (is_load ? 1 : 2) * w.moves) * COST_UNIT / __builtin_popcount(places);
+}
+
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
                        int d)
 {
@@ -178,6 +197,9 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         return is_load ? COST_SPLAT : COST_SCATTER;
     if (stride == -1)
         return is_load ? COST_REVERSED : 2 * COST_REVERSED;
+    double grouped = group_cost(k, f, a, i, d);
+    if (grouped > 0)
+        return grouped;
     if (qn__is_small_stride(stride))
         return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
     if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)

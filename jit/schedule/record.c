@@ -3,6 +3,7 @@
  * record.c: how each access of each statement is made. The facts give the method and the check;
  * streams, prefetch distances and buffers are asked for by transformations.
  */
+#include "jit/analysis/group.h"
 #include "jit/schedule/verify.h"
 
 #include <string.h>
@@ -28,6 +29,21 @@ static bool lane_stride(const qn_scheduled *x, const qn_schedule *s, qn_axis lan
     return true;
 }
 
+/** The number of the group of an access: 1 + the site of its first member; 0: it has none, or none
+ * that has a number. */
+static uint8_t group_number(const qn_scheduled *x, const qn_schedule *s, qn_axis lanes,
+                            uint32_t inst)
+{
+    qn_axis root;
+    qn_group group;
+    int d = qn__axis_dim(x, s, lanes);
+    if (qn__axis_weight(x, s, lanes, &root) != 1 ||
+        !qn__group_of(x->k, x->f, &x->a, d, inst, &group))
+        return 0;
+    uint32_t first = qn__site_of(x->k, group.first);
+    return first < UINT8_MAX ? (uint8_t)(first + 1) : 0;
+}
+
 void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_info *r)
 {
     uint32_t site = qn__site_of(x->k, r->inst);
@@ -37,6 +53,7 @@ void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_in
                : x->f->param[param].checks == QN_CHECKS_NONE ? QN_CHECK_UNCHECKED
                                                              : QN_CHECK_PER_LANE;
     r->stride = 0;
+    r->index = 0;
     if (!vector.id) {
         r->method = QN_METHOD_UNIFORM;
         return;
@@ -48,7 +65,8 @@ void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_in
     else if (stride == 1 && qn__is_plain_access(x->k, x->f, r->inst))
         r->method = QN_METHOD_CONTIGUOUS;
     else {
-        r->method = QN_METHOD_STRIDED;
+        r->index = group_number(x, s, qn__node(s, vector)->axis, r->inst);
+        r->method = r->index ? QN_METHOD_GROUP : QN_METHOD_STRIDED;
         r->stride = stride;
     }
 }
@@ -91,7 +109,7 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
     }
     if (old->method == QN_METHOD_THROUGH ||
         (old->method == QN_METHOD_TABLE && r->method == QN_METHOD_GATHER) ||
-        (old->method == QN_METHOD_GROUP && r->method == QN_METHOD_STRIDED)) {
+        (old->method == QN_METHOD_GROUP && r->method == QN_METHOD_GROUP)) {
         r->method = old->method;
         r->index = old->index;
     }

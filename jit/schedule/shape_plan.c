@@ -42,8 +42,6 @@ static bool may_be_records(reader *m)
 {
     for (int n = 0; n < m->s->n_records; n++) {
         const qn_record_info *r = &m->s->record[n];
-        if (r->method == QN_METHOD_GROUP)
-            return refuse(m, "groups of accesses", (qn_axis){0});
         if (r->ahead)
             return refuse(m, "prefetches", (qn_axis){0});
         if (r->check == QN_CHECK_HOISTED)

@@ -3,6 +3,7 @@
  * transform_access.c: transformations of buffers and of access records. A record is changed in
  * every statement that has the access.
  */
+#include "jit/analysis/group.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/transform_rows.h"
 
@@ -65,26 +66,24 @@ qn_status qn__apply_hoist(const qn_scheduled *x, qn_schedule *s, const qn_step *
 
 qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    qn_record_info one = {0};
-    int64_t apart;
     if (how->number[0] < 1 || how->number[0] > UINT8_MAX)
         return no_access(how->inst, "groups have numbers from 1 to 255", err);
-    FOR_RECORDS(s, how->inst, r)
-    one = *r;
     bool is_any = false;
-    for (int n = 0; n < s->n_records;
-         n++) { /* all that a known number of elements is between, in the same statement */
-        qn_record_info *r = &s->record[n];
-        if (!one.inst || r->method != QN_METHOD_STRIDED ||
-            x->k->inst[r->inst].imm != x->k->inst[one.inst].imm || r->stride != one.stride ||
-            !qn__elements_apart(x->k, x->f, &x->a, one.inst, r->inst, &apart) ||
-            apart >= one.stride || -apart >= one.stride)
+    for (int n = 0; n < s->n_records; n++) { /* all of the group, in the same statement */
+        qn_record_info *r = &s->record[n], d = *r;
+        qn_group group;
+        qn__record_derive(x, s, &d);
+        int lanes = qn__axis_dim(x, s, qn__node(s, qn__vector_around(s, r->at))->axis);
+        if (d.method != QN_METHOD_GROUP ||
+            (r->method != QN_METHOD_STRIDED && r->method != QN_METHOD_GROUP) ||
+            !qn__group_of(x->k, x->f, &x->a, lanes, how->inst, &group) ||
+            !qn__is_of_group(x->k, x->f, &x->a, lanes, r->inst, &group))
             continue;
         r->method = QN_METHOD_GROUP;
         r->index = (uint8_t)how->number[0];
         is_any = true;
     }
-    return is_any ? QN_OK : no_access(how->inst, "it is not strided", err);
+    return is_any ? QN_OK : no_access(how->inst, "it is of no group", err);
 }
 
 qn_status qn__apply_table(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)

@@ -3,6 +3,7 @@
  * verify_claims.c: what a schedule claims of axes, buffers, reductions and accesses, each compared
  * with what kernel and facts say.
  */
+#include "jit/analysis/group.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/verify.h"
 
@@ -394,19 +395,27 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
 
 /* ---------------------------------------------------------------- access records */
 
+/** Whether another load, or store, of the statement has the number of r, and all that have it are
+ * one group. */
 static bool verify_group(const qn_verifier *v, const qn_record_info *r)
 {
-    int64_t apart;
+    qn_group group;
+    bool has_other = false;
+    const qn_scheduled *x = v->x;
+    int d = qn__axis_dim(x, v->s, qn__node(v->s, qn__vector_around(v->s, r->at))->axis);
+    if (!qn__group_of(x->k, x->f, &x->a, d, r->inst, &group))
+        return false;
     for (int n = 0; n < v->s->n_records; n++) {
         const qn_record_info *o = &v->s->record[n];
-        if (o != r && o->at.id == r->at.id && o->is_tail == r->is_tail &&
-            o->method == QN_METHOD_GROUP && o->index == r->index && o->stride == r->stride &&
-            o->inst < v->x->k->n_insts && qn__is_access(&v->x->k->inst[o->inst]) &&
-            v->x->k->inst[o->inst].imm == v->x->k->inst[r->inst].imm &&
-            qn__elements_apart(v->x->k, v->x->f, &v->x->a, r->inst, o->inst, &apart) && apart != 0)
-            return true;
+        if (o->at.id != r->at.id || o->is_tail != r->is_tail || o->method != QN_METHOD_GROUP ||
+            o->index != r->index || o->inst == r->inst || o->inst >= x->k->n_insts ||
+            x->k->inst[o->inst].op != x->k->inst[r->inst].op)
+            continue;
+        if (!qn__is_of_group(x->k, x->f, &x->a, d, o->inst, &group))
+            return false;
+        has_other = true;
     }
-    return false;
+    return has_other;
 }
 
 static bool verify_method(qn_verifier *v, const qn_record_info *r)
@@ -414,14 +423,19 @@ static bool verify_method(qn_verifier *v, const qn_record_info *r)
     qn_record_info d = {.at = r->at, .inst = r->inst, .is_tail = r->is_tail};
     const qn_kernel *k = v->x->k;
     qn__record_derive(v->x, v->s, &d);
+    bool is_strided = d.method == QN_METHOD_STRIDED || d.method == QN_METHOD_GROUP;
     bool is_right = d.method == r->method && d.stride == r->stride && r->index == 0;
-    if (r->method == QN_METHOD_GATHER)
+    if (r->method == QN_METHOD_STRIDED)
+        is_right = is_strided && d.stride == r->stride && r->index == 0;
+    else if (r->method == QN_METHOD_GATHER)
         is_right = r->index == 0 && r->stride == 0;
     else if (r->method == QN_METHOD_GROUP)
-        is_right = d.method == QN_METHOD_STRIDED && d.stride == r->stride && verify_group(v, r);
+        is_right = d.method == QN_METHOD_GROUP && d.stride == r->stride;
     else if (r->method == QN_METHOD_TABLE)
         is_right = k->inst[r->inst].op == QN_I_LOAD && r->index &&
                    qn__table_registers(k, v->x->f, &v->x->a, r->inst) == r->index;
+    if (is_right && r->method == QN_METHOD_GROUP && !verify_group(v, r))
+        return qn__refuse(v, "access %%%u: group %d is not its own", r->inst, r->index);
     if (r->method != QN_METHOD_THROUGH)
         return is_right || qn__refuse(v, "access %%%u: it is not %s there, but %s", r->inst,
                                       qn__method_names[r->method], qn__method_names[d.method]);

@@ -298,14 +298,20 @@ int main(void)
         bool is_whole = columns == 2;
         for (int i = 0; i < 3; i++)
             z[i] = view(2, DIMS(800, columns), false);
-        check(c, complex, 3, z, 0, is_whole ? "lanes 0" : "no such word", "store <4 x double>",
+        check(c, complex, 3, z, 0, is_whole ? "lanes 0" : "no such word", "store <4 x i64>",
               is_whole,
               is_whole ? "both parts of complex numbers are stored as whole vectors"
                        : "two of three members are not");
-        check(c, complex, 3, z, 0, is_whole ? "no such word" : "lanes 0", "llvm.masked.load",
-              !is_whole,
-              is_whole ? "they are loaded as whole vectors" : "these are loaded under masks");
+        check(c, complex, 3, z, 0, "lanes 0", "load <4 x i64>", true,
+              is_whole ? "they are loaded as whole vectors" : "but loaded");
     }
+    for (int i = 0; i < 3; i++) {
+        z[i] = view(2, DIMS(800, 2), false);
+        z[i].layout.dim[0].stride = 3;
+    }
+    check(c, complex, 3, z, 0, "no such word", "load <4 x i64>", false,
+          "what is no element of the view is not loaded");
+    check(c, complex, 3, z, 0, "lanes 0", "load <2 x i64>", true, "the two members are, in pieces");
     for (int side = 2; side <= 4; side += 2) {
         bool is_whole = side == 4;
         for (int i = 0; i < 2; i++) {

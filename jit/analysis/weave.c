@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * weave.c: the ways of weave.h, and what they cost.
+ */
+#include "jit/analysis/weave.h"
+
+#include <string.h>
+
+static int power_from(int n)
+{
+    int power = 1;
+    while (power < n)
+        power *= 2;
+    return power;
+}
+
+static int smaller(int a, int b)
+{
+    return a < b ? a : b;
+}
+
+static int count_bits(uint32_t bits)
+{
+    return __builtin_popcount(bits);
+}
+
+/* ---------------------------------------------------------------- permutations of two registers */
+
+/** Places that are `residue` modulo `factor`, by their numbers among these. */
+static uint32_t places_of(uint32_t places, int n, int factor, int residue)
+{
+    uint32_t out = 0;
+    for (int p = residue; p < n; p += factor)
+        out |= (places >> p & 1) << p / factor;
+    return out;
+}
+
+/** Each member by itself: one register after the other. */
+static int direct_shuffles(int registers, uint32_t places, bool is_load)
+{
+    int used = count_bits(places), each = registers > 1 ? registers - 1 : 1;
+    return is_load ? used * each : registers * (used > 1 ? used - 1 : 1);
+}
+
+int qn__weave_factor(int registers, int n, uint32_t places, bool is_load, int *shuffles)
+{
+    int best = 1;
+    *shuffles = direct_shuffles(registers, places, is_load);
+    for (int factor = 2; factor <= 3; factor++) {
+        int sum = 0;
+        if (n % factor || registers % factor || n == factor)
+            continue;
+        for (int a = 0; a < factor; a++) {
+            uint32_t own = places_of(places, n, factor, a);
+            int inside = 0;
+            if (!own)
+                continue;
+            qn__weave_factor(registers / factor, n / factor, own, is_load, &inside);
+            sum += inside + (is_load ? registers / factor * (factor - 1) : 0);
+        }
+        sum += is_load ? 0 : registers * (factor - 1);
+        if (sum < *shuffles) {
+            *shuffles = sum;
+            best = factor;
+        }
+    }
+    return best;
+}
+
+/** Whether shuffles of two registers are single instructions; of two places any processor has few.
+ */
+static bool may_be_pairs(const qn_target *t, const qn_weave *w)
+{
+    return t->permutes_pairs ? w->unit >= 2 : w->n == 2 && w->unit >= 4;
+}
+
+static void make_pairs(const qn_target *t, bool is_load, qn_weave *w)
+{
+    int shuffles, all = w->lanes / w->per_chunk * w->slots * w->unit,
+                  chunk = w->per_chunk * w->n * w->bytes;
+    w->method = QN_WEAVE_PAIRS;
+    w->register_bytes = smaller(t->vector_bytes, power_from(all));
+    w->registers = (all + w->register_bytes - 1) / w->register_bytes;
+    qn__weave_factor(w->registers, w->slots, w->places, is_load, &shuffles);
+    w->shuffles = t->permutes_pairs ? shuffles : 2 * shuffles;
+    w->moves = w->registers;
+    w->is_side_by_side = w->per_chunk == 1 || chunk == QN_CHUNK_BYTES ||
+                         (chunk == 12 && w->register_bytes > QN_CHUNK_BYTES);
+    if (w->per_chunk > 1)
+        w->shuffles += w->registers * (chunk == QN_CHUNK_BYTES ? 1 : 2);
+    if (!w->is_side_by_side) { /* each chunk is moved by itself */
+        w->moves = w->lanes / w->per_chunk;
+        w->shuffles += w->moves - w->registers;
+    }
+}
+
+/* ---------------------------------------------------------------- blends */
+
+static bool may_be_blends(const qn_target *t, const qn_weave *w)
+{
+    return w->per_chunk == 1 && w->n % 2 == 1 && w->n <= 5 && w->unit >= t->least_shuffled &&
+           w->unit >= 4 && w->lanes * w->bytes <= t->vector_bytes;
+}
+
+static void make_blends(qn_weave *w)
+{
+    int used = count_bits(w->places), blended = smaller(w->n, w->lanes) - 1;
+    w->method = QN_WEAVE_BLENDS;
+    w->is_side_by_side = true;
+    w->registers = w->n;
+    w->register_bytes = w->lanes * w->bytes;
+    w->moves = w->n;
+    w->shuffles = used + 0.5 * used * blended; /* blends have more ports than permutations */
+}
+
+/* ---------------------------------------------------------------- pieces */
+
+static uint32_t window_bits(int first, int size)
+{
+    return ((UINT32_C(1) << size) - 1) << first;
+}
+
+/* Loads may read places twice, and those that nobody asked for; stores may not. */
+int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out)
+{
+    uint32_t left = w->places, may = is_load ? w->known | w->places : w->places;
+    int n = 0;
+    while (left) {
+        int first = __builtin_ctz(left), size = QN_CHUNK_BYTES / w->bytes, from = first;
+        for (; size > 1; size /= 2) {
+            from = first + size <= w->n ? first : is_load && w->n >= size ? w->n - size : first;
+            bool is_inside = from + size <= w->n;
+            bool is_wanted = is_load ? count_bits(window_bits(from, size) & left) > size / 4 : true;
+            uint32_t allowed = is_load ? may : left;
+            if (is_inside && is_wanted && (window_bits(from, size) & ~allowed) == 0)
+                break;
+        }
+        from = size > 1 ? from : first;
+        out[n++] = (qn_window){from, size};
+        left &= ~window_bits(from, size);
+    }
+    return n;
+}
+
+static int log2_of(int n)
+{
+    int log2 = 0;
+    while (n >> log2 > 1)
+        log2++;
+    return log2;
+}
+
+/** Loads or stores of `count` pieces, and what brings them to registers of `lanes` lanes. */
+static void add_pieces(const qn_target *t, bool is_load, int count, int size, qn_weave *w)
+{
+    int bytes = size * w->unit, per_register = t->vector_bytes / bytes;
+    int registers = (count + per_register - 1) / per_register;
+    w->moves += count;
+    if (is_load)
+        w->shuffles += count - registers;
+    w->shuffles += (double)log2_of(size) * (registers < size ? size : registers);
+}
+
+static void make_pieces(const qn_target *t, bool is_load, qn_weave *w)
+{
+    qn_window window[QN_MOST_PLACES];
+    w->method = QN_WEAVE_PIECES;
+    w->is_side_by_side = false;
+    w->moves = w->shuffles = 0;
+    if (w->per_chunk > 1) {
+        int chunks = w->lanes / w->per_chunk;
+        add_pieces(t, is_load, chunks, w->slots, w);
+        if (w->bytes < w->unit)
+            w->shuffles += w->slots;
+        return;
+    }
+    int n = qn__weave_windows(w, is_load, window);
+    for (int i = 0; i < n; i++)
+        add_pieces(t, is_load, w->lanes, window[i].size, w);
+}
+
+/* ---------------------------------------------------------------- the best */
+
+/** Keeps the cheaper of *out, which has no lanes if there is none, and x. */
+static void keep(const qn_weave *x, bool is_load, qn_weave *out)
+{
+    double move = is_load ? 0.5 : 1; /* two loads a cycle, one store */
+    if (!out->lanes || x->shuffles + move * x->moves < out->shuffles + move * out->moves)
+        *out = *x;
+}
+
+/** The lanes of a chunk, or none. */
+static void set_chunk(qn_weave *w, int per_chunk)
+{
+    w->per_chunk = smaller(per_chunk, w->lanes);
+    w->unit = w->bytes * w->per_chunk;
+    w->slots = w->per_chunk > 1 ? QN_CHUNK_BYTES / w->unit : w->n;
+}
+
+bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
+                  uint32_t known, qn_weave *out)
+{
+    qn_weave w = {.bytes = bytes, .n = n, .lanes = lanes, .places = places, .known = known};
+    int step = bytes * n;
+    memset(out, 0, sizeof *out);
+    if (n < 2 || n > QN_MOST_PLACES || lanes < 2 || !places || lanes * bytes > t->vector_bytes)
+        return false;
+    set_chunk(&w, step <= QN_CHUNK_BYTES / 2 ? QN_CHUNK_BYTES / power_from(step) : 1);
+    bool has_all = ((is_load ? places | known : places) & window_bits(0, n)) == window_bits(0, n);
+    if (w.per_chunk > 1 && has_all) {
+        make_pieces(t, is_load, &w);
+        keep(&w, is_load, out);
+    }
+    if (w.per_chunk > 1 && bytes < 4 && may_be_pairs(t, &w)) {
+        make_pairs(t, is_load, &w);
+        if (has_all || w.is_side_by_side)
+            keep(&w, is_load, out);
+    }
+    set_chunk(&w, 1);
+    if (may_be_pairs(t, &w) && (bytes >= 4 || step > QN_CHUNK_BYTES / 2)) {
+        make_pairs(t, is_load, &w);
+        keep(&w, is_load, out);
+    }
+    if (may_be_blends(t, &w) && has_all && !t->permutes_pairs) {
+        make_blends(&w);
+        keep(&w, is_load, out);
+    }
+    make_pieces(t, is_load, &w);
+    keep(&w, is_load, out);
+    return true;
+}
