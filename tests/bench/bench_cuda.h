@@ -8,6 +8,7 @@
  * bench_cuda_lines.c  the kernels, their extents and goals
  * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
  * bench_cuda_uneven.c sparse rows, a `while`, a histogram
+ * bench_cuda_unseen.c kernels that no rule was made for
  * bench_cuda_math.c   mathematical functions, Black-Scholes, softmax
  * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the
  * driver bench_cuda_cost.c   what compiling, loading and launching cost bench_plan.h        what
@@ -154,6 +155,7 @@ void gpu_speed_cases(gpu_bench *b);
 void gpu_more_cases(gpu_bench *b);
 void gpu_uneven_cases(gpu_bench *b);
 void gpu_math_cases(gpu_bench *b);
+void gpu_unseen_cases(gpu_bench *b);
 void gpu_cost_cases(gpu_bench *b);
 
 /* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is

@@ -269,6 +269,7 @@ static void run_cases(gpu_bench *b)
         gpu_speed_cases(b);
         gpu_more_cases(b);
         gpu_uneven_cases(b);
+        gpu_unseen_cases(b);
         gpu_math_cases(b);
         gpu_cost_cases(b);
     }

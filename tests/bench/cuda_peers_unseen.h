@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_peers_unseen.h: extents that bench_cuda_unseen.c and its peers in CUDA C,
+ * cuda_peers_unseen.cu, have in common. A peer's argument `a` is an array of the host's with the
+ * pointers of all arrays, in the order of the kernel's parameters.
+ */
+#ifndef QN_TESTS_BENCH_CUDA_PEERS_UNSEEN_H
+#define QN_TESTS_BENCH_CUDA_PEERS_UNSEEN_H
+
+#define UNSEEN_CUBE 320LL        /* points along each side of the stencil */
+#define UNSEEN_ROWS 8192LL       /* rows and columns of what works row by row */
+#define UNSEEN_COLUMNS 4096LL
+#define UNSEEN_BODIES 16384LL
+#define UNSEEN_CSR_ROWS (1LL << 18)
+#define UNSEEN_RECORDS (3LL << 20)
+#define UNSEEN_IMAGE_0 6144LL    /* an image of bytes with three channels */
+#define UNSEEN_IMAGE_1 4096LL
+#define UNSEEN_PRODUCT 2048LL
+#define UNSEEN_FILTER 5LL
+#define UNSEEN_BINS (64LL << 20) /* bytes that are counted */
+#define UNSEEN_SMALL (3LL << 19) /* products of 4 x 4 with a vector */
+#define UNSEEN_LATTICE_0 2048LL
+#define UNSEEN_LATTICE_1 1024LL
+#define UNSEEN_MIDDLE_0 64LL     /* outer, reduced and inner extent */
+#define UNSEEN_MIDDLE_1 512LL
+#define UNSEEN_MIDDLE_2 1024LL
+#define UNSEEN_GATHER (16LL << 20)
+#define UNSEEN_TABLE (1LL << 20)
+#define UNSEEN_POINTS (1LL << 19) /* points and centres of 8 coordinates */
+#define UNSEEN_CENTRES 256LL
+#define UNSEEN_PERMUTE_0 256LL
+#define UNSEEN_PERMUTE_1 320LL
+#define UNSEEN_PERMUTE_2 384LL
+
+#endif
