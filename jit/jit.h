@@ -292,6 +292,7 @@ enum {
 /** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
  * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
  * at byte `at` of the team's memory. */
+#define QN_KEPT_BODY UINT32_MAX /* instead of a region: what the lanes do behind the reduces */
 typedef struct qn_kept {
     uint32_t from, to, writer, region;
     int32_t at;
@@ -371,6 +372,12 @@ typedef struct qn_plan {
                                 iterations */
     int32_t is_product; /* the staged loads are those of a reduce over one more dimension: register
                            tiles */
+    int32_t has_values;  /* QN_TEAM_BLOCK: the values of reduces are in shared memory */
+    uint32_t rest_dims;  /* bits: dimensions on which no reduce depends, whose iterations the
+                            threads of a team divide behind the reduces; their tile is 0 */
+    uint64_t privatized; /* bit s: a block collects what the atomic at access s does, in shared
+                            memory */
+    int32_t most_blocks; /* of a launch, each of which takes several units; 0: one for each unit */
     int32_t n_kept, kept_bytes; /* QN_TEAM_WARP: what a team keeps, and the shared memory of each */
     qn_kept kept[QN_MOST_KEPT];
 } qn_plan;
@@ -460,6 +467,7 @@ typedef struct qn_gpu_step {
     int32_t threads[3];   /* of a block */
     int32_t shared_bytes; /* dynamic shared memory of a block */
     int32_t has_block_for_each; /* of the units: the grid must have so many blocks */
+    int32_t most_blocks;        /* 0: as many as there are units */
     int64_t units;        /* of work, if that is known, else 0 */
     int64_t points; /* points of the reduction dimensions (all of them as one) that one unit takes;
                        0: all */

@@ -90,6 +90,7 @@ static void code_gpu(codec *c, qn_gpu_info *g, int32_t n_words)
             code_int(c, &step->threads[d], 1, 1024);
         code_int(c, &step->shared_bytes, 0, INT32_MAX);
         code_int(c, &step->has_block_for_each, 0, 1);
+        code_int(c, &step->most_blocks, 0, INT32_MAX);
         code_long(c, &step->units);
         code_long(c, &step->points);
         for (int d = 0; d < QN_MAX_RANK; d++)

@@ -510,3 +510,12 @@ uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i)
             return i;
     return 0;
 }
+
+bool qn__is_used(const qn_kernel *k, uint32_t i)
+{
+    for (uint32_t user = i + 1; user < k->n_insts; user++)
+        for (int n = 0; n < k->inst[user].n_args; n++)
+            if (qn__args(k, user)[n] == i)
+                return true;
+    return false;
+}

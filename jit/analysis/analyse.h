@@ -89,6 +89,8 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
  * order: then all accesses of both have one index tuple (jit/analysis/share.c). */
 bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
                   uint64_t q);
+/** Whether an instruction needs the value of instruction i. */
+bool qn__is_used(const qn_kernel *k, uint32_t i);
 /** Whether view p is written, or may be the same as one that is: its elements change while the
  * kernel runs (jit/analysis/share.c). */
 bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);

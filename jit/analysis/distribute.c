@@ -210,6 +210,29 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
     return out->n > 0 && is_closed(k, out);
 }
 
+uint32_t qn__shared_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+{
+    distributor s = {.k = k, .f = f, .a = *a, .written = qn__written_too(k, f, a)};
+    uint32_t dims = 0, several = 0;
+    bool may = true, is_needed = false;
+    s.site = qn__zalloc(k->n_insts, sizeof *s.site);
+    for (uint32_t n = 0; s.site && n < k->n_accesses; n++)
+        s.site[k->access[n].inst] = n;
+    for (int d = 0; d < k->n_dims; d++) {
+        s.parallel |= qn__is_parallel(k, d) ? 1u << d : 0;
+        several |= qn__trips(f, d) != 1 ? 1u << d : 0;
+    }
+    FOR_TOP_REDUCES(k, i)
+    {
+        may = may && s.site && may_be_moved(&s, i);
+        dims |= may ? dims_of(&s, i) : 0;
+    }
+    FOR_TOP_REDUCES(k, i)
+    is_needed = is_needed || (may && is_worth(&s, dims, i));
+    qn__free(s.site);
+    return is_needed ? s.parallel & several & ~dims : 0;
+}
+
 /* ---------------------------------------------------------------- the two kernels */
 
 static bool grow(void **list, size_t n, size_t more, size_t bytes)

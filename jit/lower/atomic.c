@@ -113,8 +113,14 @@ typedef struct rmw {
     bool is_there;
 } rmw;
 static const rmw rmws[QN_N_COMBINES] = {
-#define WORDS(s, u) {LLVMAtomicRMWBinOp##s, LLVMAtomicRMWBinOp##u, true}
-#define NONE {0}
+#define WORDS(s, u)                                                                                \
+    {                                                                                              \
+        LLVMAtomicRMWBinOp##s, LLVMAtomicRMWBinOp##u, true                                         \
+    }
+#define NONE                                                                                       \
+    {                                                                                              \
+        0                                                                                          \
+    }
 #define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, ...)    \
     [number] = rmw,
 #include "quern/reducers.def"
@@ -154,15 +160,6 @@ LLVMValueRef qn__update_element(lower *g, const update *u, LLVMValueRef pointer,
 
 /* ---------------------------------------------------------------- plain or locked */
 
-bool qn__is_used(const qn_kernel *k, uint32_t i)
-{
-    for (uint32_t user = i + 1; user < k->n_insts; user++)
-        for (int n = 0; n < k->inst[user].n_args; n++)
-            if (qn__args(k, user)[n] == i)
-                return true;
-    return false;
-}
-
 LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emit_update *emit,
                                   const void *of)
 {
@@ -196,6 +193,10 @@ typedef struct single {
 static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
 {
     const single *s = of;
+    LLVMValueRef own =
+        g->hooks->private_place ? g->hooks->private_place(g, u->inst, s->pointer) : NULL;
+    if (own)
+        return qn__update_element(g, u, own, s->value, s->expected);
     bool may_combine = g->hooks->combine && !u->is_used && !u->is_plain;
     if (may_combine && g->hooks->combine(g, u->combine, u->dtype, s->pointer, s->value))
         return NULL;
@@ -244,8 +245,7 @@ uint32_t qn__lower_atomic(lower *g, uint32_t i, uint32_t end)
     uint32_t last = qn__update_group(g, i, end);
     if (last)
         return last;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         expression e;
         if (!qn__expression_open(g, &e, i, p))
             return i;

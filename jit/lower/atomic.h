@@ -53,7 +53,5 @@ LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emi
 /** Atomics from i on that stand together, each iteration's after that of the one before; the last
  * of them, 0 if i is not one of several that go together. */
 uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end);
-/** Whether a later instruction uses the value of i. */
-bool qn__is_used(const qn_kernel *k, uint32_t i);
 
 #endif

@@ -42,6 +42,8 @@ typedef struct qn_hooks {
     void (*fence)(lower *g);
 
     /* ---- instructions; NULL where no property of the target leads there */
+    /** The integer of dtype `to` nearest to zero of a number f32 or f64, saturated; 0 for NaN. */
+    LLVMValueRef (*to_integer)(lower *g, int to, int from, LLVMValueRef v);
     /** The bits of an f16 that a conversion has made, i16. */
     LLVMValueRef (*half_bits)(lower *g, LLVMValueRef bits);
     /** The lanes that `index` names of one register, or of two side by side; all have one number of
@@ -70,6 +72,9 @@ typedef struct qn_hooks {
     LLVMValueRef (*team_reduce)(lower *g, const reduction *r);
     /** Shares the trips of loop i; false if they may not be. */
     bool (*team_trips)(lower *g, uint32_t i);
+    /** Where update i of the element at `pointer` is collected by several threads, which add it to
+     * the element later; else NULL. */
+    LLVMValueRef (*private_place)(lower *g, uint32_t i, LLVMValueRef pointer);
     /** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
     void (*lock)(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);
     void (*unlock)(lower *g);

@@ -686,6 +686,8 @@ typedef struct reduction {
     int n;                 /* accumulators: canonical parts */
     int part[MOST_PARTS];  /* their parts */
     int n_levels;          /* of block results above the points */
+    int n_beside;          /* reduces that are folded in the same loop, whose accumulators follow */
+    const struct reduction *beside;
     LLVMValueRef low, high; /* of its only dimension, if not the whole range of that; else NULL */
     LLVMValueRef results; /* points are numbers in memory, 8 bytes apart, see lower/points.c; NULL:
                              the region's */

@@ -375,6 +375,8 @@ static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
     LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
     if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
         return saturate_vector(g, to, from, v);
+    if (g->hooks->to_integer)
+        return g->hooks->to_integer(g, to, from, v);
     return qn__call(g, class_of(to) == QN_CLASS_S ? "llvm.fptosi.sat" : "llvm.fptoui.sat", types, 2,
                     &v, 1);
 }

@@ -99,6 +99,26 @@ void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
     emit_point(g, r, &a, acc);
+    for (int m = 0, n = r->n; m < r->n_beside; n += r->beside[m++].n)
+        emit_point(g, &r->beside[m], &a, acc + n);
+}
+
+/** Accumulators of a reduce and of those beside it. */
+static int n_sums(const reduction *r)
+{
+    int n = r->n;
+    for (int m = 0; m < r->n_beside; m++)
+        n += r->beside[m].n;
+    return n;
+}
+
+/** The reduce that accumulator n belongs to. */
+static const reduction *owner_of(const reduction *r, int n)
+{
+    int end = r->n, m = 0;
+    while (n >= end && m < r->n_beside)
+        end += r->beside[m++].n;
+    return m ? &r->beside[m - 1] : r;
 }
 
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d)
@@ -158,11 +178,11 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
     if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
         return;
     memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, low, high, step, guarded, false, r->n, init, phi);
+    qn__loop_open(g, &l, low, high, step, guarded, false, n_sums(r), init, phi);
     qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     for (int n = 0; n < step && step > 1; n += together)
-        qn__wide_points(g, r->inst, d, n, step - n < together ? step - n : together, add_point,
+        qn__wide_points(g, r, d, n, step - n < together ? step - n : together, add_point,
                         &(point_sum){r, inner});
     if (step == 1) {
         qn__prefetch_point(g, r->inst, d);
@@ -178,7 +198,7 @@ void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMVal
     int64_t from, to;
     bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to),
          is_straight = is_worth_unrolling(g, r);
-    if (is_straight && is_known && to > from + 1 && to - from <= g->p->straight / r->n &&
+    if (is_straight && is_known && to > from + 1 && to - from <= g->p->straight / n_sums(r) &&
         (!g->f->target->waits_for_loads || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
         return;
@@ -195,6 +215,31 @@ void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMVal
     fold_steps(g, r, d, middle, high, 1, true, acc);
 }
 
+/** Whether a thread of a grid emits all points of a reduce over several dimensions: so few that
+ * what neighbours load is in registers. */
+static bool is_short(const lower *g, const reduction *r)
+{
+    enum { FEW_POINTS = 32 };
+    return g->f->target->waits_for_loads && r->points > 0 && r->points <= FEW_POINTS &&
+           r->points * n_sums(r) <= g->p->straight && is_worth_unrolling(g, r);
+}
+
+static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc);
+
+/** The iterations of dimension number `at`, one behind the other. */
+static void fold_straight(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+{
+    const int d = r->dim[at];
+    for (int64_t n = 0; n < qn__trips(g->f, d); n++) {
+        loop once;
+        LLVMValueRef index = LLVMBuildAdd(g->b, qn__low_of(g, r, d), qn__const_i64(g, n), "");
+        qn__once_open(g, &once, NULL);
+        qn__set_index(g, d, index);
+        fold(g, r, at + 1, acc);
+        qn__loop_close(g, &once, NULL, NULL);
+    }
+}
+
 /** Strict order over dimensions from `at` on. */
 static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 {
@@ -208,11 +253,15 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
                      qn__reduce_may_be_empty(g, r, d), acc);
         return;
     }
+    if (is_short(g, r)) {
+        fold_straight(g, r, at, acc);
+        return;
+    }
     loop l;
     LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
     memcpy(init, acc, sizeof init);
     qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                  qn__reduce_may_be_empty(g, r, d), false, r->n, init, phi);
+                  qn__reduce_may_be_empty(g, r, d), false, n_sums(r), init, phi);
     qn__set_index(g, d, l.index);
     memcpy(inner, phi, sizeof inner);
     fold(g, r, at + 1, inner);
@@ -221,8 +270,10 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 
 static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 {
-    for (int n = 0; n < r->n; n++)
-        acc[n] = qn__constant_like(accumulator_type(g, r), r->identity);
+    for (int n = 0; n < n_sums(r); n++) {
+        const reduction *own = owner_of(r, n);
+        acc[n] = qn__constant_like(accumulator_type(g, own), own->identity);
+    }
 }
 
 int64_t qn__block_size(int depth)
@@ -269,11 +320,11 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef lo
     }
     set_identity(g, r, init);
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, r->n, init, phi);
+    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, n_sums(r), init, phi);
     span s = qn__block_at(g, low, high, l.index, size);
     fold_blocks(g, r, depth - 1, s.low, s.high, inner);
-    for (int m = 0; m < r->n; m++)
-        inner[m] = qn__combine(g, r, phi[m], inner[m]);
+    for (int m = 0; m < n_sums(r); m++)
+        inner[m] = qn__combine(g, owner_of(r, m), phi[m], inner[m]);
     qn__loop_close(g, &l, inner, acc);
 }
 
@@ -411,12 +462,32 @@ LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v)
     return LLVMBuildSelect(g->b, is_empty, qn__constant_like(LLVMTypeOf(v), empty), v, "");
 }
 
+/** Several reduces in one loop. */
+static void fold_beside(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
+{
+    LLVMValueRef sums[MOST_PARTS], *from = sums;
+    reduction all = *r;
+    all.beside = r + 1;
+    all.n_beside = n - 1;
+    set_identity(g, &all, sums);
+    if (r->points != 0 && qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
+        fold_indexed(g, &all, sums);
+    else if (r->points != 0)
+        fold(g, &all, 0, sums);
+    for (int m = 0; m < n; from += r[m++].n)
+        memcpy(acc[m], from, (size_t)r[m].n * sizeof *from);
+}
+
 int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
 {
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
     int order = qn__order_rule(g->k, r->inst);
     int scratch_used = g->scratch_used,
         together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
+    if (!over_lanes && n > 1) {
+        fold_beside(g, r, n, acc);
+        return n;
+    }
     for (int m = 0; m < together; m++)
         set_identity(g, &r[m], acc[m]);
     if (r->points == 0)
@@ -459,6 +530,52 @@ static int reduces_beside(const lower *g, uint32_t i, reduction *out)
     return n;
 }
 
+/** Whether a thread of a grid may compute a reduce earlier than it stands: all it needs cannot fail
+ * and is not written by the launch. */
+static bool may_be_early(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    for (uint32_t m = x->region[0]; m < x->region[2]; m++) {
+        const qn_inst *y = &g->k->inst[m];
+        if (y->op == QN_I_LOAD &&
+            (!g->f->param[y->imm].is_constant_memory || (g->k->param[y->imm].traits & QN_ATOMIC)))
+            return false;
+    }
+    return qn__is_plain_reduce(g, x) && qn__order_rule(g->k, i) != QN_STRIPED;
+}
+
+/** The reduce at i and later ones that a thread of a grid folds in one loop with it, as they are
+ * over the same dimension, need nothing of what stands between, and may be computed so early. */
+static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
+{
+    const qn_kernel *k = g->k;
+    const uint32_t first = i,
+                   end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    int n = 1, sums = out->n;
+    if (!may_be_early(g, i) || k->inst[i].n_args != 1)
+        return 1;
+    uint8_t *marked = qn__zalloc(k->n_insts, 1);
+    for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        for (int m = 0; m < x->n_args; m++)
+            marked[i] |= marked[qn__args(k, i)[m]];
+        if (x->op == QN_I_REDUCE && x->n_args == 1 && i > first && !g->value[i].is_set &&
+            qn__args(k, i)[0] == qn__args(k, first)[0] && may_be_early(g, i) &&
+            qn__order_rule(k, i) == qn__order_rule(k, first) && !qn__region_uses(k, i, marked)) {
+            out[n] = qn__describe_reduction(g, i);
+            sums += out[n].n;
+            n += sums <= MOST_PARTS;
+        } else if (x->op != QN_I_LOAD && x->op != QN_I_STORE && x->op != QN_I_REDUCE) {
+            if (!qn__is_pure(x))
+                break;
+            continue;
+        }
+        marked[i] = 1;
+    }
+    qn__free(marked);
+    return n;
+}
+
 uint32_t qn__lower_reduce(lower *g, uint32_t i)
 {
     if (g->value[i].is_set &&
@@ -469,7 +586,9 @@ uint32_t qn__lower_reduce(lower *g, uint32_t i)
     reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
-    int n = over_lanes ? reduces_beside(g, i, r) : 1, done = 1;
+    bool is_threads = g->p->team == QN_TEAM_THREAD && !g->p->is_product;
+    int n = over_lanes ? reduces_beside(g, i, r) : is_threads ? reduces_ahead(g, i, r) : 1;
+    int done = 1;
     qn__prefetch_step(g, i);
     if (r->points != 0 && g->is_team && qn__may_share_points(g->k, i))
         acc[0][0] = g->hooks->team_reduce(g, r);
@@ -478,5 +597,5 @@ uint32_t qn__lower_reduce(lower *g, uint32_t i)
     for (int m = 0; m < done; m++)
         for (int q = 0; q < r[m].n; q++)
             qn__set(g, r[m].inst, r[m].part[q], qn__or_empty(g, &r[m], acc[m][q]), g->depth);
-    return r[done - 1].inst;
+    return is_threads ? i : r[done - 1].inst;
 }

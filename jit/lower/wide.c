@@ -107,13 +107,12 @@ static bool add_load(lower *g, group *s, uint32_t i)
                  : is_whole(g, i, SIDE_LANES) ? SIDE_JAM
                  : is_whole(g, i, SIDE_JAM)   ? SIDE_LANES
                                               : both;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         if (qn__canonical_part(g, i, p) != p)
             continue;
         if (!qn__wide_add(g, s, i, p, mask_of(g, p, needed), edges_of(g, p, needed)))
             return false;
-        FOR_PARTS(g, q)
+        FOR_PARTS (g, q)
             if (q != p && qn__canonical_part(g, i, q) == p)
                 qn__wide_unite(g, &s->need[s->n - 1].e, mask_of(g, q, needed),
                                edges_of(g, q, needed));
@@ -158,7 +157,7 @@ void qn__wide_begin(lower *g)
 static bool is_loaded(const lower *g, uint32_t i)
 {
     bool is_there = g->value[i].is_set;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         is_there = is_there && g->value[i].part[qn__canonical_part(g, i, p)];
     return is_there;
 }
@@ -211,8 +210,7 @@ static bool add_point(lower *g, group *s, uint32_t reduce, int point)
         uint32_t i = g->k->access[a].inst;
         if (!is_of_point(g, reduce, i))
             continue;
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             ok = ok && (qn__canonical_part(g, i, p) != p || qn__wide_add(g, s, i, p, NULL, 0));
             if (ok && qn__canonical_part(g, i, p) == p)
                 s->need[s->n - 1].point = point;
@@ -221,7 +219,7 @@ static bool add_point(lower *g, group *s, uint32_t reduce, int point)
     return ok;
 }
 
-void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n,
+void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
                      void (*point)(lower *g, void *arg), void *arg)
 {
     group s = {0};
@@ -230,7 +228,9 @@ void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n,
         loop once; /* digits of the index of one point are not those of the next */
         qn__once_open(g, &once, NULL);
         qn__set_ahead(g, d, first + m, g->depth);
-        ok = add_point(g, &s, reduce, m);
+        ok = add_point(g, &s, r->inst, m);
+        for (int b = 0; b < r->n_beside && ok; b++)
+            ok = add_point(g, &s, r->beside[b].inst, m);
         qn__set_ahead(g, d, 0, 0);
         qn__loop_close(g, &once, NULL, NULL);
     }
@@ -296,7 +296,7 @@ bool qn__wide_store(lower *g, uint32_t i)
     g->stored_end = end_of_stores(g, i);
     for (uint32_t j = i; ok && j < g->stored_end; j++) {
         int n = s.n, n_bases = s.n_bases;
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             if (ok && g->k->inst[j].op == QN_I_STORE)
                 ok = qn__wide_add(g, &s, j, p, g->mask[p], g->edges[p]);
         if (n && s.n_bases > n_bases) { /* addresses of two bases may be equal: these stores are

@@ -23,7 +23,7 @@ bool qn__wide_store(lower *g, uint32_t i);
 /** Emits `point` for points [first, first + n) of dimension d of a reduce, counted from the index
  * that is set; where a thread computes several rows, what the points load is loaded before all of
  * them. */
-void qn__wide_points(lower *g, uint32_t reduce, int d, int first, int n,
+void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
                      void (*point)(lower *g, void *arg), void *arg);
 /** Emits the body for all iterations of this thread, at least one of which is in the domain. The
  * indices of the tiled dimensions are set to the thread's first. */

@@ -24,7 +24,7 @@ int64_t qn__gpu_iterations(const gpu_planner *s)
 {
     int64_t n = 1;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) &&
+        if (qn__is_parallel(s->k, d) && !(s->p->rest_dims >> d & 1) &&
             (!qn__is_exact(s->f, d) || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
             return -1;
     return n;
@@ -60,14 +60,15 @@ static double distance(const gpu_planner *s, int d)
 /* ---------------------------------------------------------------- order */
 
 /** The dimension of neighbouring threads, or -1. */
-static int best_lanes(const gpu_planner *s)
+int qn__gpu_best_lanes(const gpu_planner *s)
 {
     int best = -1, wanted = s->f->plan.lane_dim - 1;
     double least = 0;
     if (wanted >= 0 && wanted < s->k->n_dims && qn__is_parallel(s->k, wanted))
         return wanted;
     for (int d = 0; d < s->k->n_dims; d++) {
-        if (!qn__is_parallel(s->k, d) || qn__trips(s->f, d) == 1)
+        bool is_rest = s->p->rest_dims >> d & 1;
+        if (!qn__is_parallel(s->k, d) || is_rest || qn__trips(s->f, d) == 1)
             continue;
         double cost = lane_cost(s, d);
         if (best < 0 || cost <= least) {
@@ -127,7 +128,7 @@ static int32_t threads_across(int64_t n, int32_t widest, int32_t warp, bool has_
 
 /** n_shared: dimensions along which neighbouring iterations share loads. Blocks are then less wide,
  * so that more of these are in a block, whose loads meet in one first-level cache. */
-static void choose_threads(const gpu_planner *s, int n_shared)
+void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
 {
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
@@ -144,6 +145,8 @@ static void choose_threads(const gpu_planner *s, int n_shared)
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
             break;
+        if (p->rest_dims >> d & 1)
+            continue;
         int64_t t = qn__trips(s->f, d), each = qn__plan_at_once(p, d);
         t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
@@ -167,10 +170,11 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->axis[0] = out->axis[1] = out->axis[2] = -1;
     bool has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;
-    int lanes = is_threaded ? best_lanes(&s) : -1;
+    int lanes = is_threaded ? qn__gpu_best_lanes(&s) : -1;
     choose_order(&s, lanes);
     s.has_assertions = qn__has_assertions(k);
-    if (is_threaded && !s.has_assertions && qn__gpu_choose_product(&s, lanes)) {
+    if (is_threaded && (qn__gpu_choose_rest(&s) ||
+                        (!s.has_assertions && qn__gpu_choose_product(&s, lanes)))) {
         qn__analysis_release(&s.a);
         return;
     }
@@ -185,8 +189,9 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         if (!s.has_assertions)
             qn__gpu_choose_staging(&s, lanes);
         if (!out->staged) {
+            qn__gpu_choose_private(&s);
             int n_shared = qn__gpu_choose_wide(&s, lanes);
-            choose_threads(&s, n_shared);
+            qn__gpu_choose_threads(&s, n_shared);
             qn__gpu_order_batches(&s);
         }
     }

@@ -4,6 +4,8 @@
  * schedule/gpu_team.c says who runs an iteration, schedule/gpu_block.c when that is a block,
  * schedule/gpu_wide.c how many iterations a thread computes at once and schedule/gpu_rows.c how
  * many of those that reduce, schedule/gpu_kept.c what a warp keeps of its points,
+ * schedule/gpu_rest.c when a team takes all iterations that share its reduces,
+ * schedule/gpu_private.c which atomic updates a block collects,
  * schedule/gpu_stage.c what goes through shared memory, schedule/gpu_product.c which sums are
  * register tiles.
  */
@@ -38,6 +40,11 @@ typedef struct gpu_planner {
 /** Iterations of all parallel dimensions, -1 if they are not known. */
 int64_t qn__gpu_iterations(const gpu_planner *s);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
+/** The dimension of neighbouring threads, or -1; never one of plan->rest_dims. */
+int qn__gpu_best_lanes(const gpu_planner *s);
+/** Threads of a block and tiles; n_shared: dimensions along which neighbouring iterations share
+ *  loads. */
+void qn__gpu_choose_threads(const gpu_planner *s, int n_shared);
 /** The dimension of a reduce over one, or over one that has more than one index; -1: over several.
  */
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
@@ -48,6 +55,12 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes);
  * (schedule/gpu_kept.c).
  */
 void qn__gpu_choose_kept(const gpu_planner *s);
+/** A team for all iterations that share the reduces (plan->rest_dims), if there are such; makes the
+ *  whole plan then (schedule/gpu_rest.c). */
+bool qn__gpu_choose_rest(const gpu_planner *s);
+/** Atomic updates that blocks collect: privatized and most_blocks (schedule/gpu_private.c). */
+void qn__gpu_choose_private(const gpu_planner *s);
+bool qn__gpu_is_privatized(const gpu_planner *s, uint32_t i);
 /** QN_TEAM_BLOCK instead of p->team, if the kernel allows it and it pays; makes the whole plan then
  * (schedule/gpu_block.c). */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
@@ -61,6 +74,9 @@ int qn__gpu_lead(const gpu_planner *s, int x, int width);
 /** Iterations of one dimension of which a thread computes several, because what the reduces load is
  * the same for them; sets jam_dim, jam and lane_dim (schedule/gpu_rows.c). */
 bool qn__gpu_choose_rows(const gpu_planner *s, int x);
+/** Whether a body of nothing but loads, arithmetic, stores and reduces has a reduce whose points
+ * are next to one another in memory for all threads of a warp: several are loaded at once then. */
+bool qn__gpu_loads_points(const gpu_planner *s, int x);
 /** Then, in the end: units of one batch one after the other, so that what they share is still in
  * the second-level cache. */
 void qn__gpu_order_batches(const gpu_planner *s);

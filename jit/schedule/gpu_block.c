@@ -25,6 +25,7 @@ enum { ENOUGH_UNITS = 4, BYTES_OF_MANY = 1 << 12 };
 /* Iterations of a tile: at the least, and where their number is not known. */
 enum {
     SMALLEST_TILE = 8,
+    BLOCKS_OF_CACHE = 4, /* whose rows stay in the caches of a multiprocessor */
     SMALLEST_COLUMNS = 16,
     USUAL_TILE = 32,
     LARGEST_TILE = 256,
@@ -37,13 +38,14 @@ enum { FEW_WARPS = 16 };
 /* ---------------------------------------------------------------- may it? */
 
 /** Whether a value outside of reduces is made of indices, scalars, arithmetic and loads that cannot
- * fail of memory that nobody writes: each thread of a block may have it for any iteration. */
-static bool is_free(const gpu_planner *s, uint32_t i, int depth)
+ * fail of memory that nobody writes: each thread of a block may have it for any iteration.
+ * `reduces`: or of the values of reduces, which are in shared memory. */
+static bool is_free(const gpu_planner *s, uint32_t i, int depth, bool reduces)
 {
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[i];
     bool is_load = x->op == QN_I_LOAD;
-    if (x->op == QN_I_DIM)
+    if (x->op == QN_I_DIM || (reduces && x->op == QN_I_REDUCE && !x->parent))
         return true;
     if (depth == 0 || x->parent || (!is_load && !qn__is_pure(x)))
         return false;
@@ -54,7 +56,7 @@ static bool is_free(const gpu_planner *s, uint32_t i, int depth)
             return false;
     }
     for (int n = 0; n < x->n_args; n++)
-        if (!is_free(s, qn__args(k, i)[n], depth - 1))
+        if (!is_free(s, qn__args(k, i)[n], depth - 1, reduces && !is_load))
             return false;
     return true;
 }
@@ -77,7 +79,7 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
             return false;
         for (int n = 0; n < y->n_args; n++) {
             uint32_t v = qn__args(k, i)[n];
-            if ((v < begin || v >= end) && !is_free(s, v, MOST_INDEX_DEPTH))
+            if ((v < begin || v >= end) && !is_free(s, v, MOST_INDEX_DEPTH, true))
                 return false;
         }
     }
@@ -101,16 +103,17 @@ static bool is_applicable(const gpu_planner *s)
 
 /** What the reduces of a kernel look like. */
 typedef struct survey {
-    int64_t points;             /* of the longest, -1: not known */
+    int64_t points;                  /* of the longest, -1: not known */
     double by_points, by_iterations; /* cost of what is read, see qn__gpu_access_cost */
     int64_t bytes, arrays; /* of the loads of a point ahead of time that differ between iterations;
                               the same in shared memory */
-    bool is_slow;               /* sums of f64: additions take longer than loads */
+    bool is_slow;          /* sums of f64: additions take longer than loads */
     bool may_split; /* blocks of 4096 points may be apart: one known dimension in blocks or in any
                        order */
-    uint32_t size;              /* instructions of the largest region */
-    bool is_whole;              /* each has a load that no two iterations share */
-    uint64_t loads;             /* bits: sites of loads that are made ahead of time */
+    uint32_t size;  /* instructions of the largest region */
+    bool is_read_again; /* by a later reduce, or by the iterations that share the reduces */
+    bool is_whole;      /* each has a load that no two iterations share */
+    uint64_t loads;     /* bits: sites of loads that are made ahead of time */
 } survey;
 
 /** May a load be made before its point is evaluated? */
@@ -128,7 +131,20 @@ static uint32_t parallel_dims(const gpu_planner *s)
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__is_parallel(s->k, d) && qn__trips(s->f, d) != 1)
             bits |= 1u << d;
-    return bits;
+    return bits & ~s->p->rest_dims;
+}
+
+/** Whether points of a reduce need the value of an earlier one. */
+static bool needs_reduces(const gpu_planner *s, uint32_t reduce)
+{
+    const qn_inst *x = &s->k->inst[reduce];
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
+        for (int n = 0; n < s->k->inst[i].n_args; n++) {
+            uint32_t v = qn__args(s->k, i)[n];
+            if (v < reduce && !is_free(s, v, MOST_INDEX_DEPTH, false))
+                return true;
+        }
+    return false;
 }
 
 static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
@@ -162,19 +178,22 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
     v->is_slow |= x->type == QN_F64 && !product;
-    v->may_split &= points >= 2 * QN_BLOCK_POINTS && (!order || order == QN_INDEXED);
+    v->is_read_again |= needs_reduces(s, reduce);
+    v->may_split &=
+        !v->is_read_again && points >= 2 * QN_BLOCK_POINTS && (!order || order == QN_INDEXED);
 }
 
 static survey look(const gpu_planner *s, int lanes)
 {
-    survey v = {.is_whole = true, .may_split = true};
+    survey v = {.is_whole = true, .may_split = true, .is_read_again = s->p->rest_dims != 0};
     int n_reductions = 0;
     for (int d = 0; d < s->k->n_dims; d++)
         n_reductions += qn__is_reduction(s->k, d) && qn__trips(s->f, d) != 1;
-    v.may_split = n_reductions == 1;
+    v.may_split = n_reductions == 1 && !v.is_read_again;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;
-        if (s->k->inst[i].op == QN_I_LOAD && is_free(s, i, MOST_INDEX_DEPTH))
+        bool is_rest = s->a.value[i].deps & s->p->rest_dims;
+        if (s->k->inst[i].op == QN_I_LOAD && !is_rest && is_free(s, i, MOST_INDEX_DEPTH, false))
             v.loads |= UINT64_C(1) << site;
     }
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
@@ -219,7 +238,9 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
     int best = lanes;
     for (int d = 0; is_along_points && d < s->k->n_dims; d++) {
         int64_t here = qn__trips(s->f, d), most = qn__trips(s->f, best);
-        if (qn__is_parallel(s->k, d) && most >= 0 && most < USUAL_TILE && (here < 0 || here > most))
+        bool is_rest = s->p->rest_dims >> d & 1;
+        if (qn__is_parallel(s->k, d) && !is_rest && most >= 0 && most < USUAL_TILE &&
+            (here < 0 || here > most))
             best = d;
     }
     return best;
@@ -236,6 +257,12 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     int64_t enough = (int64_t)ENOUGH_UNITS * s->f->machine.multiprocessors;
     p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < enough;
     tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
+    if (v->is_read_again && p->is_along_points) { /* few rows, which are in cache the next time */
+        int64_t most = s->f->machine.shared_bytes / BLOCKS_OF_CACHE;
+        tile = smallest;
+        while (p->rest_dims && tile > 1 && v->points > 0 && tile * v->points * v->bytes > most)
+            tile /= 2;
+    }
     while (tile > smallest && trips >= 0 &&
            (tile / 2 >= trips || (!p->is_split && all / tile < enough)))
         tile /= 2;
@@ -262,16 +289,18 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     survey v = look(s, lanes);
     bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 &&
                    qn__gpu_iterations(s) < FEW_WARPS * s->f->machine.multiprocessors;
-    if (!wanted && (!is_worth(s, &v) || (p->team == QN_TEAM_WARP && !are_few)))
+    bool is_better = is_worth(s, &v) && (p->team != QN_TEAM_WARP || are_few);
+    if (!wanted && !p->rest_dims && !is_better)
         return false;
     p->is_along_points = v.by_points < v.by_iterations;
     int x = dimension_of(s, lanes, p->is_along_points);
     p->team = QN_TEAM_BLOCK;
     p->staged = v.loads;
+    p->has_values = v.is_read_again;
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
-        if (!qn__is_parallel(s->k, d))
+        if (!qn__is_parallel(s->k, d) || (p->rest_dims >> d & 1))
             continue;
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->tile[d] = 1;

@@ -2,8 +2,10 @@
 /*
  * gpu_kept.c: values of points that a team of a GPU keeps in shared memory: those that a
  * reduce computes, and a later reduce or a loop behind it computes again from the same loads. In
- * softmax these are the elements of a row, and their exponentials. A lane reads only what it has
- * written, as its points are l, l + 32, ... in all of them.
+ * softmax these are the elements of a row, and their exponentials. What stands behind the reduces
+ * for a dimension of plan->rest_dims is such a region, too, without an instruction of its own:
+ * QN_KEPT_BODY. A lane reads only what it has written, as its points are l, l + 32, ... in all of
+ * them.
  */
 #include "jit/schedule/gpu.h"
 
@@ -17,8 +19,8 @@ enum { FEWEST_TEAMS = 8 };
 /** Two regions over the same points, an earlier and a later one. */
 typedef struct regions {
     const gpu_planner *s;
-    uint32_t from, to;      /* the reduce; the reduce or loop */
-    uint32_t point, index;  /* the dimension's index in the first; the index in the second */
+    uint32_t from, to;     /* the reduce; the reduce or loop, or QN_KEPT_BODY */
+    uint32_t point, index; /* the dimension's index in the first; the index in the second */
     const uint32_t
         *same; /* [n_insts] of values of the second: the value of the first that is equal, or 0 */
 } regions;
@@ -28,13 +30,32 @@ static bool is_within(const qn_kernel *k, uint32_t owner, uint32_t i)
     return i > owner && i < k->inst[owner].region[2];
 }
 
+static uint32_t begin_of(const qn_kernel *k, uint32_t region)
+{
+    return region == QN_KEPT_BODY ? k->body : k->inst[region].region[0];
+}
+
+static uint32_t end_of(const qn_kernel *k, uint32_t region)
+{
+    return region == QN_KEPT_BODY ? k->n_insts : k->inst[region].region[2];
+}
+
+/** Whether value v belongs to the second region. */
+static bool is_of_second(const regions *r, uint32_t v)
+{
+    if (r->to == QN_KEPT_BODY)
+        return v >= r->s->k->body && (r->s->a.value[v].deps & r->s->p->rest_dims);
+    return is_within(r->s->k, r->to, v);
+}
+
 /** The value of the first region, or outside of both, that operand v of the second one is equal to;
  * 0: none is known. */
 static uint32_t counterpart(const regions *r, uint32_t v)
 {
     if (v == r->index)
         return r->point;
-    return is_within(r->s->k, r->to, v) ? r->same[v] : v;
+    bool is_matched = is_of_second(r, v) || (v >= r->s->k->body && r->same[v]);
+    return is_matched ? r->same[v] : v;
 }
 
 /** Whether a value depends on nothing but its operands: a load of what nobody writes and that
@@ -77,10 +98,9 @@ static void match(const regions *r, uint32_t *same)
 {
     const qn_kernel *k = r->s->k;
     uint32_t end = k->inst[r->from].region[2];
-    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2];
-         b = k->inst[b].region[2]) {
+    for (uint32_t b = begin_of(k, r->to); b < end_of(k, r->to); b = k->inst[b].region[2]) {
         int op = k->inst[b].op;
-        if (op == QN_I_YIELD || b == r->index)
+        if (op == QN_I_YIELD || b == r->index || (op != QN_I_CONST && !is_of_second(r, b)))
             continue;
         for (uint32_t a = k->inst[r->from].region[0]; a < end && !same[b]; a = k->inst[a].region[2])
             same[b] = k->inst[a].op != QN_I_YIELD && is_equal(r, a, b, 0, 0) ? a : 0;
@@ -92,10 +112,12 @@ static void match(const regions *r, uint32_t *same)
 static bool is_needed(const regions *r, uint32_t v)
 {
     const qn_kernel *k = r->s->k;
-    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2]; b++) {
+    for (uint32_t b = begin_of(k, r->to); b < end_of(k, r->to); b++) {
         uint32_t at = b;
         while (k->inst[at].parent !=
-               r->to) /* the instruction at the top of the region that b is, or stands in */
+               (r->to == QN_KEPT_BODY
+                    ? 0
+                    : r->to)) /* the instruction at the top of the region that b is, or stands in */
             at = k->inst[at].parent;
         if (r->same[at])
             continue;
@@ -174,8 +196,7 @@ static void add_region(const regions *r, int64_t most)
 {
     const qn_kernel *k = r->s->k;
     qn_plan *p = r->s->p, before = *p;
-    for (uint32_t b = k->inst[r->to].region[0]; b < k->inst[r->to].region[2];
-         b = k->inst[b].region[2]) {
+    for (uint32_t b = begin_of(k, r->to); b < end_of(k, r->to); b = k->inst[b].region[2]) {
         if (!r->same[b] || k->inst[b].type == QN_VOID || k->inst[b].op == QN_I_CONST ||
             !is_needed(r, b))
             continue;
@@ -226,7 +247,7 @@ static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d,
     most = most < s->f->machine.block_shared_bytes ? most : s->f->machine.block_shared_bytes;
     uint32_t best = 0, most_equal = 0;
     for (int pass = 0; pass < 2; pass++)
-        for (uint32_t from = pass ? best : k->body; from && from < to;
+        for (uint32_t from = pass ? best : k->body; from && from < to && from < k->n_insts;
              from = pass ? to : k->inst[from].region[2]) {
             if (k->inst[from].op != QN_I_REDUCE || !index_of(s, from, d))
                 continue;
@@ -235,13 +256,30 @@ static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d,
             uint32_t n = 0;
             memset(same, 0, k->n_insts * sizeof *same);
             match(&r, same);
-            for (uint32_t b = to; b < k->inst[to].region[2]; b++)
+            for (uint32_t b = begin_of(k, to); b < end_of(k, to); b++)
                 n += same[b] != 0 && k->inst[b].op != QN_I_CONST;
             if (pass)
                 add_region(&r, most);
             best = n > most_equal ? from : best;
             most_equal = n > most_equal ? n : most_equal;
         }
+}
+
+/** The only dimension of the rest; -1: there is none, or there are several. */
+static int dimension_of_rest(const gpu_planner *s)
+{
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (s->p->rest_dims == UINT32_C(1) << d)
+            return d;
+    return -1;
+}
+
+/** Whether two dimensions have the same indices, which are known. */
+static bool has_range_of(const gpu_planner *s, int a, int b)
+{
+    const qn_facts *f = s->f;
+    return qn__is_exact(f, a) && qn__is_exact(f, b) && f->begin[a].value == f->begin[b].value &&
+           f->end[a].value == f->end[b].value;
 }
 
 void qn__gpu_choose_kept(const gpu_planner *s)
@@ -255,5 +293,10 @@ void qn__gpu_choose_kept(const gpu_planner *s)
             if (index)
                 choose_for(s, to, index, d, same);
         }
+    for (int d = 0; same && d < k->n_dims; d++) {
+        int rest = dimension_of_rest(s);
+        if (rest >= 0 && qn__is_reduction(k, d) && has_range_of(s, rest, d))
+            choose_for(s, QN_KEPT_BODY, k->dim[rest], d, same);
+    }
     qn__free(same);
 }

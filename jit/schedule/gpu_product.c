@@ -21,6 +21,27 @@ static bool is_product_value(const gpu_planner *s, uint32_t reduce, uint32_t i, 
     return true;
 }
 
+uint32_t qn__product_value(const qn_kernel *k, uint32_t load)
+{
+    const qn_inst *reduce = &k->inst[k->inst[load].parent];
+    uint32_t found = 0;
+    for (uint32_t i = reduce->region[0]; i < reduce->region[2]; i++)
+        for (int n = 0; n < k->inst[i].n_args; n++) {
+            if (qn__args(k, i)[n] != load)
+                continue;
+            if (found || k->inst[i].op != QN_I_CAST)
+                return load;
+            found = i;
+        }
+    return found ? found : load;
+}
+
+int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load)
+{
+    uint32_t value = qn__product_value(k, load);
+    return value == load ? qn__access_bytes(k, load) : qn_dtype_bytes(k->inst[value].type);
+}
+
 /** The loads of a product over dimensions x, y and k as bits, or 0: each depends on k and on one of
  * x and y. */
 static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int y, int k)
@@ -31,7 +52,7 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst, deps = s->a.value[i].deps;
         int param = (int)s->k->inst[i].imm;
-        int64_t size = qn__access_bytes(s->k, i);
+        int64_t size = qn__product_value_bytes(s->k, i);
         bool has_x = deps >> x & 1, has_y = deps >> y & 1;
         if (s->k->inst[i].parent != reduce)
             continue;

@@ -69,7 +69,8 @@ int qn__gpu_kind_of_body(const gpu_planner *s)
     for (int d = 0; d < s->k->n_dims; d++)
         parallel |= qn__is_parallel(s->k, d) ? 1u << d : 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2]) {
-        if (s->k->inst[i].op == QN_I_ATOMIC || s->has_assertions)
+        bool is_atomic = s->k->inst[i].op == QN_I_ATOMIC && !qn__gpu_is_privatized(s, i);
+        if (is_atomic || s->has_assertions)
             return BODY_OTHER;
         if (s->k->inst[i].region[2] == i + 1)
             continue;
@@ -93,6 +94,30 @@ static int count_same(const gpu_planner *s, int d)
         n += s->k->inst[i].parent && !(s->a.value[i].deps >> d & 1);
     }
     return n;
+}
+
+bool qn__gpu_loads_points(const gpu_planner *s, int x)
+{
+    const qn_kernel *k = s->k;
+    bool is_found = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const int op = k->inst[i].op;
+        const bool is_striped = op == QN_I_REDUCE && qn__order_rule(k, i) == QN_STRIPED;
+        if (op == QN_I_IF || op == QN_I_FOR || op == QN_I_WHILE || op == QN_I_ATOMIC ||
+            op == QN_I_ASSERT || is_striped || s->has_assertions)
+            return false;
+    }
+    for (uint32_t site = 0; site < k->n_accesses; site++) {
+        const uint32_t i = k->access[site].inst, reduce = k->inst[i].parent;
+        int64_t stride;
+        if (qn__is_checked(s->f, k, site))
+            return false;
+        if (!reduce || k->inst[i].op != QN_I_LOAD || (s->a.value[i].deps >> x & 1))
+            continue;
+        const int d = qn__dim_of(k, reduce, k->inst[reduce].n_args - 1);
+        is_found |= qn__access_stride(k, s->f, &s->a, i, d, &stride) && stride == 1;
+    }
+    return is_found;
 }
 
 /** So many of `trips` rows in a thread that none are left, about half of `most`; else all, or

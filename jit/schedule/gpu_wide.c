@@ -14,6 +14,8 @@
 enum { ACCESS_BYTES = 16, MOST_WIDTH = 16 };
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
+/** Elements apart of loads that fill what lies between them. */
+enum { MOST_FILLED = 8 };
 /** Rows that share loads; more do not gain what their registers cost. */
 enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
 
@@ -150,23 +152,76 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
     return sum == element_bytes(s, i);
 }
 
+/** Whether iterations of x that follow one another load all elements between those of load i, which
+ * are a few apart, as a pixel's channels are. */
+static bool is_filled(const gpu_planner *s, uint32_t site, int x, int64_t stride)
+{
+    const qn_kernel *k = s->k;
+    const uint32_t i = k->access[site].inst;
+    uint32_t seen = 0;
+    if (stride < 2 || stride > MOST_FILLED || qn__is_checked(s->f, k, site))
+        return false;
+    for (uint32_t other = 0; other < k->n_accesses; other++) {
+        const uint32_t j = k->access[other].inst;
+        int64_t apart, step;
+        if (k->inst[j].op == QN_I_LOAD && k->inst[j].imm == k->inst[i].imm &&
+            !qn__is_checked(s->f, k, other) && qn__access_stride(k, s->f, &s->a, j, x, &step) &&
+            step == stride && qn__elements_apart(k, s->f, &s->a, j, i, &apart))
+            seen |= 1u << ((apart % stride + stride) % stride);
+    }
+    return seen == (1u << stride) - 1 && s->f->param[k->inst[i].imm].is_constant_memory;
+}
+
+/** Whether elements of access i that follow one another are those of neighbours along x, and
+ * between them of all iterations of d, which are `trips`. */
+static bool is_filled_by(const gpu_planner *s, uint32_t i, int x, int d, int64_t trips)
+{
+    int64_t along_x, along_d;
+    return d >= 0 && qn__access_stride(s->k, s->f, &s->a, i, x, &along_x) && along_x == trips &&
+           qn__access_stride(s->k, s->f, &s->a, i, d, &along_d) && along_d == 1 &&
+           !qn__is_checked(s->f, s->k, qn__site_of(s->k, i)) &&
+           !s->k->param[s->k->inst[i].imm].record &&
+           !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
+}
+
 /** Whether consecutive iterations in one thread do no access harm: what moves with x is
- * consecutive, or depends on data. */
-static bool suits_all(const gpu_planner *s, int x)
+ * consecutive, or depends on data. d: all iterations of this dimension are in the thread, too; -1:
+ * of none. */
+static bool suits_all(const gpu_planner *s, int x, int d)
 {
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
         bool is_load = s->k->inst[i].op == QN_I_LOAD;
         int64_t stride;
+        if (qn__gpu_is_privatized(s, i) || (d >= 0 && is_filled_by(s, i, x, d, qn__trips(s->f, d))))
+            continue;
         if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
             if (!is_load)
                 return false;
-        } else if ((stride != 1 && !(is_load && stride == 0)) ||
+        } else if ((stride != 1 && !(is_load && (stride == 0 || is_filled(s, site, x, stride)))) ||
                    (!is_load && !stores_all_parts(s, i))) {
             return false;
         }
     }
     return true;
+}
+
+/** A short dimension that fills what lies between the elements of some accesses, as channels are
+ * next to one another in a pixel; -1: there is none. */
+static int filling_dimension(const gpu_planner *s, int x)
+{
+    for (int d = 0; d < s->k->n_dims; d++) {
+        int64_t trips = qn__trips(s->f, d);
+        bool is_one = false;
+        if (!qn__is_parallel(s->k, d) || d == x || trips < 2 || trips > USUAL_JAM ||
+            s->f->begin[d].kind != QN_FACT_EXACT)
+            continue;
+        for (uint32_t site = 0; site < s->k->n_accesses; site++)
+            is_one = is_one || is_filled_by(s, s->k->access[site].inst, x, d, trips);
+        if (is_one && suits_all(s, x, d))
+            return d;
+    }
+    return -1;
 }
 
 /** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
@@ -308,7 +363,7 @@ static void choose_skew(const gpu_planner *s, int x)
     int width = natural_width(s);
     int64_t stride = 0, bytes = 0;
     if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > QN_MOST_AT_ONCE ||
-        s->f->plan.width || !suits_all(s, x) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
+        s->f->plan.width || !suits_all(s, x, -1) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
         2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;
     for (int d = 0; d < s->k->n_dims; d++)
@@ -379,7 +434,7 @@ static bool choose_crossed(const gpu_planner *s, int x)
     qn_plan *p = s->p;
     int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
     if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
-        suits_all(s, x))
+        suits_all(s, x, -1))
         return false;
     int y = other_dimension(s, x), width = natural_width(s);
     width = width > MOST_SIDE ? MOST_SIDE : width;
@@ -393,6 +448,30 @@ static bool choose_crossed(const gpu_planner *s, int x)
     p->jam_lead = jam_lead;
     p->is_crossed = 1;
     move_next(p, y);
+    return true;
+}
+
+/** All iterations of a short dimension in each thread, with those of x: what lies between the
+ * elements of one is that of the others. */
+static bool choose_filled(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int64_t aligned;
+    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
+        suits_all(s, x, -1))
+        return false;
+    int d = filling_dimension(s, x), width = natural_width(s);
+    int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);
+    while (width > 1 && (width * trips > QN_MOST_AT_ONCE ||
+                         (qn__is_exact(s->f, x) && qn__trips(s->f, x) < width)))
+        width /= 2;
+    if (d < 0 || width < 2 || width * trips * (int64_t)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        return false;
+    p->width = width;
+    p->lead = best_lead(s, x, width, &aligned);
+    p->jam_dim = d;
+    p->jam = (int32_t)trips;
+    move_next(p, d);
     return true;
 }
 
@@ -412,17 +491,22 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     qn_plan *p = s->p;
     int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
     int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : qn__gpu_kind_of_body(s);
-    if (kind == BODY_OTHER)
+    if (kind == BODY_OTHER) {
+        if (x >= 0 && p->team == QN_TEAM_THREAD && qn__gpu_loads_points(s, x))
+            p->lane_dim = x;
         return 0;
-    if (kind == BODY_REDUCES)
-        return qn__gpu_choose_rows(s, x)
-                   ? 2
-                   : 0; /* what other iterations share comes from the first-level cache */
-    if (choose_crossed(s, x)) {
+    }
+    if (kind == BODY_REDUCES && qn__gpu_choose_rows(s, x))
+        return 2; /* what other iterations share comes from the first-level cache */
+    if (kind == BODY_REDUCES) {
+        p->lane_dim = qn__gpu_loads_points(s, x) ? x : p->lane_dim;
+        return 0;
+    }
+    if (choose_filled(s, x) || choose_crossed(s, x)) {
         p->lane_dim = x;
         return 0;
     }
-    p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x) ? natural_width(s) : 1;
+    p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x, -1) ? natural_width(s) : 1;
     if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
         p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
     while (p->width > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->width)

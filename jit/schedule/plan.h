@@ -17,7 +17,7 @@ void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 /* What code is laid out for: lines of a cache as all processors of these instruction sets have
  * them, at which memory for copies begins. */
 enum { LINE_BYTES = 64 };
-enum { SMALL_STRIDE = 4 };  /* lanes so many elements apart, at most, lie in so many vectors */
+enum { SMALL_STRIDE = 4 }; /* lanes so many elements apart, at most, lie in so many vectors */
 static inline bool qn__is_small_stride(int64_t stride)
 {
     return stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
@@ -170,6 +170,13 @@ int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
 /** Chunks that a thread should have where there are enough iterations. */
 int32_t qn__plan_chunks_per_thread(const qn_plan *p);
+/** Shared memory for the copy of a view whose updates a block collects (plan->privatized). */
+int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
+/** What a product (plan->is_product) keeps of a load in shared memory: the number that it is
+ * converted to, if nothing else needs the load, or the load. Only loads that stand in a reduce are
+ * asked for. */
+uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
+int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
 int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 

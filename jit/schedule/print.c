@@ -30,6 +30,12 @@ static void print_threads(const qn_plan *p, qn_text *out)
     for (int n = 0; n < p->n_kept; n++)
         qn__text_add(out, "\nkept %u as %u, from byte %d of %d", p->kept[n].from, p->kept[n].to,
                      p->kept[n].at, p->kept_bytes);
+    for (int s = 0; s < 64; s++)
+        if (p->privatized >> s & 1)
+            qn__text_add(out, "\nprivatized access %d, in %d blocks", s, p->most_blocks);
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        if (p->rest_dims >> d & 1)
+            qn__text_add(out, "\nrest dimension %d", d);
     qn__text_add(out, "\ntile");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %lld", (long long)p->tile[p->order[n]]);

@@ -129,7 +129,8 @@ static qn_status launch_steps(work *w, qn_error *err)
         int64_t units = qn__gpu_units(step, t->kernel, t->domain);
         if (units <= 0)
             continue;
-        unsigned blocks = (unsigned)(units < INT_MAX ? units : INT_MAX);
+        int64_t most = step->most_blocks ? step->most_blocks : INT_MAX;
+        unsigned blocks = (unsigned)(units < most ? units : most);
         status = QN_CU(g, who, launch,
                        (w->code->step[i], blocks, 1, 1, (unsigned)step->threads[0],
                         (unsigned)step->threads[1], (unsigned)step->threads[2],

@@ -76,13 +76,13 @@ static double rounded(const ptx_inst *i, double d)
                                   : d;
 }
 
-/** Saturates; NaN is 0. d is an integer. */
-static uint64_t float_to_int(ptx_type to, double d)
+/** Saturates. NaN is 0 from f32 to at most 32 bits, else the highest bit. d is an integer. */
+static uint64_t float_to_int(ptx_type to, ptx_type from, double d)
 {
     double low = to.kind == 's' ? -ldexp(1, to.bits - 1) : 0,
            high = ldexp(1, to.bits - (to.kind == 's'));
     if (d != d)
-        return 0;
+        return from.bits < 64 && to.bits < 64 ? 0 : UINT64_C(1) << (to.bits - 1);
     if (d < low)
         return to.kind == 's' ? UINT64_C(1) << (to.bits - 1) : 0;
     if (d >= high)
@@ -100,7 +100,7 @@ static uint64_t convert(const ptx_inst *i, uint64_t bits)
     if (from.kind == 'f' && to.kind == 'f')
         return float_bits(to, ptx_as_double(from, u));
     if (from.kind == 'f')
-        return float_to_int(to, rounded(i, ptx_as_double(from, u)));
+        return float_to_int(to, from, rounded(i, ptx_as_double(from, u)));
     if (to.kind != 'f')
         return from.kind == 's' ? (uint64_t)s : u;
     if (to.bits == 32)
@@ -130,12 +130,12 @@ static bool compare(const ptx_inst *i, ptx_type t, uint64_t a, uint64_t b)
         return (order == 2) == ptx_has(i, WORD_nan);
     if (order == 2)
         return false; /* ne of floats is ordered in PTX */
-    return (ptx_has(i, WORD_eq) || ptx_has(i, WORD_equ))   ? order == 0
-           : (ptx_has(i, WORD_ne) || ptx_has(i, WORD_neu)) ? order != 0
+    return (ptx_has(i, WORD_eq) || ptx_has(i, WORD_equ))                          ? order == 0
+           : (ptx_has(i, WORD_ne) || ptx_has(i, WORD_neu))                        ? order != 0
            : (ptx_has(i, WORD_lt) || ptx_has(i, WORD_ltu) || ptx_has(i, WORD_lo)) ? order < 0
            : (ptx_has(i, WORD_le) || ptx_has(i, WORD_leu) || ptx_has(i, WORD_ls)) ? order <= 0
            : (ptx_has(i, WORD_gt) || ptx_has(i, WORD_gtu) || ptx_has(i, WORD_hi)) ? order > 0
-                                                                      : order >= 0;
+                                                                                  : order >= 0;
 }
 
 static uint64_t float_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, const char **wrong)

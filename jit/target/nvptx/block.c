@@ -7,6 +7,7 @@
  * kernel does the rest.
  */
 #include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/rest.h"
 #include "jit/schedule/plan.h"
 
 #include <string.h>
@@ -25,22 +26,78 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     branch then = qn__begin_branch(
         g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     qn__set_index(g, x, at);
-    FOR_TOP_REDUCES(g->k, i)
+    FOR_TOP_REDUCES (g->k, i)
         qn__set(g, i, 0, value[n++], g->depth);
     body(g, arg);
     qn__end_branch(g, &then, NULL);
 }
 
+/* ---------------------------------------------------------------- values in shared memory */
+
+/* A word for each reduce and each iteration of the tile: place reduce x tile + iteration, before
+ * the buffers. */
+
+int64_t qn__block_value_bytes(const lower *g)
+{
+    int64_t words = g->p->has_values ? qn__n_top_reduces(g->k) * g->p->tile[g->p->axis[0]] : 0;
+    return (8 * words + 15) / 16 * 16;
+}
+
+static LLVMValueRef value_at(lower *g, int reduce, LLVMValueRef iteration)
+{
+    int64_t first = reduce * g->p->tile[g->p->axis[0]];
+    LLVMValueRef at = LLVMBuildAdd(g->b, iteration, qn__const_i64(g, first), "");
+    return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_shared(g), &at, 1, "");
+}
+
+static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
+{
+    LLVMValueRef tile = qn__const_i64(g, g->p->tile[g->p->axis[0]]);
+    branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
+    LLVMValueRef at = value_at(g, reduce, thread);
+    LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r->type, v), at), 8);
+    qn__end_branch(g, &then, NULL);
+}
+
+LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration)
+{
+    int n = 0, type = g->k->inst[reduce].type;
+    FOR_TOP_REDUCES (g->k, i)
+        n += i < reduce;
+    LLVMTypeRef t = qn__memory_type(g, type);
+    LLVMValueRef v = LLVMBuildLoad2(g->b, t, value_at(g, n, iteration), "");
+    LLVMSetAlignment(v, 8);
+    return qn__to_register(g, type, v);
+}
+
+static void set_values(lower *g, LLVMValueRef row)
+{
+    FOR_TOP_REDUCES (g->k, i)
+        qn__set(g, i, 0, qn__block_value(g, i, row), g->depth);
+}
+
+/* ---------------------------------------------------------------- a tile */
+
 void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     int n = 0;
-    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    if (g->p->has_values)
+        qn__nvptx_barrier(g); /* those of the tile before have been read */
+    FOR_TOP_REDUCES (g->k, i) /* at most MOST_BLOCK_REDUCES */
     {
         reduction r = qn__describe_reduction(g, i);
-        value[n++] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
+        value[n] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
+        if (g->p->has_values)
+            put_value(g, n, thread, &r, value[n]);
+        n++;
     }
-    run_body(g, low, thread, value, body, arg);
+    if (!g->p->rest_dims) {
+        run_body(g, low, thread, value, body, arg);
+        return;
+    }
+    qn__nvptx_barrier(g);
+    qn__rest_of_block(g, low, set_values);
 }
 
 /* ---------------------------------------------------------------- blocks of points apart */
@@ -67,8 +124,7 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
         LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
     LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
     int n = 0;
-    FOR_TOP_REDUCES(g->k, i)
-    {
+    FOR_TOP_REDUCES (g->k, i) {
         reduction r = qn__describe_reduction(g, i);
         LLVMValueRef units =
             LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
@@ -116,7 +172,7 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
     LLVMValueRef pitch =
         LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
     int n = 0;
-    FOR_TOP_REDUCES(g->k, i) /* at most MOST_BLOCK_REDUCES */
+    FOR_TOP_REDUCES (g->k, i) /* at most MOST_BLOCK_REDUCES */
     {
         LLVMValueRef sums[LEVELS];
         reduction r = qn__describe_reduction(g, i);

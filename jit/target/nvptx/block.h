@@ -17,6 +17,12 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
 void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
                       void (*body)(lower *g, void *arg), void *arg);
 
+/** Shared memory before the buffers for the values of reduces, where other threads than the one
+ *  that added them need them; else 0. */
+int64_t qn__block_value_bytes(const lower *g);
+/** The value of a reduce for an iteration of the tile, which stands in shared memory. */
+LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration);
+
 /** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
  * on, in the first threads (target/nvptx/block_fold.c). */
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);

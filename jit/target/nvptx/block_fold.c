@@ -53,13 +53,15 @@ typedef struct block {
     LLVMValueRef thin_k;                    /* its first point of what is thin */
     LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */
     bool x_inside;
-    int level; /* of at_x */
+    int level;    /* of at_x */
     bool is_thin; /* what is thin is being emitted, not the rest */
     early load[MOST_LOADS];
     int n_loads, n_values;
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
     int n_arrays;                            /* in shared memory: 2 for products */
     array array[2];
+    int64_t first; /* byte of shared memory at which the buffers begin */
+    LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
     LLVMValueRef begin,
         points; /* first index and number of the points; their number is at least 1 */
@@ -101,7 +103,8 @@ static void set_shape(block *m, const qn_plan *p)
     m->x = p->axis[0];
     m->tile = p->tile[m->x];
     m->chunk = p->chunk;
-    int64_t near = p->is_along_points ? NEAR : m->tile;
+    int64_t rows = m->tile < THREADS / NEAR ? m->tile : THREADS / NEAR;
+    int64_t near = p->is_along_points ? THREADS / rows : m->tile;
     m->step_x = p->is_along_points ? THREADS / near : near;
     m->step_k = p->is_along_points ? near : THREADS / near;
     m->each_x = (int)(m->tile / m->step_x);
@@ -120,7 +123,7 @@ static void set_places(lower *g, block *m)
 {
     int64_t low, high;
     bool along = g->p->is_along_points;
-    LLVMValueRef by = qn__const_i64(g, along ? NEAR : m->tile);
+    LLVMValueRef by = qn__const_i64(g, along ? m->step_k : m->tile);
     LLVMValueRef near = LLVMBuildURem(g->b, m->thread, by, ""),
                  far = LLVMBuildUDiv(g->b, m->thread, by, "");
     m->off_x = along ? far : near;
@@ -298,6 +301,29 @@ static void fetch_rows(lower *g, block *m)
     qn__set_ahead(g, m->x, 0, 0);
 }
 
+/** Loads the values of earlier reduces for this thread's iterations. */
+static void get_earlier(lower *g, block *m)
+{
+    int n = 0;
+    FOR_TOP_REDUCES (g->k, r) {
+        for (int i = 0; g->p->has_values && r < m->r.inst && i < m->each_x; i++) {
+            LLVMValueRef at = qn__const_i64(g, i * m->step_x);
+            m->value[n][i] = qn__block_value(g, r, LLVMBuildAdd(g->b, m->off_x, at, ""));
+        }
+        n++;
+    }
+}
+
+static void set_earlier(lower *g, const block *m, int i)
+{
+    int n = 0;
+    FOR_TOP_REDUCES (g->k, r) {
+        if (g->p->has_values && r < m->r.inst)
+            qn__set(g, r, 0, m->value[n][i], g->depth);
+        n++;
+    }
+}
+
 /* ---------------------------------------------------------------- shared memory */
 
 /** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at
@@ -311,6 +337,7 @@ static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef
     at = LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
+    at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->first), "");
     return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
 }
 
@@ -335,6 +362,7 @@ static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
         held[g->site[e->inst]] = v;
         qn__set(g, e->inst, 0, v, g->depth);
     }
+    set_earlier(g, m, i);
     g->held = held;
     g->team_reduce = m->r.inst;
     qn__evaluate_point(g, &m->r, &a);
@@ -393,6 +421,24 @@ static void get_points(lower *g, const block *m, const array *v, LLVMValueRef fr
 
 /* ---------------------------------------------------------------- sums */
 
+/** Whether neighbours may be combined first: of integers always. The least of floats is the last
+ * one of those that are equal, and any NaN, wherever the brackets stand. */
+static bool is_associative(const reduction *r)
+{
+    return qn__dtype_class(r->type) != QN_CLASS_F || r->combine == QN_COMBINE_MIN ||
+           r->combine == QN_COMBINE_MAX;
+}
+
+/** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
+ */
+static LLVMValueRef fold_pairs(lower *g, const block *m, LLVMValueRef *value, int n)
+{
+    for (; n > 1; n /= 2)
+        for (int i = 0; i < n / 2; i++)
+            value[i] = qn__combine(g, &m->r, value[2 * i], value[2 * i + 1]);
+    return value[0];
+}
+
 /** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk
  * stands at `from`. */
 static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low,
@@ -406,8 +452,10 @@ static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from
     qn__loop_open(g, &l, low, high, step, true, false, 1, &init, &phi);
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], l.index, step, value[n]);
-    LLVMValueRef next = phi;
-    for (int n = 0; n < step; n++) {
+    bool in_pairs = m->n_arrays == 1 && is_associative(&m->r) && (step & (step - 1)) == 0;
+    LLVMValueRef next =
+        in_pairs ? qn__combine(g, &m->r, phi, fold_pairs(g, m, value[0], step)) : phi;
+    for (int n = 0; n < step && !in_pairs; n++) {
         addend a;
         a.value[0] = value[0][n];
         a.factor[0] = m->n_arrays > 1 ? value[1][n] : NULL;
@@ -513,6 +561,7 @@ static LLVMValueRef fold(lower *g, block *m)
                      whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
         qn__nvptx_barrier(g); /* the buffers have been read */
         set_places(g, m);
+        get_earlier(g, m);
         fetch_rows(g, m);
         fold_some(g, m, whole, NULL, sums);
         fold_some(g, m, whole, LLVMBuildSub(g->b, points, whole, ""), sums);
@@ -529,8 +578,9 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     m->k = m->r.dim[0];
     set_shape(m, g->p);
     set_arrays(m, g, reduce);
-    g->shared_bytes =
-        2 * m->buffer_bytes > g->shared_bytes ? (int32_t)(2 * m->buffer_bytes) : g->shared_bytes;
+    m->first = qn__block_value_bytes(g);
+    int64_t all = m->first + 2 * m->buffer_bytes;
+    g->shared_bytes = all > g->shared_bytes ? (int32_t)all : g->shared_bytes;
     if (qn__order_rule(g->k, reduce) != QN_INDEXED)
         m->r.n_levels = 0;
     m->begin = g->begin[m->k];

@@ -8,6 +8,8 @@
  * blockIdx.x + gridDim.x, ...; the threads of a block take the iterations of its unit (plan->axis).
  */
 #include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/private.h"
+#include "jit/target/nvptx/rest.h"
 #include "jit/target/nvptx/stage.h"
 #include "jit/target/nvptx/team.h"
 #include "jit/target/target.h"
@@ -186,10 +188,12 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, in
     }
     block_of(p, 0, info->step[0].threads);
     info->step[0].units = known_units(f, p);
+    info->step[0].most_blocks = p->most_blocks;
     info->step[0].has_block_for_each = has_block_for_each(k, f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
                                  : p->team == QN_TEAM_BLOCK ? block_bytes
                                  : p->n_kept                ? qn__kept_bytes(p)
+                                 : p->privatized            ? qn__private_all(k, f, p)
                                                             : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
@@ -206,6 +210,28 @@ LLVMValueRef qn__nvptx_shared(lower *g)
     found = LLVMAddGlobalInAddressSpace(g->module, LLVMArrayType2(g->i8, 0), name, SHARED_MEMORY);
     LLVMSetAlignment(found, 16);
     return found;
+}
+
+LLVMValueRef qn__nvptx_thread(lower *g)
+{
+    static const char *const names[3] = {"tid.x", "tid.y", "tid.z"};
+    LLVMValueRef thread = qn__const_i64(g, 0);
+    int64_t below = 1;
+    for (int a = 0; a < 3 && g->p->axis[a] >= 0; a++) {
+        LLVMValueRef here = qn__nvptx_register(g, names[a], g->i64);
+        here = LLVMBuildMul(g->b, here, qn__const_i64(g, below), "");
+        thread = LLVMBuildAdd(g->b, thread, here, "");
+        below *= g->p->threads[g->p->axis[a]];
+    }
+    return thread;
+}
+
+int64_t qn__nvptx_threads(const qn_plan *p)
+{
+    int64_t n = 1;
+    for (int a = 0; a < 3; a++)
+        n *= p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
+    return n;
 }
 
 void qn__nvptx_barrier(lower *g)
@@ -510,7 +536,10 @@ static void thread_loops(lower *g, const span *spans, int at)
 
 static void emit_body(lower *g, void *spans)
 {
-    thread_loops(g, spans, 0);
+    if (g->p->rest_dims)
+        qn__rest_of_warp(g);
+    else
+        thread_loops(g, spans, 0);
 }
 
 /** The loop over units of work and in it the body, for each thread that has an iteration, with the
@@ -530,6 +559,7 @@ static void run_units(lower *g, const span *spans)
     count_units(g, &w);
     g->is_team = g->p->team == QN_TEAM_WARP;
     qn__kept_open(g);
+    qn__private_open(g);
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
                  step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
@@ -537,6 +567,7 @@ static void run_units(lower *g, const span *spans)
         once_below(g, first, units, run_unit, &unit);
     else
         qn__nvptx_stride(g, first, units, step, run_unit, &unit);
+    qn__private_close(g);
 }
 
 static void run_step(lower *g, const span *spans)
@@ -557,13 +588,18 @@ static void run_step(lower *g, const span *spans)
 
 /* ---------------------------------------------------------------- atomic reductions */
 
-static bool combine_atomically(lower *g, int combine, int dtype, LLVMValueRef pointer,
-                               LLVMValueRef v)
+bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
 {
     enum { OF_SIGNED, OF_UNSIGNED, OF_F64 };
     static const char *const reds[QN_N_COMBINES][3] = {
-#define PTX(s, u, f) {s, u, f}
-#define NONE {NULL}
+#define PTX(s, u, f)                                                                               \
+    {                                                                                              \
+        s, u, f                                                                                    \
+    }
+#define NONE                                                                                       \
+    {                                                                                              \
+        NULL                                                                                       \
+    }
 #define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold,   \
                    red, ...)                                                                       \
     [number] = red,
@@ -636,6 +672,31 @@ static LLVMValueRef half_bits(lower *g, LLVMValueRef bits)
     return LLVMBuildTrunc(g->b, LLVMBuildCall2(g->b, t, widen, &bits, 1, ""), g->i16, "");
 }
 
+/** The conversions of PTX saturate. They give 0 for NaN only from f32 to at most 32 bits. Of
+ * integers below 32 bits the wider one is limited. */
+static LLVMValueRef to_integer(lower *g, int to, int from, LLVMValueRef v)
+{
+    static const char *const names[2][2][2] = {
+        {{"llvm.nvvm.f2ui.rz", "llvm.nvvm.f2i.rz"}, {"llvm.nvvm.f2ull.rz", "llvm.nvvm.f2ll.rz"}},
+        {{"llvm.nvvm.d2ui.rz", "llvm.nvvm.d2i.rz"}, {"llvm.nvvm.d2ull.rz", "llvm.nvvm.d2ll.rz"}}};
+    const bool is_signed = qn__dtype_class(to) == QN_CLASS_S, is_f64 = from == QN_F64;
+    const unsigned width = (unsigned)qn__dtype_width(to);
+    LLVMValueRef n = qn__call(g, names[is_f64][width == 64][is_signed], NULL, 0, &v, 1);
+    if (is_f64 || width == 64) {
+        LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, v, v, "");
+        n = LLVMBuildSelect(g->b, is_nan, LLVMConstNull(LLVMTypeOf(n)), n, "");
+    }
+    if (width >= 32)
+        return n;
+    const unsigned long long most = (UINT64_C(1) << (width - is_signed)) - 1;
+    LLVMValueRef limit[2] = {n, LLVMConstInt(g->i32, most, false)};
+    n = qn__call(g, is_signed ? "llvm.smin" : "llvm.umin", &g->i32, 1, limit, 2);
+    limit[0] = n;
+    limit[1] = LLVMConstInt(g->i32, ~most, true);
+    n = is_signed ? qn__call(g, "llvm.smax", &g->i32, 1, limit, 2) : n;
+    return LLVMBuildTrunc(g->b, n, qn__scalar_type(g, to), "");
+}
+
 static LLVMValueRef held(lower *g, uint32_t i)
 {
     if (qn__is_shared(g, i))
@@ -668,8 +729,10 @@ const qn_hooks qn__nvptx_hooks = {
     .open = open_kernel,
     .run = run_step,
     .describe = describe,
+    .to_integer = to_integer,
     .half_bits = half_bits,
-    .combine = combine_atomically,
+    .combine = qn__nvptx_combine,
+    .private_place = qn__private_place,
     .held = held,
     .team_begin = qn__team_begin,
     .team_end = qn__team_end,

@@ -11,6 +11,11 @@
 LLVMValueRef qn__nvptx_scratch(lower *g);
 /** Shared memory of the block; its size is given at the launch. */
 LLVMValueRef qn__nvptx_shared(lower *g);
+/** The number of this thread in its block, i64, and how many there are. */
+LLVMValueRef qn__nvptx_thread(lower *g);
+int64_t qn__nvptx_threads(const qn_plan *p);
+/** The hook `combine`. */
+bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 /** All threads of the block wait for one another. */
 void qn__nvptx_barrier(lower *g);
 /** A special register, "tid.x", as i32 or i64. */

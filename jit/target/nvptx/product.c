@@ -17,18 +17,18 @@
 
 enum {
     CHUNK = QN_PRODUCT_CHUNK,
-    MOST_EACH = 8,             /* iterations of a thread along a dimension */
+    MOST_EACH = 8, /* iterations of a thread along a dimension */
     MOST_SUMS = MOST_EACH * MOST_EACH,
-    TOGETHER = 4,              /* points emitted at once */
+    TOGETHER = 4, /* points emitted at once */
     MOST_LOADS = 4,
-    ELEMENTS = 8               /* of each load that a thread brings */
+    ELEMENTS = 8 /* of each load that a thread brings */
 };
 
 /** A staged load: along one of the tile's dimensions. */
 typedef struct operand {
-    uint32_t inst;
-    int d;              /* x or y */
-    bool is_along_k;    /* neighbouring elements lie along the reduced dimension */
+    uint32_t inst, value; /* the load; what is kept of it */
+    int d;                /* x or y */
+    bool is_along_k;      /* neighbouring elements lie along the reduced dimension */
     int64_t bytes, first; /* of an element; of the array in shared memory */
 } operand;
 
@@ -71,9 +71,8 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
 {
     int64_t sum = 0;
     for (uint32_t s = 0; s < k->n_accesses && s < 64; s++) {
-        int64_t bytes = qn__access_bytes(k, k->access[s].inst);
         if (p->staged >> s & 1)
-            sum += array_bytes(p->tile[p->axis[0]], bytes);
+            sum += array_bytes(p->tile[p->axis[0]], qn__product_value_bytes(k, k->access[s].inst));
     }
     return (int32_t)sum;
 }
@@ -96,7 +95,8 @@ static void find_operands(lower *g, product *m)
         o->inst = g->k->access[s].inst;
         o->d = g->a.value[o->inst].deps >> m->x & 1 ? m->x : m->y;
         o->is_along_k = qn__access_stride(g->k, g->f, &g->a, o->inst, m->k, &stride) && stride == 1;
-        o->bytes = qn__access_bytes(g->k, o->inst);
+        o->value = qn__product_value(g->k, o->inst);
+        o->bytes = qn__product_value_bytes(g->k, o->inst);
         o->first = first;
         first += array_bytes(m->side, o->bytes);
         widest = o->bytes > widest ? o->bytes : widest;
@@ -160,7 +160,7 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
             set_clamped(g, o->d, m->low[o->d == m->y], s.d, e * s.step_d, d_inside);
             set_clamped(g, m->k, from, s.k, e * s.step_k, k_inside);
             qn__lower_load(g, o->inst);
-            *value++ = qn__scalar(g, o->inst, 0);
+            *value++ = qn__scalar(g, o->value, 0);
             qn__set_ahead(g, o->d, 0, 0);
             qn__set_ahead(g, m->k, 0, 0);
             qn__loop_close(g, &once, NULL, NULL);
@@ -203,7 +203,7 @@ static int64_t iteration(const product *m, int n, int e)
 static void get(lower *g, const product *m, const operand *o, LLVMValueRef point, int64_t ahead,
                 LLVMValueRef *value)
 {
-    LLVMTypeRef t = qn__memory_type(g, g->k->inst[o->inst].type);
+    LLVMTypeRef t = qn__memory_type(g, g->k->inst[o->value].type);
     int d = o->d == m->y;
     for (int e = 0; e < m->each[d]; e += m->piece) {
         LLVMValueRef at = address_of(g, m, o, point, m->of_thread[d], ahead, iteration(m, d, e));
@@ -236,9 +236,14 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
         set_iteration(g, m, m->y, e / m->each[0]);
         qn__set_index(g, m->k, LLVMBuildAdd(g->b, from, point, ""));
         qn__set_ahead(g, m->k, ahead, g->depth);
-        for (int n = 0; n < m->n; n++)
-            held[g->site[m->op[n].inst]] =
-                value[n][m->op[n].d == m->x ? e % m->each[0] : e / m->each[0]];
+        for (int n = 0; n < m->n; n++) {
+            const operand *o = &m->op[n];
+            LLVMValueRef v = value[n][o->d == m->x ? e % m->each[0] : e / m->each[0]];
+            if (o->value == o->inst)
+                held[g->site[o->inst]] = v;
+            else
+                qn__set(g, o->value, 0, v, g->depth);
+        }
         g->held = held;
         qn__fold_point(g, &m->r, &acc[e]);
         g->held = NULL;

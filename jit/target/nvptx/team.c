@@ -452,7 +452,7 @@ static void finish(lower *g, const grid *x, LLVMValueRef blocks)
     int n = 0;
     LLVMValueRef value[MOST_SHARED_REDUCES];
     uint32_t inst[MOST_SHARED_REDUCES];
-    FOR_TOP_REDUCES(g->k, i) /* at most MOST_SHARED_REDUCES */
+    FOR_TOP_REDUCES (g->k, i) /* at most MOST_SHARED_REDUCES */
     {
         reduction r = qn__describe_reduction(g, i);
         source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
@@ -475,8 +475,7 @@ void qn__team_second(lower *g)
                  warp = qn__nvptx_register(g, "tid.y", g->i64);
     int n = 0;
     g->is_team = true;
-    FOR_TOP_REDUCES(g->k, i)
-    {
+    FOR_TOP_REDUCES (g->k, i) {
         reduction r = qn__describe_reduction(g, i);
         upper u = {&x, &r, n++};
         qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);

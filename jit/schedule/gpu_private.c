@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_private.c: views whose atomic updates a block collects in a copy of its own, in shared
+ * memory, and adds to the view at its end (privatization): a histogram whose bins many iterations
+ * meet in. Blocks are few then, and each takes many units of work.
+ */
+#include "jit/schedule/gpu.h"
+
+/** Blocks of a multiprocessor; updates of a block for each element that it adds at its end; shared
+ * memory of a block for all copies, of that which blocks get. */
+enum { BLOCKS_EACH = 8, LEAST_UPDATES = 4, PART_OF_SHARED = 2 };
+
+/** Elements of a view without gaps, whose layout is known; 0 else. */
+static int64_t dense_elements(const gpu_planner *s, int param)
+{
+    const qn_param_fact *f = &s->f->param[param];
+    int64_t n = 1, span = 1;
+    for (int r = 0; r < s->k->param[param].rank; r++) {
+        const qn_dim_fact *d = &f->dim[r];
+        const qn_digit_fact *digit = &s->f->digit[d->first_digit];
+        if (d->extent.kind != QN_FACT_EXACT || d->n_digits > 1 || d->extent.value < 1)
+            return 0;
+        int64_t last = d->extent.value - 1, reach;
+        if (last > 0 &&
+            (d->n_digits == 0 || digit->stride.kind != QN_FACT_EXACT || digit->stride.value < 1))
+            return 0;
+        if (__builtin_mul_overflow(n, d->extent.value, &n) || n > s->f->machine.block_shared_bytes)
+            return 0;
+        if (last > 0 && (__builtin_mul_overflow(last, digit->stride.value, &reach) ||
+                         __builtin_add_overflow(span, reach, &span)))
+            return 0;
+    }
+    return span == n && !f->unit ? n : 0;
+}
+
+/** Whether an update may be collected: nobody reads what was there, and any order gives the same.
+ */
+static bool may_be_collected(const gpu_planner *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    const int kind = qn__dtype_class(x->type);
+    const int64_t bytes = qn_dtype_bytes(x->type);
+    return x->op == QN_I_ATOMIC && !qn__is_update(x) && x->sub < QN_COMBINE_EXCHANGE &&
+           (kind == QN_CLASS_S || kind == QN_CLASS_U) && (bytes == 4 || bytes == 8) &&
+           !s->k->param[x->imm].record && !qn__is_used(s->k, i);
+}
+
+/** The sites of a view, if all its accesses are updates that may be collected, by one reducer. */
+static uint64_t sites_of(const gpu_planner *s, int param)
+{
+    const qn_kernel *k = s->k;
+    uint64_t found = 0;
+    int combine = -1;
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        const qn_inst *x = &k->inst[k->access[n].inst];
+        if ((int)x->imm != param) {
+            if (qn__may_meet(k, s->f, &s->a, x->imm, (uint64_t)param))
+                return 0;
+            continue;
+        }
+        if (n >= 64 || !may_be_collected(s, k->access[n].inst) ||
+            (combine >= 0 && combine != x->sub))
+            return 0;
+        combine = x->sub;
+        found |= UINT64_C(1) << n;
+    }
+    return found;
+}
+
+int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param)
+{
+    int64_t n = 1;
+    for (int r = 0; r < k->param[param].rank; r++)
+        n *= f->param[param].dim[r].extent.value;
+    return (n * qn_dtype_bytes(k->param[param].dtype) + 7) / 8 * 8;
+}
+
+bool qn__gpu_is_privatized(const gpu_planner *s, uint32_t i)
+{
+    uint32_t site = qn__site_of(s->k, i);
+    return site < 64 && (s->p->privatized >> site & 1);
+}
+
+void qn__gpu_choose_private(const gpu_planner *s)
+{
+    qn_plan *p = s->p;
+    int64_t iterations = qn__gpu_iterations(s), elements = 0, bytes = 0;
+    uint64_t all = 0;
+    if (p->team != QN_TEAM_THREAD || p->staged)
+        return;
+    for (int param = 0; param < s->k->n_params; param++) {
+        uint64_t sites = s->k->param[param].rank >= 0 ? sites_of(s, param) : 0;
+        int64_t n = sites ? dense_elements(s, param) : 0;
+        if (n == 0)
+            continue;
+        all |= sites;
+        elements += n;
+        bytes += qn__private_bytes(s->k, s->f, param);
+    }
+    if (!all || bytes > s->f->machine.block_shared_bytes / PART_OF_SHARED)
+        return;
+    int64_t most = (int64_t)BLOCKS_EACH * s->f->machine.multiprocessors;
+    int64_t blocks = iterations < 0 ? most : iterations / (LEAST_UPDATES * elements);
+    blocks = blocks > most ? most : blocks;
+    if (blocks < s->f->machine.multiprocessors)
+        return;
+    p->privatized = all;
+    p->most_blocks = (int32_t)blocks;
+}

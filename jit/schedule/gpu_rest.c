@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_rest.c: dimensions on which no reduce depends. A reduce is one number for all their
+ * iterations, as the sum of a row by which each element of the row is divided. A team computes the
+ * reduces once, and its threads divide the rest: the iterations of these dimensions. The team is a
+ * warp where its lanes may share the points of all reduces, else a block (schedule/gpu_block.c).
+ */
+#include "jit/schedule/gpu.h"
+#include "jit/analysis/distribute.h"
+
+#include <string.h>
+
+/** The loops with the dimensions of the rest inside of all others. */
+static void move_rest_inside(qn_plan *p)
+{
+    int order[QN_MAX_RANK], n = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int at = 0; at < p->n_loops; at++)
+            if ((p->rest_dims >> p->order[at] & 1) == (uint32_t)pass)
+                order[n++] = p->order[at];
+    memcpy(p->order, order, (size_t)n * sizeof order[0]);
+}
+
+static bool may_be_warps(const gpu_planner *s)
+{
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2])
+        if (s->k->inst[i].op == QN_I_REDUCE && !qn__may_share_points(s->k, i))
+            return false;
+    return true;
+}
+
+bool qn__gpu_choose_rest(const gpu_planner *s)
+{
+    qn_plan *p = s->p, before = *p;
+    int wanted = s->f->plan.team;
+    if (s->has_assertions || wanted == QN_TEAM_THREAD || s->f->plan.distribute < 0)
+        return false;
+    p->rest_dims = qn__shared_dims(s->k, s->f, &s->a);
+    if (!p->rest_dims)
+        return false;
+    move_rest_inside(p);
+    if (wanted != QN_TEAM_BLOCK && may_be_warps(s)) {
+        p->team = QN_TEAM_WARP;
+        qn__gpu_choose_kept(s);
+        qn__gpu_choose_threads(s, 0);
+        return true;
+    }
+    if (wanted != QN_TEAM_WARP && qn__gpu_choose_block(s, qn__gpu_best_lanes(s)))
+        return true;
+    *p = before;
+    return false;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * rest.c: the iterations of dimensions on which no reduce depends (plan->rest_dims), divided among
+ * the threads of a team once the values of the reduces are known. Iterations count
+ * lexicographically, and neighbouring threads take neighbouring ones, several of them at a time, so
+ * that their loads are under way together.
+ */
+#include "jit/target/nvptx/rest.h"
+#include "jit/schedule/plan.h"
+
+#include <string.h>
+
+enum { STEPS = 4, MOST_HELD = 64 };
+
+/** The dimensions, the last one fastest. */
+typedef struct rest {
+    int n, dim[QN_MAX_RANK];
+    LLVMValueRef count; /* iterations, i64 */
+} rest;
+
+static LLVMValueRef extent_of(lower *g, int d)
+{
+    return LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
+}
+
+static rest find_rest(lower *g)
+{
+    rest r = {.count = qn__const_i64(g, 1)};
+    for (int at = 0; at < g->p->n_loops; at++) {
+        int d = g->p->order[at];
+        if (!(g->p->rest_dims >> d & 1))
+            continue;
+        r.dim[r.n++] = d;
+        LLVMValueRef extent = extent_of(g, d), zero = qn__const_i64(g, 0);
+        LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSGT, extent, zero, "");
+        extent = LLVMBuildSelect(g->b, some, extent, zero, "");
+        r.count = LLVMBuildMul(g->b, r.count, extent, "");
+    }
+    return r;
+}
+
+/** Sets the indices of iteration q; in 32 bits where their number is known to be so small. */
+static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
+{
+    int64_t count;
+    bool is_small = r->n > 1 && qn__is_const(r->count, &count) && count <= INT32_MAX;
+    q = is_small ? LLVMBuildTrunc(g->b, q, g->i32, "") : q;
+    for (int n = r->n - 1; n >= 0; n--) {
+        int d = r->dim[n];
+        LLVMValueRef index = q;
+        if (n > 0) {
+            LLVMValueRef extent = extent_of(g, d);
+            extent = is_small ? LLVMBuildTrunc(g->b, extent, g->i32, "") : extent;
+            index = LLVMBuildURem(g->b, q, extent, "");
+            q = LLVMBuildUDiv(g->b, q, extent, "");
+        }
+        index = is_small ? LLVMBuildZExt(g->b, index, g->i64, "") : index;
+        qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
+    }
+}
+
+/** Loads of the body that are kept are not made again. */
+static void hold_loads(lower *g, LLVMValueRef *held)
+{
+    for (int n = 0; n < g->p->n_kept; n++) {
+        uint32_t i = g->p->kept[n].to;
+        bool is_load = g->k->inst[i].op == QN_I_LOAD && g->site[i] < MOST_HELD;
+        if (g->p->kept[n].region == QN_KEPT_BODY && is_load)
+            held[g->site[i]] = qn__scalar(g, i, 0);
+    }
+}
+
+/** Iteration q, if `condition` holds; NULL: it does. */
+static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRef condition)
+{
+    loop once;
+    qn__once_open(g, &once, condition);
+    set_iteration(g, r, q);
+    LLVMValueRef held[MOST_HELD] = {NULL};
+    if (g->kept) {
+        qn__kept_read(g, QN_KEPT_BODY, q, 0);
+        hold_loads(g, held);
+    }
+    g->held = held;
+    qn__lower_region(g, g->k->body, g->k->n_insts);
+    g->held = NULL;
+    qn__loop_close(g, &once, NULL, NULL);
+}
+
+/** Steps of `apart` from `from` to `to`; q is `first` behind each. The last one is tested if its
+ * iterations may lie beyond the end. */
+static void emit_steps(lower *g, const rest *r, LLVMValueRef first, LLVMValueRef from,
+                       LLVMValueRef to, int64_t apart, int steps, bool is_tested)
+{
+    int64_t low, high;
+    loop l;
+    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low >= high)
+        return;
+    qn__loop_open(g, &l, from, to, steps * apart, true, false, 0, NULL, NULL);
+    for (int n = 0; n < steps; n++) {
+        LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
+        q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
+        LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, q, r->count, "");
+        lower_iteration(g, r, q, is_tested ? inside : NULL);
+    }
+    qn__loop_close(g, &l, NULL, NULL);
+}
+
+/** All iterations by `threads` threads, of which this one is number `first`. */
+static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threads)
+{
+    LLVMValueRef zero = qn__const_i64(g, 0);
+    LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -STEPS * threads), "");
+    LLVMValueRef up = LLVMBuildAdd(g->b, r->count, qn__const_i64(g, threads - 1), "");
+    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), "");
+    emit_steps(g, r, first, zero, most, threads, STEPS, false);
+    emit_steps(g, r, first, most, up, threads, 1, true);
+}
+
+/* ---------------------------------------------------------------- warps */
+
+/** Whether a load of the top is of all iterations of the rest: reduces may need it. */
+static bool is_shared_load(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    return x->op == QN_I_LOAD && !(g->a.value[i].deps & g->p->rest_dims) &&
+           !qn__is_checked(g->f, g->k, g->site[i]) && g->f->param[x->imm].is_constant_memory &&
+           !(g->k->param[x->imm].traits & QN_ATOMIC);
+}
+
+void qn__rest_of_warp(lower *g)
+{
+    for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2])
+        if (is_shared_load(g, i))
+            qn__lower_load(g, i);
+        else if (g->k->inst[i].op == QN_I_REDUCE)
+            qn__lower_reduce(g, i);
+    rest r = find_rest(g);
+    g->is_team = false;
+    emit_rest(g, &r, g->lane, WARP_LANES);
+    g->is_team = true;
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+/** Threads that take one row at a time: all, or as many as are not idle. */
+static int64_t threads_of_row(const rest *r)
+{
+    int64_t threads = QN_STAGE_THREADS, n;
+    while (qn__is_const(r->count, &n) && threads > 1 && threads / 2 >= n)
+        threads /= 2;
+    return threads;
+}
+
+void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, LLVMValueRef row))
+{
+    int x = g->p->axis[0];
+    rest r = find_rest(g);
+    int64_t threads = threads_of_row(&r), rows = QN_STAGE_THREADS / threads;
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), zero = qn__const_i64(g, 0);
+    LLVMValueRef here =
+        qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->p->tile[x]));
+    LLVMValueRef own = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, threads), "");
+    LLVMValueRef first = LLVMBuildURem(g->b, thread, qn__const_i64(g, threads), "");
+    LLVMValueRef up = LLVMBuildAdd(g->b, here, qn__const_i64(g, rows - 1), "");
+    loop l, once;
+    qn__loop_open(g, &l, zero, LLVMBuildAnd(g->b, up, qn__const_i64(g, -rows), ""), rows, true,
+                  false, 0, NULL, NULL);
+    LLVMValueRef row = LLVMBuildAdd(g->b, l.index, own, "");
+    qn__once_open(g, &once, rows > 1 ? LLVMBuildICmp(g->b, LLVMIntULT, row, here, "") : NULL);
+    qn__set_index(g, x, LLVMBuildAdd(g->b, low, row, ""));
+    set_values(g, row);
+    emit_rest(g, &r, first, threads);
+    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &l, NULL, NULL);
+}

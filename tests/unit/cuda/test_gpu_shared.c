@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_gpu_shared.c: what threads of a GPU do together for kernels written one iteration at a time:
+ * rows whose reduces all elements share, reduces that need earlier ones, reduces in one loop,
+ * atomic updates that a block collects, products of converted numbers, channels side by side. The
+ * plan says so, and the bits are the interpreter's; on the stub driver where there is no GPU.
+ */
+#include "tests/device.h"
+#include "tests/unit/launch.h"
+
+enum { MOST_VIEWS = 4, TEXT_BYTES = 1 << 16 };
+
+static device d;
+static char plan[TEXT_BYTES];
+
+typedef struct shape {
+    int dtype, rank;
+    int64_t extent[3];
+} shape;
+
+typedef struct row {
+    const char *what, *text;
+    const char *phrase; /* of the plan; NULL: of PTX, see ptx */
+    const char *ptx;
+    int n;
+    shape view[MOST_VIEWS];
+} row;
+
+/* ---------------------------------------------------------------- kernels */
+
+static const char divided[] =
+    "kernel k (x: f32[,], y: f32[,]) $ {\n"
+    "  for all i, j in y { y[i,j] = x[i,j] / (sum k in dim(x, 1) of x[i,k]) }\n}\n";
+static const char spread[] =
+    "kernel k (x: f32[,], y: f32[,]) $ contract {\n  n = f32(extent(x, 1))\n"
+    "  for all i, j in y {\n"
+    "    m = (sum k in dim(x, 1) of x[i,k]) / n\n"
+    "    v = (sum k in dim(x, 1) of (x[i,k] - m) * (x[i,k] - m)) / n\n"
+    "    y[i,j] = (x[i,j] - m) / sqrt(v + 1)\n  }\n}\n";
+static const char softmax[] = "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i, j in y {\n"
+                              "    m = max k in dim(x, 1) of x[i,k]\n"
+                              "    s = sum k in dim(x, 1) of exp(x[i,k] - m)\n"
+                              "    y[i,j] = exp(x[i,j] - m) / s\n  }\n}\n";
+static const char planes[] =
+    "kernel k (x: f32[,,], y: f32[,,]) $ {\n"
+    "  for all i, j, l in y { y[i,j,l] = x[i,j,l] - (sum k in dim(x, 2) of x[i,0,k]) }\n}\n";
+static const char place_of_least[] =
+    "kernel k (x: f32[,], y: i32[], z: f32[]) $ {\n  n = i32(extent(x, 1))\n  for all i in y {\n"
+    "    m = min k in dim(x, 1) of x[i,k]\n"
+    "    y[i] = min k in dim(x, 1) of x[i,k] == m ? i32(k) : n\n    z[i] = m\n  }\n}\n";
+static const char forces[] =
+    "kernel k (x: f32[], m: f32[], a: f32[], b: f32[]) $ contract {\n  for all i in a {\n"
+    "    a[i] = sum j in x of m[j] / ((x[j] - x[i]) * (x[j] - x[i]) + 1)\n"
+    "    b[i] = sum j in x of m[j] * m[i] / ((x[j] - x[i]) * (x[j] - x[i]) + 1)\n  }\n}\n";
+static const char counts[] =
+    "kernel k (x: u8[], h: u32[]) $ {\n  for all i in x { atomic h[x[i] / 4] += 1 }\n}\n";
+static const char two_reducers[] =
+    "kernel k (x: i32[], h: i64[,], g: u32[0]) $ {\n  for all i in x {\n"
+    "    atomic h[i % 3, 1] |= 5\n    atomic h[i % 3, 1] &= -3\n"
+    "    atomic g[] ^= u32(x[i])\n  }\n}\n";
+static const char product[] =
+    "kernel k (a: f16[,], b: u8[,], c: f32[,]) $ contract {\n"
+    "  for all i, j in c { c[i,j] = sum k in dim(a, 1) of f32(a[i,k]) * f32(b[k,j]) }\n}\n";
+static const char apart[] =
+    "kernel k (x: u8[,,], y: u8[,,]) $ {\n  for all c, i, j in y { y[c,i,j] = x[i,j,c] }\n}\n";
+static const char together[] =
+    "kernel k (x: u8[,,], y: u8[,,]) $ {\n  for all i, j, c in y { y[i,j,c] = x[c,i,j] }\n}\n";
+static const char mixed[] =
+    "kernel k (x: u8[,,], y: u8[,]) $ {\n"
+    "  for all i, j in y { y[i,j] = u8((77 * u32(x[i,j,0]) + 150 * u32(x[i,j,1]) + 29 * "
+    "u32(x[i,j,2])) >> 8) }\n}\n";
+static const char window[] =
+    "kernel k (x: f32[,], w: f32[,], y: f32[,]) $ contract {\n"
+    "  for all i, j in y { y[i,j] = sum u in dim(w, 0), v in dim(w, 1) of w[u,v] * x[i+u,j+v] "
+    "}\n}\n";
+
+#define F32(n0, n1)                                                                                \
+    {                                                                                              \
+        QN_F32, 2,                                                                                 \
+        {                                                                                          \
+            n0, n1                                                                                 \
+        }                                                                                          \
+    }
+#define ROWS(n0, n1)                                                                               \
+    2,                                                                                             \
+    {                                                                                              \
+        F32(n0, n1), F32(n0, n1)                                                                   \
+    }
+#define BLOCKS "rest dimension 1"
+
+static const row rows[] = {
+    {"rows divided by their sum", divided, BLOCKS, NULL, ROWS(13, 301)},
+    {"short rows divided by their sum", divided, BLOCKS, NULL, ROWS(70, 40)},
+    {"two reduces, one of which needs the other", spread, BLOCKS, NULL, ROWS(9, 300)},
+    {"the greatest, then a sum", softmax, BLOCKS, NULL, ROWS(9, 133)},
+    {"a sum for a plane",
+     planes,
+     "rest dimension 2",
+     NULL,
+     2,
+     {{QN_F32, 3, {5, 7, 65}}, {QN_F32, 3, {5, 7, 65}}}},
+    {"the place of the least",
+     place_of_least,
+     "team blocks",
+     NULL,
+     3,
+     {F32(37, 170), {QN_I32, 1, {37}}, {QN_F32, 1, {37}}}},
+    {"two sums in one loop",
+     forces,
+     NULL,
+     "sub.rn.f32",
+     4,
+     {{QN_F32, 1, {67}}, {QN_F32, 1, {67}}, {QN_F32, 1, {67}}, {QN_F32, 1, {67}}}},
+    {"a histogram", counts, "privatized", NULL, 2, {{QN_U8, 1, {300007}}, {QN_U32, 1, {64}}}},
+    {"a product of f16 and u8",
+     product,
+     "product with dimension",
+     NULL,
+     3,
+     {{QN_F16, 2, {70, 33}}, {QN_U8, 2, {33, 90}}, F32(70, 90)}},
+    {"channels apart",
+     apart,
+     "jam 3 of dimension 0",
+     NULL,
+     2,
+     {{QN_U8, 3, {5, 67, 3}}, {QN_U8, 3, {3, 5, 67}}}},
+    {"channels together",
+     together,
+     "jam 3 of dimension 2",
+     NULL,
+     2,
+     {{QN_U8, 3, {3, 5, 67}}, {QN_U8, 3, {5, 67, 3}}}},
+    {"channels mixed",
+     mixed,
+     "at once 16 of dimension 1",
+     NULL,
+     2,
+     {{QN_U8, 3, {5, 67, 3}}, {QN_U8, 2, {5, 67}}}},
+    {"a window of 5 x 5", window, NULL, NULL, 3, {F32(15, 41), F32(5, 5), F32(11, 37)}},
+};
+
+/* ---------------------------------------------------------------- the same bits */
+
+typedef struct job {
+    qn_view view[MOST_VIEWS];
+    qn_arg arg[MOST_VIEWS];
+    device_memory memory[MOST_VIEWS], initial[MOST_VIEWS], expected[MOST_VIEWS];
+} job;
+
+static void fill_numbers(const shape *s, void *at, int64_t n, int seed)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t number = (i * 7919 + seed * 31) % 23 - 7;
+        const double x = (double)number / 7;
+        uint64_t bits;
+        memcpy(&bits, &x, sizeof bits);
+        const bool is_float = s->dtype == QN_F32 || s->dtype == QN_F16;
+        bits = qn_convert_value(s->dtype, is_float ? QN_F64 : QN_I64,
+                                is_float ? bits : (uint64_t)(number * number * 3));
+        memcpy((char *)at + i * qn_dtype_bytes(s->dtype), &bits, (size_t)qn_dtype_bytes(s->dtype));
+    }
+}
+
+static void open_job(job *j, const row *r)
+{
+    memset(j, 0, sizeof *j);
+    for (int v = 0; v < r->n; v++) {
+        const shape *s = &r->view[v];
+        int64_t n = 1;
+        qn_layout l;
+        for (int at = 0; at < s->rank; at++)
+            n *= s->extent[at];
+        const size_t bytes = (size_t)(n * qn_dtype_bytes(s->dtype));
+        device_memory *all[] = {&j->memory[v], &j->initial[v], &j->expected[v]};
+        for (int i = 0; i < 3; i++)
+            *all[i] = (device_memory){calloc(1, bytes), bytes};
+        fill_numbers(s, j->initial[v].at, n, v);
+        qn_layout_right(s->rank, s->extent, &l, NULL);
+        qn_view_wrap("v", j->memory[v].at, s->dtype, &l, 0, &j->view[v], NULL);
+        j->arg[v] = qn_arg_view(&j->view[v]);
+    }
+}
+
+static void close_job(job *j, const row *r)
+{
+    for (int v = 0; v < r->n; v++) {
+        qn_view_release(&j->view[v]);
+        free(j->memory[v].at);
+        free(j->initial[v].at);
+        free(j->expected[v].at);
+    }
+}
+
+static void copy_all(const row *r, const device_memory *to, const device_memory *from)
+{
+    for (int v = 0; v < r->n; v++)
+        memcpy(to[v].at, from[v].at, from[v].bytes);
+}
+
+/** What the plan, or the PTX, for a GPU of compute capability 9.0 says. */
+static const char *stage_of(const row *r, const job *j, const qn_kernel *k, int stage)
+{
+    const qn_options o = {.bytes = sizeof o, .isa = QN_ISA_SM90, .specialize = QN_SPECIALIZE_EXACT};
+    qn_error err = {0};
+    qn_code *code = NULL;
+    plan[0] = 0;
+    if (qn_specialize(d.context, k, r->n, j->arg, &o, &code, &err) == QN_OK)
+        qn_code_text(code, stage, plan, sizeof plan);
+    qn_code_release(code);
+    return plan;
+}
+
+static int count(const char *in, const char *what)
+{
+    int n = 0;
+    for (const char *at = in; (at = strstr(at, what)) != NULL; at++)
+        n++;
+    return n;
+}
+
+static void check(const row *r, const char *words)
+{
+    static const char *const way_name[] = {"auto", "exact", "dynamic"};
+    char text[1024];
+    job j;
+    qn_error err = {0};
+    const char *at = strchr(r->text, '$');
+    snprintf(text, sizeof text, "%.*s%s%s", (int)(at - r->text), r->text, words, at + 1);
+    qn_kernel *k = kernel_of(text);
+    open_job(&j, r);
+    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    copy_all(r, j.memory, j.initial);
+    qn_status status = k ? qn_launch(d.context, k, r->n, j.arg, &o, &err) : QN_ERR_PARSE;
+    copy_all(r, j.expected, j.memory);
+    if (status)
+        tap_ok(false, "%s: interpreter: %s", r->what, err.message);
+    if (k && r->phrase &&
+        !tap_ok(strstr(stage_of(r, &j, k, QN_DUMP_PLAN), r->phrase) != NULL, "%s %s: %s", r->what,
+                words, r->phrase))
+        tap_note("%s", plan);
+    if (k && r->ptx) /* once a point, and once in what is left of a row */
+        tap_ok(count(stage_of(r, &j, k, QN_DUMP_PTX), r->ptx) <= 9, "%s %s: computed once", r->what,
+               words);
+    for (int way = QN_SPECIALIZE_EXACT; !status && way <= QN_SPECIALIZE_DYNAMIC; way++) {
+        o = (qn_options){.bytes = sizeof o, .specialize = way};
+        copy_all(r, j.memory, j.initial);
+        bool is_same = device_launch(&d, k, r->n, j.arg, r->n, j.memory, &o, &err) == QN_OK;
+        for (int v = 0; v < r->n && is_same; v++)
+            is_same = memcmp(j.memory[v].at, j.expected[v].at, j.memory[v].bytes) == 0;
+        tap_ok(is_same, "%s %s, %s: the interpreter's bits %s", r->what, words, way_name[way],
+               err.message);
+    }
+    close_job(&j, r);
+    qn_kernel_release(k);
+}
+
+/** Both reducers meet in one view, and the other view has one element. */
+static void test_two_reducers(void)
+{
+    const row r = {"two reducers of one view",
+                   two_reducers,
+                   "privatized access 3",
+                   NULL,
+                   3,
+                   {{QN_I32, 1, {20011}}, {QN_I64, 2, {3, 2}}, {QN_U32, 0, {0}}}};
+    check(&r, "");
+    tap_ok(!strstr(plan, "privatized access 1"), "a view with two reducers is updated itself");
+}
+
+/** The least of zeros of both signs is the last one. */
+static void test_zeros(void)
+{
+    const row r = {"zeros of both signs",
+                   place_of_least,
+                   "team blocks",
+                   NULL,
+                   3,
+                   {F32(9, 96), {QN_I32, 1, {9}}, {QN_F32, 1, {9}}}};
+    job j;
+    qn_error err = {0};
+    qn_kernel *k = kernel_of("kernel k (x: f32[,], z: f32[]) {\n  for all i in z { z[i] = min k in "
+                             "dim(x, 1) of x[i,k] }\n}\n");
+    open_job(&j, &r);
+    float *x = j.memory[0].at, *z = j.memory[2].at;
+    for (int64_t i = 0; i < (int64_t)9 * 96; i++)
+        x[i] = (i * 7919) % 5 < 2 ? 0.0f : -0.0f;
+    const qn_arg arg[2] = {j.arg[0], j.arg[2]};
+    const device_memory memory[2] = {j.memory[0], j.memory[2]};
+    const qn_options o = {.bytes = sizeof o, .specialize = QN_SPECIALIZE_EXACT};
+    qn_status status = device_launch(&d, k, 2, arg, 2, memory, &o, &err);
+    bool is_right = status == QN_OK;
+    for (int i = 0; i < 9 && is_right; i++)
+        is_right = memcmp(&z[i], &x[i * 96 + 95], sizeof *z) == 0;
+    tap_ok(is_right, "the least of zeros of both signs is the last %s", err.message);
+    close_job(&j, &r);
+    qn_kernel_release(k);
+}
+
+int main(void)
+{
+    char reason[256];
+    bool is_open = device_open(&d, true);
+    if (!is_open || !has_x86(reason, sizeof reason)) {
+        tap_skip(is_open ? reason : d.no_gpu);
+        device_close(&d);
+        return tap_done();
+    }
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
+        check(&rows[i], "");
+    for (size_t i = 0; i < 5; i++)
+        check(&rows[i], "striped");
+    check(&rows[0], "ordered");
+    test_two_reducers();
+    test_zeros();
+    device_close(&d);
+    return tap_done();
+}
