@@ -261,7 +261,8 @@ static int dtype_of_first(parser *p, const definitions *d, const char *keyword)
     qn_lexer ahead = p->lexer;
     int dtype = d->n ? d->d[0].dtype : QN_VOID;
     for (qn_token t = p->token; !qn__math_of(keyword, dtype, NULL); t = qn__lex(&ahead)) {
-        if (t.kind == QN_TOKEN_END || (t.kind == QN_TOKEN_SYMBOL && *t.text == ';'))
+        if (t.kind == QN_TOKEN_END || t.kind == QN_TOKEN_BAD ||
+            (t.kind == QN_TOKEN_SYMBOL && *t.text == ';')) /* a bad token is not passed */
             return qn__math_only_dtype(keyword);
         dtype = qn__parse_type_of(p, &t);
     }

@@ -39,6 +39,7 @@ static const struct {
     {"kernel \"k", 1, 8, P(PARSE), "string is not closed on its line"},
     {"kernel \"k\n\" {}", 1, 8, P(PARSE), "string is not closed on its line"},
     {"kernel \"a\\q\" {}", 1, 10, P(PARSE), "bad escape in a string"},
+    {"kernel \"k\" { %0: i64 = pow 1 @", 1, 28, P(PARSE), "expected a value but found \"1\""},
     {"kernel \"a\\x0\" {}", 1, 10, P(PARSE), "bad escape in a string"},
     {"kernel \"a\\x00\" {}", 1, 10, P(PARSE), "bad escape in a string"},
     {"kernel \"a\\", 1, 10, P(PARSE), "bad escape in a string"},
