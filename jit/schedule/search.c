@@ -111,6 +111,13 @@ static void try_width(search *s)
         is_better = try(s, &o, OTHER_STEPS);
 }
 
+/** Whether a row is as long as a step of so many vectors. */
+static bool has_step(const search *s, int unroll)
+{
+    int64_t row = qn__trips(&s->f, s->best->lane_dim);
+    return row < 0 || row >= (int64_t)unroll * s->best->width;
+}
+
 /** No jammed iterations, and more vectors. */
 static void try_steps(search *s)
 {
@@ -119,7 +126,7 @@ static void try_steps(search *s)
     if (s->best->jam > 1)
         (void)try(s, &o, OTHER_STEPS);
     bool is_better = s->best->lane_dim >= 0;
-    while (is_better && s->best->unroll < MOST_UNROLL) {
+    while (is_better && s->best->unroll < MOST_UNROLL && has_step(s, 2 * s->best->unroll)) {
         o = s->options;
         o.unroll = 2 * s->best->unroll;
         is_better = try(s, &o, OTHER_STEPS);

@@ -87,7 +87,8 @@ static void debug(const char *place, const char *mode, char *out, size_t out_byt
     snprintf(command, sizeof command,
              "ASAN_OPTIONS=detect_leaks=0 timeout 100 gdb -batch -nx -ex 'set breakpoint pending "
              "on' -ex 'set debuginfod enabled off' "
-             "-ex 'break %s' -ex run -ex backtrace -ex stepi -ex continue --args /proc/%d/exe run "
+             "-ex 'break %s' -ex run -ex backtrace -ex stepi -ex delete -ex continue "
+             "--args /proc/%d/exe run "
              "%s %s 2>&1",
              place, (int)getpid(), folder, mode);
     FILE *f = popen(command, "r");
