@@ -318,6 +318,8 @@ bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, con
 {
     qn_code *f = NULL;
     size_t n = strlen(w->schedule);
+    if (w->options.executor == QN_CUDA) /* its arrays were on the device */
+        return true;
     char *text = malloc(QN_MAX_SCHEDULE_BYTES + 4096);
     if (!text || qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, NULL)) {
         free(text);
