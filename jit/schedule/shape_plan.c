@@ -143,6 +143,31 @@ static void read_order(const reader *m, qn_node n, qn_plan *p)
     }
 }
 
+/** The plan with the order that the loops have around node n: dimensions with a loop inside of the
+ * steps of the lanes come behind these. Digits of one dimension may stand on both sides. */
+static qn_plan plan_around(const reader *m, const qn_plan *p, qn_node n)
+{
+    qn_plan around = *p;
+    uint32_t inside = 0;
+    int at = 0;
+    for (; n.id; n = qn__node(m->s, n)->parent) {
+        const qn_node_info *l = qn__node(m->s, n);
+        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        if (d < 0 || qn__is_of_block(m->x, m->s, n))
+            continue;
+        if (d == p->lane_dim)
+            break;
+        inside |= UINT32_C(1) << d;
+    }
+    for (int part = 0; part < 3; part++) /* outside, the lanes, inside */
+        for (int i = 0; i < p->n_loops; i++) {
+            int d = p->order[i], own = d == p->lane_dim ? 1 : inside >> d & 1 ? 2 : 0;
+            if (own == part)
+                around.order[at++] = d;
+        }
+    return around;
+}
+
 /** Non-temporal stores: rows begin alike in a line, and nothing is jammed. */
 static bool read_streams(reader *m, const qn_block *b, qn_plan *p)
 {
@@ -152,7 +177,8 @@ static bool read_streams(reader *m, const qn_block *b, qn_plan *p)
             continue;
         if (r->method == QN_METHOD_THROUGH) /* of line ends */
             continue;
-        if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, p,
+        const qn_plan around = plan_around(m, p, r->at);
+        if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, &around,
                                        qn__site_of(m->x->k, r->inst)))
             return refuse(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
         p->streams = 1;
