@@ -484,7 +484,7 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     int order = qn__order_rule(g->k, r->inst);
     int scratch_used = g->scratch_used,
         together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
-    if (!over_lanes && n > 1) {
+    if (n > 1 && g->p->team == QN_TEAM_THREAD) { /* found by reduces_ahead */
         fold_beside(g, r, n, acc);
         return n;
     }

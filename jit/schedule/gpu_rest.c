@@ -45,7 +45,9 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
         qn__gpu_choose_threads(s, 0);
         return true;
     }
-    if (wanted != QN_TEAM_WARP && qn__gpu_choose_block(s, qn__gpu_best_lanes(s)))
+    int lanes = qn__gpu_best_lanes(s);
+    bool is_of_rest = lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
+    if (wanted != QN_TEAM_WARP && !is_of_rest && qn__gpu_choose_block(s, lanes))
         return true;
     *p = before;
     return false;
