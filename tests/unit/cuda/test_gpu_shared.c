@@ -254,6 +254,31 @@ static void check(const row *r, const char *words)
     qn_kernel_release(k);
 }
 
+/** Neighbouring threads are asked for along a dimension on which no reduce depends. */
+static void test_lanes_of_rest(void)
+{
+    static const char text[] = "kernel same (x: f32[], y: f32[]) ordered {\n"
+                               "  for all i in y { y[i] = max j in dim(x, 0) of x[j] }\n"
+                               "}\n";
+    const qn_plan_options along = {.bytes = sizeof along, .lane_dim = 1};
+    const qn_options o = {.bytes = sizeof o, .isa = QN_ISA_SM90, .plan = &along};
+    qn_error err = {0};
+    qn_code *code = NULL;
+    qn_kernel *k = kernel_of(text);
+    qn_view x = vector_of(d.context, "x", QN_F32, 300), y = vector_of(d.context, "y", QN_F32, 30);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    bool is_made = qn_specialize(d.context, k, 2, args, &o, &code, &err) == QN_OK;
+    plan[0] = 0;
+    if (is_made)
+        qn_code_text(code, QN_DUMP_PTX, plan, sizeof plan);
+    tap_ok(strstr(plan, ".reqntid") && !strstr(plan, ".reqntid 0"),
+           "blocks have threads where lanes of the rest are asked for %s", err.message);
+    qn_code_release(code);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+}
+
 /** Both reducers meet in one view, and the other view has one element. */
 static void test_two_reducers(void)
 {
@@ -311,6 +336,7 @@ int main(void)
         check(&rows[i], "striped");
     check(&rows[0], "ordered");
     test_two_reducers();
+    test_lanes_of_rest();
     test_zeros();
     device_close(&d);
     return tap_done();
