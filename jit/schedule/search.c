@@ -4,6 +4,7 @@
  * made by the same rules with one field fixed, in three stages: lanes, width, steps. Each stage
  * starts from the best plan so far. Data in, data out; knows no LLVM.
  */
+#include "jit/schedule/budget.h"
 #include "jit/schedule/estimate.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
@@ -19,6 +20,9 @@
 #define MOST_MOVED 1.33
 #define MOST_FAR 0.125
 enum { MOST_UNROLL = 8, LEAST_WIDTH = 4 };
+/* Units of code (budget.h) up to which a plan may have more than that of the rules: compiling takes
+ * as long as there is code. */
+enum { MOST_UNITS = 400 };
 
 typedef struct search {
     const qn_kernel *k;
@@ -28,6 +32,7 @@ typedef struct search {
     qn_plan *best;
     qn_plan_options options; /* by which it was made */
     qn_estimate least;
+    int64_t most_units; /* of code */
 } search;
 
 /** Whether estimates tell a plan from others: those of transposes in registers, and of plans that
@@ -64,8 +69,8 @@ static bool try(search *s, const qn_plan_options *options, double part)
     qn_estimate e;
     s->f.plan = *options;
     qn__plan_by_rules(s->k, &s->f, &p);
-    if (memcmp(&p, s->best, sizeof p) == 0 || !estimate(s, &p, &e) ||
-        e.cycles >= part * s->least.cycles)
+    if (memcmp(&p, s->best, sizeof p) == 0 || qn__estimate(s->k, &s->f, &p) > s->most_units ||
+        !estimate(s, &p, &e) || e.cycles >= part * s->least.cycles)
         return false;
     *s->best = p;
     s->options = *options;
@@ -148,6 +153,8 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     qn__plan_by_rules(k, f, out);
     if (f->target->has_grid || f->is_ordered || is_fixed(&f->plan) || !is_modelled(out))
         return;
+    int64_t units = qn__estimate(k, f, out);
+    s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     if (s.s && qn__scheduled_begin(k, f, &s.x, &why) == QN_OK) {
         if (estimate(&s, out, &s.least)) {
