@@ -649,8 +649,8 @@ typedef struct loop {
 void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step,
                    bool guarded, bool is_sequential, int n_carried, LLVMValueRef *init,
                    LLVMValueRef *phi);
-/** The same for what runs once, at a level of its own, or where the condition does not hold not at
- * all; NULL: it always runs. It carries nothing. */
+/** Opens a level, as a loop does, for code that runs once, or not at all where the condition does
+ * not hold; a condition of NULL always holds. The level carries nothing. */
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
 /** Says that an open loop over (a part of) dimension d, or of so many indices, has no more trips
  * than these take. */

@@ -10,7 +10,8 @@
 /** Translates a plan that was made for the kernel and the facts of x, and verifies the result. */
 qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                                qn_error *err);
-/** The same for an estimate: nothing is verified, and nothing may be lowered from it. */
+/** Translates a plan for an estimate: nothing is verified, and nothing may be lowered from the
+ * schedule. */
 qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 

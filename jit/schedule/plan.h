@@ -194,8 +194,8 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
  * consecutive elements. */
 bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
                    uint32_t site);
-/** The same where rows begin at any place of a line, and each step of the lanes stores to many of
- * them, innermost. */
+/** Whether access `site` is a store that may be non-temporal by line ends: rows begin at any place
+ * of a line, and each step of the lanes stores to many rows, innermost. */
 bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
                     uint32_t site);
 

@@ -10,8 +10,8 @@
 /** The reduces, then the body for each iteration, for the tile of dimension axis[0] that begins at
  * `low`. */
 void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg);
-/** The same in two steps: the first does block `number` of 4096 points of the tile, the second the
- * rest. `tile` is the tile's number, of `tiles`; i64. */
+/** What qn__block_tile emits, in two kernels: the first does block `number` of 4096 points of the
+ * tile, the second the rest. `tile` is the tile's number, of `tiles`; i64. */
 void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
                      LLVMValueRef number);
 void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
