@@ -7,12 +7,14 @@
  * bench_cuda_data.c   memory on the device, values in it, results against the host's
  * bench_cuda_lines.c  the kernels, their extents and goals
  * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
- * bench_cuda_uneven.c sparse rows, a `while`, a histogram
- * bench_cuda_unseen.c kernels that no rule was made for
+ * bench_cuda_speed.c  how they are checked against the host, CUDA C, cuBLAS, the driver's copy
+ * bench_cuda_unseen.c kernels that no rule was made for; sparse rows, a `while`, a histogram
+ * bench_cuda_arrays.c how they are checked against the interpreter and CUDA C
  * bench_cuda_math.c   mathematical functions, Black-Scholes, softmax
- * bench_cuda_speed.c  how they are checked and timed against CUDA C, cuBLAS and the copy of the
- * driver bench_cuda_cost.c   what compiling, loading and launching cost bench_plan.h        what
- * --plan says bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
+ * bench_cuda_time.c   how all of these are timed
+ * bench_cuda_cost.c   what compiling, loading and launching cost
+ * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
+ * bench_plan.h        what --plan says
  * cuda_peers*.cu*     the kernels in CUDA C, not part of the build
  */
 #ifndef QN_TESTS_BENCH_BENCH_CUDA_H
@@ -89,6 +91,29 @@ double gpu_median(double *x, int n);
 /** A kernel from a text in which @ stands for the dtype. */
 qn_kernel *gpu_kernel(const char *text, int dtype, qn_error *err);
 
+/* Sides of a line, which are timed. */
+enum { GPU_OURS, GPU_THEIRS, GPU_COPY, GPU_SIDES };
+
+typedef struct gpu_sides {
+    gpu_bench *b;
+    void *line;
+    qn_status (*run)(void *line, int side, qn_error *err); /* into the stream */
+    bool is_there[GPU_SIDES];
+} gpu_sides;
+
+/** The medians of seconds of a run; 0 of a side that is not there. */
+qn_status gpu_time_sides(const gpu_sides *s, double *median, qn_error *err);
+
+typedef int (*gpu_peer)(void *stream, void *out, const void *a, const void *b);
+
+/** The kernel in CUDA C for a line; NULL if there is none. */
+gpu_peer gpu_find_peer(const gpu_bench *b, const char *line);
+/** The status of what a peer returned, an error of `what` unless that is 0. */
+qn_status gpu_peer_status(const char *what, int result, qn_error *err);
+/** Prints the stage of code that --text names, as comments. */
+void gpu_print_text(const gpu_bench *b, const char *line, const qn_kernel *kernel, int n_args,
+                    const qn_arg *args, const qn_options *o);
+
 /* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the
  * same in any order. */
 qn_status gpu_memory(gpu_bench *b, qn_error *err);
@@ -153,7 +178,6 @@ void gpu_run_case(gpu_bench *b, const gpu_case *c);
 
 void gpu_speed_cases(gpu_bench *b);
 void gpu_more_cases(gpu_bench *b);
-void gpu_uneven_cases(gpu_bench *b);
 void gpu_math_cases(gpu_bench *b);
 void gpu_unseen_cases(gpu_bench *b);
 void gpu_cost_cases(gpu_bench *b);

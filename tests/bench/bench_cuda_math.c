@@ -9,16 +9,14 @@
 #include "tests/bench/bench_cuda.h"
 #include "examples/math_kernels.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { UNIFORM, LOGARITHMIC };
-enum { MOST_ARGS = 8, MOST_CALLS = 2, MOST_ARRAYS = 5, SAMPLES = 9, TEXT_BYTES = 1 << 20 };
+enum { MOST_ARGS = 8, MOST_CALLS = 2, MOST_ARRAYS = 5 };
 enum { ARRAY_SAMPLE = 4096, THREAD_SAMPLE = 64 }; /* results that are compared */
-enum { OURS, THEIRS, SIDES };
 
 static const struct math_function {
     const char *name;
@@ -31,8 +29,6 @@ static const struct math_function {
 #include "tests/bench/cuda_math.def"
 #undef GPU_MATH
 };
-
-typedef int (*peer_function)(void *stream, void *out, const void *a, const void *b);
 
 /* A line. Arrays lie each in its slot; the last n_out are results. The sample are rows of the first
  * dimension. */
@@ -50,7 +46,7 @@ typedef struct math_run {
     qn_call *call[MOST_CALLS];
     qn_view view[MOST_ARRAYS];
     const void *peer_a, *peer_b;
-    peer_function peer;
+    gpu_peer peer;
     double n_results, bytes, goal; /* of a run */
 } math_run;
 
@@ -64,31 +60,6 @@ static int arguments(const math_run *r, const char *arrays, const qn_view *view,
     for (int i = 0; i < r->n_scalars; i++)
         args[n++] = r->dtype == QN_F32 ? qn_arg_f32((float)r->scalar[i]) : qn_arg_f64(r->scalar[i]);
     return n;
-}
-
-/* Prints the stage that --text names. */
-static void print_text(const math_run *r, int k, int n_args, const qn_arg *args,
-                       const qn_options *o)
-{
-    static const struct {
-        const char *name;
-        int stage;
-    } stage[] = {
-#define QN_X(name, bit, text) {text, QN_DUMP_##name},
-        QN_DUMP_LIST(QN_X)
-#undef QN_X
-    };
-    qn_code *f = NULL;
-    qn_error err = {0};
-    char *text = malloc(TEXT_BYTES);
-    for (size_t i = 0; text && i < sizeof stage / sizeof stage[0]; i++)
-        if (strcmp(stage[i].name, r->b->text) == 0 &&
-            qn_specialize(r->b->context, r->kernel[k], n_args, args, o, &f, &err) == QN_OK &&
-            qn_code_text(f, stage[i].stage, text, TEXT_BYTES) > 0)
-            for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-                printf("# %s: %s\n", r->name, line);
-    qn_code_release(f);
-    free(text);
 }
 
 static qn_status prepare(math_run *r, qn_error *err)
@@ -109,22 +80,21 @@ static qn_status prepare(math_run *r, qn_error *err)
         if (!r->kernel[k])
             return err->status ? (qn_status)err->status : QN_ERR_PARSE;
         if (r->b->text)
-            print_text(r, k, n, args, &o);
+            gpu_print_text(r->b, r->name, r->kernel[k], n, args, &o);
         status = qn_prepare(r->b->context, r->kernel[k], n, args, &o, &r->call[k], err);
     }
     return status;
 }
 
-static qn_status run_side(math_run *r, int side, qn_error *err)
+static qn_status run_side(void *line, int side, qn_error *err)
 {
+    math_run *r = line;
     qn_status status = QN_OK;
-    if (side == THEIRS) {
-        int result = r->peer(qn_stream_handle(r->b->stream), r->view[r->n_arrays - r->n_out].data,
-                             r->peer_a, r->peer_b);
-        if (result)
-            snprintf(err->message, sizeof err->message, "theirs: CUDA error %d", result);
-        return result ? QN_ERR_CUDA : QN_OK;
-    }
+    if (side == GPU_THEIRS)
+        return gpu_peer_status("CUDA error",
+                               r->peer(qn_stream_handle(r->b->stream),
+                                       r->view[r->n_arrays - r->n_out].data, r->peer_a, r->peer_b),
+                               err);
     for (int k = 0; k < r->n_calls && !status; k++)
         status = qn_run(r->call[k], err);
     return status;
@@ -237,13 +207,13 @@ static bool compare(const math_run *r, int side, int array, const void *found, c
     for (size_t i = 0; i < n; i++) {
         const double x = number_of(r->dtype, found, i), y = number_of(r->dtype, wanted, i);
         const bool is_same =
-            side == OURS
+            side == GPU_OURS
                 ? memcmp((const char *)found + i * item, (const char *)wanted + i * item, item) == 0
                 : fabs(x - y) <= tolerance * (1 + fabs(y)) || x == y || (isnan(x) && isnan(y));
         if (!is_same) {
             gpu_wrong(r->b, r->name,
                       "%s: element %zu of array %d is %.17g, and %.17g by the interpreter",
-                      side == OURS ? "ours" : "theirs", i, array, x, y);
+                      side == GPU_OURS ? "ours" : "theirs", i, array, x, y);
             return false;
         }
     }
@@ -271,7 +241,7 @@ static bool run_and_check(math_run *r, int side)
         status = run_side(r, side, &err);
     if (!status)
         status = get_sample(r, first, r->n_arrays, memory[0], host[0], &err);
-    const int end = side == OURS ? r->n_arrays : first + r->n_theirs;
+    const int end = side == GPU_OURS ? r->n_arrays : first + r->n_theirs;
     for (int i = first; i < end && !status && is_right; i++)
         is_right = compare(r, side, i, memory[0][i], memory[1][i]);
     if (status)
@@ -283,80 +253,35 @@ static bool run_and_check(math_run *r, int side)
 
 /* ---------------------------------------------------------------- timing */
 
-static qn_status time_side(math_run *r, int side, int n, double *seconds, qn_error *err)
-{
-    qn_mark *begin = NULL, *end = NULL;
-    double ms = 0;
-    qn_status status = qn_stream_mark(r->b->stream, 1, &begin, err);
-    for (int i = 0; i < n && !status; i++)
-        status = run_side(r, side, err);
-    if (!status)
-        status = qn_stream_mark(r->b->stream, 1, &end, err);
-    if (!status)
-        status = qn_stream_fence(r->b->stream, err);
-    if (!status)
-        status = qn_mark_milliseconds(begin, end, &ms, err);
-    qn_mark_release(begin);
-    qn_mark_release(end);
-    *seconds = ms * 1e-3 / n;
-    return status;
-}
-
 static void time_line(math_run *r)
 {
-    double sample[SIDES][SAMPLES], median[SIDES] = {0};
-    const int n = r->b->is_tiny ? 1 : r->b->is_quick ? 3 : SAMPLES, sides = r->peer ? SIDES : 1;
-    const double target = r->b->is_tiny    ? 0
-                          : r->b->is_quick ? 1e-3
-                                           : 2e-3; /* seconds of a sample */
-    int repeats[SIDES] = {1, 1};
+    const gpu_sides sides = {
+        .b = r->b, .line = r, .run = run_side, .is_there = {true, r->peer != NULL, false}};
+    double median[GPU_SIDES];
     qn_error err = {0};
-    qn_status status = QN_OK;
-    for (int side = 0; side < sides && !status; side++) {
-        status = time_side(r, side, 1, &median[side], &err);
-        repeats[side] =
-            median[side] > 0 && median[side] < target ? (int)ceil(target / median[side]) : 1;
-    }
-    for (int i = 0; i < n && !status; i++)
-        for (int turn = 0; turn < sides && !status; turn++) {
-            const int side = sides == 1 ? OURS : (turn + i) % sides;
-            status = time_side(r, side, repeats[side], &sample[side][i], &err);
-        }
-    if (status) {
+    if (gpu_time_sides(&sides, median, &err)) {
         gpu_wrong(r->b, r->name, "%s", err.message);
         return;
     }
-    for (int side = 0; side < sides; side++)
-        median[side] = gpu_median(sample[side], n);
     const double work = r->bytes > 0 ? r->bytes : r->n_results;
     gpu_report(r->b, &(gpu_line){.name = r->name,
-                                 .ours = median[OURS],
-                                 .theirs = median[THEIRS],
+                                 .ours = median[GPU_OURS],
+                                 .theirs = median[GPU_THEIRS],
                                  .unit = r->bytes > 0 ? "GB/s" : "G/s",
-                                 .rate = median[OURS] > 0 ? work * 1e-9 / median[OURS] : 0,
+                                 .rate = median[GPU_OURS] > 0 ? work * 1e-9 / median[GPU_OURS] : 0,
                                  .peer_goal = r->peer ? r->goal : 0,
                                  .is_counted = r->peer != NULL});
-}
-
-static void find_peer(math_run *r)
-{
-    char name[GPU_NAME_BYTES + 8];
-    const int n = snprintf(name, sizeof name, "peer_%s", r->name);
-    for (int i = 0; i < n; i++)
-        name[i] = (char)(name[i] == '/' ? '_' : name[i]);
-    void *symbol = r->b->peers ? dlsym(r->b->peers, name) : NULL;
-    memcpy(&r->peer, &symbol, sizeof r->peer);
-    if (r->b->peers && !symbol)
-        gpu_wrong(r->b, r->name, "the peers have no %s", name);
 }
 
 /* Checks and times; the arrays that are read have their values. Releases the kernels. */
 static void run_line(math_run *r, qn_status status, qn_error *err)
 {
-    find_peer(r);
+    r->peer = gpu_find_peer(r->b, r->name);
+    if (r->b->peers && !r->peer)
+        gpu_wrong(r->b, r->name, "the peers have no kernel of this name");
     if (status)
         gpu_wrong(r->b, r->name, "%s", err->message);
-    else if (run_and_check(r, OURS) && (!r->peer || run_and_check(r, THEIRS)))
+    else if (run_and_check(r, GPU_OURS) && (!r->peer || run_and_check(r, GPU_THEIRS)))
         time_line(r);
     for (int i = 0; i < MOST_CALLS; i++) {
         qn_call_release(r->call[i]);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text
- * STAGE]
- * [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters.
+ * STAGE] [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters.
  * Tab-separated lines; # marks comments. Without a GPU it says why and the exit status is 0; it is
  * 1 if a result is wrong or a call failed, 2 for bad arguments, 3 at the time limit.
  */
@@ -268,7 +267,6 @@ static void run_cases(gpu_bench *b)
         print_header(b);
         gpu_speed_cases(b);
         gpu_more_cases(b);
-        gpu_uneven_cases(b);
         gpu_unseen_cases(b);
         gpu_math_cases(b);
         gpu_cost_cases(b);

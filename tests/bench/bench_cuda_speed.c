@@ -7,18 +7,12 @@
  */
 #include "tests/bench/bench_cuda.h"
 
-#include <dlfcn.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SAMPLES = 11, MAX_REPEATS = 1000, TEXT_BYTES = 1 << 20 };
-enum { OURS, THEIRS, COPY, SIDES };
-#define SLOW_SECONDS 0.3
 #define DOT_TOLERANCE 1e-5
-
-typedef int (*peer_function)(void *stream, void *out, const void *a, const void *b);
 
 /* A case that is being run. */
 typedef struct run {
@@ -29,7 +23,7 @@ typedef struct run {
     qn_arg args[4];
     int n_args;
     qn_call *call;
-    peer_function peer;
+    gpu_peer peer;
 } run;
 
 /* ---------------------------------------------------------------- what the host expects */
@@ -260,15 +254,16 @@ static bool check(const run *r, const char *who, qn_error *err)
 
 /* ---------------------------------------------------------------- running */
 
-static qn_status run_side(run *r, int side, qn_error *err)
+static qn_status run_side(void *line, int side, qn_error *err)
 {
+    run *r = line;
     gpu_bench *b = r->b;
     void *stream = qn_stream_handle(b->stream), *out = b->slot[GPU_OUT].data;
     const void *x = b->slot[GPU_A].data, *y = b->slot[GPU_B].data;
     int result = 0;
-    if (side == OURS)
+    if (side == GPU_OURS)
         return qn_run(r->call, err);
-    if (side == COPY)
+    if (side == GPU_COPY)
         return qn_stream_copy(b->stream, &r->to, &r->from, err);
     const gpu_array *in = r->c->in;
     if (r->c->with_cublas && r->c->form == FORM_TIMES)
@@ -282,12 +277,7 @@ static qn_status run_side(run *r, int side, qn_error *err)
                                  in[1].is_left, out, x, y);
     else
         result = r->peer(stream, out, x, y);
-    if (result) {
-        err->status = QN_ERR_CUDA;
-        snprintf(err->message, sizeof err->message, "theirs: %s %d",
-                 r->c->with_cublas ? "cuBLAS status" : "CUDA error", result);
-    }
-    return result ? QN_ERR_CUDA : QN_OK;
+    return gpu_peer_status(r->c->with_cublas ? "cuBLAS status" : "CUDA error", result, err);
 }
 
 /* The result's memory as it is before a call. */
@@ -325,115 +315,25 @@ static bool run_and_check(run *r, int side, const char *who, int times)
     return is_right && !err.status;
 }
 
-/* Seconds of one of n runs. */
-static qn_status time_side(run *r, int side, int n, double *seconds, qn_error *err)
-{
-    qn_mark *begin = NULL, *end = NULL;
-    double ms = 0;
-    qn_status status = qn_stream_mark(r->b->stream, 1, &begin, err);
-    for (int i = 0; i < n && !status; i++)
-        status = run_side(r, side, err);
-    if (!status)
-        status = qn_stream_mark(r->b->stream, 1, &end, err);
-    if (!status)
-        status = qn_stream_fence(r->b->stream, err);
-    if (!status)
-        status = qn_mark_milliseconds(begin, end, &ms, err);
-    qn_mark_release(begin);
-    qn_mark_release(end);
-    *seconds = ms * 1e-3 / n;
-    return status;
-}
-
-/* Samples of all sides in turns; medians. A side that is not there has 0. */
-static qn_status time_sides(run *r, const bool *is_there, double *median, qn_error *err)
-{
-    double sample[SIDES][MAX_SAMPLES];
-    int n_samples = r->b->is_tiny ? 1 : r->b->is_quick ? 5 : MAX_SAMPLES, n[SIDES] = {0};
-    const double target = r->b->is_tiny ? 0 : r->b->is_quick ? 2e-3 : 4e-3;
-    for (int side = 0; side < SIDES; side++) {
-        double once = 0;
-        qn_status status = is_there[side] ? time_side(r, side, 1, &once, err) : QN_OK;
-        if (!status && is_there[side])
-            status = time_side(r, side, 1, &once, err);
-        if (status)
-            return status;
-        double repeats = once > 0 ? ceil(target / once) : 1;
-        n[side] = repeats < 1 ? 1 : repeats > (double)MAX_REPEATS ? MAX_REPEATS : (int)repeats;
-        n_samples = once > SLOW_SECONDS ? 1 : n_samples;
-        median[side] = 0;
-    }
-    for (int i = 0; i < n_samples; i++)
-        for (int turn = 0; turn < SIDES; turn++) {
-            int side = (turn + i) % SIDES;
-            qn_status status =
-                is_there[side] ? time_side(r, side, n[side], &sample[side][i], err) : QN_OK;
-            if (status)
-                return status;
-        }
-    for (int side = 0; side < SIDES; side++)
-        median[side] = is_there[side] ? gpu_median(sample[side], n_samples) : 0;
-    return QN_OK;
-}
-
-static void find_peer(run *r)
-{
-    char name[GPU_NAME_BYTES + 8];
-    int n = snprintf(name, sizeof name, "peer_%s", r->c->name);
-    for (int i = 0; i < n; i++)
-        name[i] = (char)(name[i] == '/' ? '_' : name[i]);
-    void *symbol = r->b->peers ? dlsym(r->b->peers, name) : NULL;
-    memcpy(&r->peer, &symbol, sizeof r->peer);
-    if (r->b->peers && !symbol && r->c->peer_goal > 0)
-        gpu_wrong(r->b, r->c->name, "the peers have no %s", name);
-}
-
 /* Whether there is something to compare with, and its results are right; the first call lets it
  * find its best variant. */
 static bool ready_peer(run *r)
 {
     qn_error err = {0};
-    if (!r->c->with_cublas)
-        find_peer(r);
-    if (!r->c->with_cublas && !r->peer)
+    r->peer = r->c->with_cublas ? NULL : gpu_find_peer(r->b, r->c->name);
+    if (!r->c->with_cublas && !r->peer) {
+        if (r->b->peers && r->c->peer_goal > 0)
+            gpu_wrong(r->b, r->c->name, "the peers have no kernel of this name");
         return false;
-    if (run_side(r, THEIRS, &err) || qn_stream_fence(r->b->stream, &err)) {
+    }
+    if (run_side(r, GPU_THEIRS, &err) || qn_stream_fence(r->b->stream, &err)) {
         if (r->c->with_cublas && !strcmp(err.message, "theirs: cuBLAS status -1"))
             printf("# %s: libcublas.so was not found\n", r->c->name);
         else
             gpu_wrong(r->b, r->c->name, "%s", err.message);
         return false;
     }
-    return run_and_check(r, THEIRS, "theirs", 1);
-}
-
-/* Prints a stage of the code, as comments. */
-static void print_text(run *r, const qn_options *o)
-{
-    static const struct {
-        const char *name;
-        int stage;
-    } stage[] = {
-#define QN_X(name, bit, text) {text, QN_DUMP_##name},
-        QN_DUMP_LIST(QN_X)
-#undef QN_X
-    };
-    qn_code *f = NULL;
-    qn_error err = {0};
-    char *text = malloc(TEXT_BYTES);
-    int number = 0;
-    for (size_t i = 0; i < sizeof stage / sizeof stage[0]; i++)
-        if (strcmp(stage[i].name, r->b->text) == 0)
-            number = stage[i].stage;
-    if (text && number &&
-        qn_specialize(r->b->context, r->k, r->n_args, r->args, o, &f, &err) == QN_OK &&
-        qn_code_text(f, number, text, TEXT_BYTES) > 0)
-        for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
-            printf("# %s: %s\n", r->c->name, line);
-    else
-        printf("# %s: no text of stage \"%s\" %s\n", r->c->name, r->b->text, err.message);
-    qn_code_release(f);
-    free(text);
+    return run_and_check(r, GPU_THEIRS, "theirs", 1);
 }
 
 /* Values, views, the kernel and a prepared call. */
@@ -461,28 +361,30 @@ static qn_status prepare(run *r, qn_error *err)
                           .plan = &b->plan,
                           .stream = b->stream};
     if (b->text)
-        print_text(r, &o);
+        gpu_print_text(b, c->name, r->k, r->n_args, r->args, &o);
     return qn_prepare(b->context, r->k, r->n_args, r->args, &o, &r->call, err);
 }
 
 static void report(run *r, const double *median)
 {
     const gpu_case *c = r->c;
-    const double copied = 2.0 * (double)r->b->memcpy_bytes / (median[COPY] > 0 ? median[COPY] : 1);
+    const double copied =
+        2.0 * (double)r->b->memcpy_bytes / (median[GPU_COPY] > 0 ? median[GPU_COPY] : 1);
     gpu_line line = {.name = c->name,
-                     .ours = median[OURS],
-                     .theirs = median[THEIRS],
+                     .ours = median[GPU_OURS],
+                     .theirs = median[GPU_THEIRS],
                      .peer_goal = c->peer_goal,
                      .memcpy_goal = c->memcpy_goal,
                      .rate_goal = c->rate_goal,
                      .is_counted = !c->with_cublas};
-    if (median[OURS] <= 0) {
+    if (median[GPU_OURS] <= 0) {
         gpu_wrong(r->b, c->name, "no time between two marks");
         return;
     }
-    line.rate = (c->flops > 0 ? c->flops * 1e-12 : c->bytes * 1e-9) / median[OURS];
+    line.rate = (c->flops > 0 ? c->flops * 1e-12 : c->bytes * 1e-9) / median[GPU_OURS];
     line.unit = c->flops > 0 ? "TF/s" : "GB/s";
-    line.to_memcpy = c->flops > 0 || median[COPY] <= 0 ? 0 : c->bytes / median[OURS] / copied;
+    line.to_memcpy =
+        c->flops > 0 || median[GPU_COPY] <= 0 ? 0 : c->bytes / median[GPU_OURS] / copied;
     gpu_report(r->b, &line);
 }
 
@@ -492,15 +394,18 @@ void gpu_run_case(gpu_bench *b, const gpu_case *c)
         return;
     qn_error err = {0};
     run r = {.b = b, .c = c, .from = b->slot[GPU_FROM], .to = b->slot[GPU_TO]};
-    double median[SIDES] = {0};
+    double median[GPU_SIDES] = {0};
     if (prepare(&r, &err)) {
         gpu_wrong(b, c->name, "%s", err.message);
-    } else if (run_and_check(&r, OURS, "ours",
+    } else if (run_and_check(&r, GPU_OURS, "ours",
                              c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
-        const bool is_there[SIDES] = {true, !(c->with_cublas && b->is_tiny) && ready_peer(&r),
-                                      c->flops <= 0};
-        if (is_there[THEIRS] || !c->with_cublas || c->memcpy_goal > 0) {
-            if (time_sides(&r, is_there, median, &err))
+        const gpu_sides sides = {
+            .b = b,
+            .line = &r,
+            .run = run_side,
+            .is_there = {true, !(c->with_cublas && b->is_tiny) && ready_peer(&r), c->flops <= 0}};
+        if (sides.is_there[GPU_THEIRS] || !c->with_cublas || c->memcpy_goal > 0) {
+            if (gpu_time_sides(&sides, median, &err))
                 gpu_wrong(b, c->name, "%s", err.message);
             else
                 report(&r, median);

@@ -1,48 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_cuda_unseen.c: kernels that no rule of the planner was made for, written as a user would,
- * against CUDA C of a competent author (cuda_peers_unseen.cu). On small arrays all results have the
- * interpreter's bits; on large ones ours have those of the processor's code, and theirs are equal,
- * or near where an order of roundings is their own.
+ * against CUDA C of a competent author (cuda_peers_unseen.cu). Then kernels whose iterations differ
+ * in work, against CUDA C that does what the kernel says, thread by thread
+ * (cuda_peers_uneven.cuh).
  */
-#include "tests/fill.h"
-#include "tests/bench/bench_cuda.h"
+#include "tests/bench/bench_cuda_arrays.h"
 #include "tests/bench/cuda_peers_unseen.h"
 
-#include <dlfcn.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-enum { MOST_ARRAYS = 7, MOST_RANK = 3, SAMPLES = 9, MEMBERS = 9 };
-
-/* What arrays hold at first. */
-enum {
-    SIXTEENTHS, /* f32: 1/16 to 1, so that sums are exact */
-    HALVES,     /* f16: quarters up to 2 */
-    BYTES,
-    INDICES,    /* i32, into arrays[0] */
-    ROW_STARTS, /* i32: uneven rows, from 1 to 226 elements */
-    ZEROS
-};
-
-/* An array of a line; extents 0 are the number of elements of all sparse rows. Results follow the
- * inputs. */
-typedef struct shape {
-    int dtype, rank, holds;
-    bool is_result;
-    int64_t extent[MOST_RANK], tiny[MOST_RANK];
-} shape;
-
-typedef struct unseen {
-    const char *name, *text;
-    double tolerance; /* of theirs, relative; 0: their bits are ours */
-    double flops;     /* counted instead of bytes, if any */
-    double goal;
-    int n;
-    shape array[MOST_ARRAYS];
-} unseen;
 
 /* ---------------------------------------------------------------- kernels */
 
@@ -159,6 +125,27 @@ static const char nearest_text[] =
     "    y[i] = min j in dim(q, 0) of sum c in dim(p, 1) of (p[i,c] - q[j,c]) * (p[i,c] - q[j,c])\n"
     "  }\n}\n";
 
+/* GPU_MANDELBROT_MOST; the comparison tells whether the limit has to be counted. */
+#define MANDELBROT(compare, last)                                                                  \
+    "kernel \"mandelbrot\" {\n view y: i32[2];\n %0: i64 = const 0; %1: i64 = extent y, 0; %2: "   \
+    "i64 = extent y, 1;\n"                                                                         \
+    " %i: i64 = parallel %0, %1; %j: i64 = parallel %0, %2; %fi: f32 = cast %i; %fj: f32 = cast "  \
+    "%j; %h: f32 = const 0x1p-11;\n"                                                               \
+    " %l: f32 = const -2.0; %d: f32 = const -1.0; %cx: f32 = fma %fj, %h, %l; %cy: f32 = fma "     \
+    "%fi, %h, %d;\n"                                                                               \
+    " %z: f32 = const 0.0; %four: f32 = const 4.0; %zero: i32 = const 0; %one: i32 = const 1; "    \
+    "%m: i32 = const " last "; %most: i64 = const 256;\n"                                          \
+    " %u: f32, %v: f32, %n: i32 = while max %most (%a: f32 = %z, %b: f32 = %z, %c: i32 = %zero) "  \
+    "{\n"                                                                                          \
+    " %bb: f32 = mul %b, %b; %r: f32 = fma %a, %a, %bb; %in: bool = le %r, %four; %below: bool "   \
+    "= " compare " %c, %m;\n"                                                                      \
+    " %go: bool = and %in, %below; yield %go;\n } do {\n"                                          \
+    " %vv: f32 = mul %b, %b; %x: f32 = sub %cx, %vv; %p: f32 = fma %a, %a, %x; %w: f32 = add %a, " \
+    "%a; %q: f32 = fma %w, %b, %cy;\n"                                                             \
+    " %t: i32 = add %c, %one; yield %p, %q, %t;\n };\n store y[%i, %j], %n;\n}\n"
+static const char mandelbrot_text[] = MANDELBROT("lt", "256"),
+                  counted_text[] = MANDELBROT("le", "255");
+
 /* ---------------------------------------------------------------- lines */
 
 #define IN(type, fill) .dtype = type, .holds = fill
@@ -180,7 +167,7 @@ static const char nearest_text[] =
         }                                                                                          \
     }
 
-static const unseen lines[] = {
+static const gpu_arrays_line lines[] = {
     {"unseen/stencil27/f32", stencil27_text, 0, 0, 0.9, F32_TO_F32(CUBE)},
     {"unseen/normalize/f32", normalize_text, 0, 0, 0.9, F32_TO_F32(ROWS)},
     {"unseen/normalize/f32/striped", striped_text, 0, 0, 0.9, F32_TO_F32(ROWS)},
@@ -329,335 +316,48 @@ static const unseen lines[] = {
       {OUT(QN_F32), VECTOR(UNSEEN_POINTS, 70)}}},
 };
 
-/* ---------------------------------------------------------------- arrays */
-
-typedef int (*peer_function)(void *stream, void *out, const void *a, const void *b);
-
-typedef struct array {
-    const shape *shape;
-    int64_t extent[MOST_RANK], n, item;
-    void *initial, *wanted, *found; /* of the host; the last two of results only */
-    qn_view there;
-} array;
-
-/* A line at one size. */
-typedef struct run {
-    gpu_bench *b;
-    const unseen *u;
-    qn_kernel *kernel;
-    qn_record *record;
-    qn_call *call;
-    peer_function peer;
-    array array[MOST_ARRAYS];
-} run;
-
-static uint32_t next_number(uint32_t *state)
-{
-    return (*state = *state * 1664525 + 1013904223) >> 8;
-}
-
-static int64_t row_length(int64_t i)
-{
-    const int64_t n = (i * 7 + i / 16) % 16;
-    return n * n + 1;
-}
-
-/* Extents; those of elements of sparse rows once the rows are known. */
-static void measure(run *r, bool is_small)
-{
-    int64_t n_rows = 0;
-    for (int i = 0; i < r->u->n; i++) {
-        array *a = &r->array[i];
-        a->shape = &r->u->array[i];
-        a->item = a->shape->dtype == QN_RECORD ? MEMBERS * (int64_t)sizeof(float)
-                                               : qn_dtype_bytes(a->shape->dtype);
-        a->n = 1;
-        for (int d = 0; d < a->shape->rank; d++) {
-            const int64_t n = is_small ? a->shape->tiny[d] : a->shape->extent[d];
-            a->extent[d] = n ? n : n_rows;
-            a->n *= a->extent[d];
-        }
-        for (int64_t row = 0; a->shape->holds == ROW_STARTS && row < a->n - 1; row++)
-            n_rows += row_length(row);
+#define EVEN_CSR                                                                                   \
+    5,                                                                                             \
+    {                                                                                              \
+        {IN(QN_I32, EVEN_STARTS), VECTOR(GPU_CSR_ROWS + 1, 301)},                                  \
+            {IN(QN_I32, NEAR_ROW), VECTOR(0, 0)}, {IN(QN_F32, SIXTEENTHS), VECTOR(0, 0)},          \
+            {IN(QN_F32, SIXTEENTHS), VECTOR(GPU_CSR_ROWS, 300)},                                   \
+            {OUT(QN_F32), VECTOR(GPU_CSR_ROWS, 300)},                                              \
     }
-}
-
-static void fill_array(const run *r, array *a, int seed)
-{
-    static const uint16_t half[8] = {0x3400, 0x3800, 0x3a00, 0x3c00,
-                                     0x3d00, 0x3e00, 0x3f00, 0x4000};
-    uint32_t state = (uint32_t)seed * 7919 + 1;
-    const int64_t n = a->shape->dtype == QN_RECORD ? MEMBERS * a->n : a->n;
-    int32_t start = 0;
-    int64_t below = a->shape->holds != INDICES               ? 1
-                    : r->array[0].shape->holds == ROW_STARTS ? r->array[0].n - 1
-                                                             : r->array[0].n;
-    for (int64_t i = 0; i < n; i++)
-        switch (a->shape->holds) {
-        case SIXTEENTHS:
-            ((float *)a->initial)[i] = (float)(next_number(&state) % 16 + 1) / 16;
-            break;
-        case HALVES:
-            ((uint16_t *)a->initial)[i] = half[next_number(&state) % 8];
-            break;
-        case BYTES:
-            ((uint8_t *)a->initial)[i] = (uint8_t)next_number(&state);
-            break;
-        case INDICES:
-            ((int32_t *)a->initial)[i] = (int32_t)(next_number(&state) % below);
-            break;
-        case ROW_STARTS:
-            ((int32_t *)a->initial)[i] = start;
-            start += (int32_t)row_length(i);
-            break;
-        default:
-            break;
-        }
-}
-
-/* A view of memory of the host. */
-static qn_status wrap(const run *r, const array *a, void *data, qn_view *out, qn_error *err)
-{
-    qn_layout l;
-    qn_status status = qn_layout_right(a->shape->rank, a->extent, &l, err);
-    if (status)
-        return status;
-    return a->shape->dtype == QN_RECORD
-               ? qn_view_wrap_record("array", data, r->record, &l, 0, out, err)
-               : qn_view_wrap("array", data, a->shape->dtype, &l, 0, out, err);
-}
-
-static qn_status make_array(run *r, array *a, int seed, qn_error *err)
-{
-    qn_view_type type;
-    const qn_alloc_options o = {
-        .bytes = sizeof o, .label = "array", .space = QN_SPACE_CUDA, .stream = r->b->stream};
-    const size_t bytes = (size_t)(a->n * a->item);
-    a->initial = calloc(bytes, 1);
-    a->wanted = a->shape->is_result ? malloc(bytes) : NULL;
-    a->found = a->shape->is_result ? malloc(bytes) : NULL;
-    if (!a->initial || (a->shape->is_result && (!a->wanted || !a->found)))
-        return QN_ERR_MEMORY;
-    fill_array(r, a, seed);
-    if (a->wanted)
-        memcpy(a->wanted, a->initial, bytes);
-    qn_status status =
-        a->shape->dtype == QN_RECORD
-            ? qn_view_type_init_record(r->record, a->shape->rank, NULL, QN_FAMILY_RIGHT, &type, err)
-            : qn_view_type_init(a->shape->dtype, a->shape->rank, NULL, QN_FAMILY_RIGHT, &type, err);
-    type.space = QN_SPACE_CUDA;
-    return status ? status
-                  : qn_view_create(r->b->context, &type, a->shape->rank, a->extent, &o, &a->there,
-                                   err);
-}
-
-/* Arrays of the device get what they hold at first; `all`: else the results only. */
-static qn_status upload(run *r, bool all, qn_error *err)
-{
-    qn_status status = QN_OK;
-    for (int i = 0; i < r->u->n && !status; i++) {
-        qn_view host;
-        if (!all && !r->array[i].shape->is_result)
-            continue;
-        status = wrap(r, &r->array[i], r->array[i].initial, &host, err);
-        if (!status)
-            status = qn_stream_copy(r->b->stream, &r->array[i].there, &host, err);
+#define POINTS                                                                                     \
+    1,                                                                                             \
+    {                                                                                              \
+        {OUT(QN_I32), PLANE(GPU_MANDELBROT, GPU_MANDELBROT, 65, 65)},                              \
     }
-    return status ? status : qn_stream_fence(r->b->stream, err);
-}
 
-/* The results as the processor has them: by the interpreter, or compiled. */
-static qn_status expect(run *r, bool by_interpreter, qn_error *err)
-{
-    const qn_options o = {.bytes = sizeof o,
-                          .engine = by_interpreter ? QN_ENGINE_INTERP : QN_ENGINE_AUTO,
-                          .executor = by_interpreter ? QN_SERIAL : QN_THREADS};
-    qn_view host[MOST_ARRAYS];
-    qn_arg args[MOST_ARRAYS];
-    qn_status status = QN_OK;
-    for (int i = 0; i < r->u->n && !status; i++) {
-        array *a = &r->array[i];
-        status = wrap(r, a, a->shape->is_result ? a->wanted : a->initial, &host[i], err);
-        args[i] = qn_arg_view(&host[i]);
-    }
-    return status ? status : qn_launch(r->b->context, r->kernel, r->u->n, args, &o, err);
-}
-
-/* ---------------------------------------------------------------- running */
-
-static qn_status run_side(run *r, bool is_ours, qn_error *err)
-{
-    const void *pointer[MOST_ARRAYS] = {NULL};
-    if (is_ours)
-        return qn_run(r->call, err);
-    for (int i = 0; i < r->u->n; i++)
-        pointer[i] = r->array[i].there.data;
-    const int result = r->peer(qn_stream_handle(r->b->stream), NULL, pointer, NULL);
-    if (result)
-        snprintf(err->message, sizeof err->message, "theirs: CUDA error %d", result);
-    return result ? QN_ERR_CUDA : QN_OK;
-}
-
-static bool is_near(const run *r, const array *a)
-{
-    const float *found = a->found, *wanted = a->wanted;
-    for (int64_t i = 0; i < a->n; i++)
-        if (!(fabs((double)found[i] - (double)wanted[i]) <=
-              r->u->tolerance * (1e-3 + fabs((double)wanted[i]))))
-            return false;
-    return true;
-}
-
-/* Runs once and compares. */
-static bool run_and_check(run *r, bool is_ours, const char *what)
-{
-    qn_error err = {0};
-    qn_status status = upload(r, false, &err);
-    bool is_right = true;
-    if (!status)
-        status = run_side(r, is_ours, &err);
-    for (int i = 0; i < r->u->n && !status && is_right; i++) {
-        array *a = &r->array[i];
-        qn_view host;
-        if (!a->shape->is_result)
-            continue;
-        status = wrap(r, a, a->found, &host, &err);
-        if (!status)
-            status = qn_stream_copy(r->b->stream, &host, &a->there, &err);
-        if (!status)
-            status = qn_stream_fence(r->b->stream, &err);
-        is_right = memcmp(a->found, a->wanted, (size_t)(a->n * a->item)) == 0 ||
-                   (!is_ours && r->u->tolerance > 0 && is_near(r, a));
-        if (!is_right && !status)
-            gpu_wrong(r->b, r->u->name, "%s: array %d is not %s", is_ours ? "ours" : "theirs", i,
-                      what);
-    }
-    if (status)
-        gpu_wrong(r->b, r->u->name, "%s: %s", is_ours ? "ours" : "theirs", err.message);
-    return !status && is_right;
-}
-
-static qn_status time_side(run *r, bool is_ours, double *seconds, qn_error *err)
-{
-    qn_mark *begin = NULL, *end = NULL;
-    double ms = 0;
-    qn_status status = qn_stream_mark(r->b->stream, 1, &begin, err);
-    if (!status)
-        status = run_side(r, is_ours, err);
-    if (!status)
-        status = qn_stream_mark(r->b->stream, 1, &end, err);
-    if (!status)
-        status = qn_stream_fence(r->b->stream, err);
-    if (!status)
-        status = qn_mark_milliseconds(begin, end, &ms, err);
-    qn_mark_release(begin);
-    qn_mark_release(end);
-    *seconds = ms * 1e-3;
-    return status;
-}
-
-static void time_line(run *r)
-{
-    double sample[2][SAMPLES], median[2] = {0}, bytes = 0;
-    const int n = r->b->is_tiny ? 1 : SAMPLES;
-    qn_error err = {0};
-    qn_status status = QN_OK;
-    for (int i = 0; i < n && !status; i++)
-        for (int turn = 0; turn < 2 && !status; turn++) {
-            const int who = (turn + i) % 2;
-            if (who == 0 || r->peer)
-                status = time_side(r, who == 0, &sample[who][i], &err);
-        }
-    if (status) {
-        gpu_wrong(r->b, r->u->name, "%s", err.message);
-        return;
-    }
-    for (int who = 0; who < (r->peer ? 2 : 1); who++)
-        median[who] = gpu_median(sample[who], n);
-    for (int i = 0; i < r->u->n; i++)
-        bytes += (double)(r->array[i].n * r->array[i].item) *
-                 (r->array[i].shape->holds != ZEROS && r->array[i].shape->is_result ? 2 : 1);
-    const gpu_line line = {.name = r->u->name,
-                           .ours = median[0],
-                           .theirs = median[1],
-                           .rate =
-                               (r->u->flops > 0 ? r->u->flops * 1e-12 : bytes * 1e-9) / median[0],
-                           .unit = r->u->flops > 0 ? "TF/s" : "GB/s",
-                           .peer_goal = r->peer ? r->u->goal : 0,
-                           .is_counted = r->peer != NULL};
-    gpu_report(r->b, &line);
-}
-
-/* A line at one size: checked, and timed unless it is small. */
-static bool run_size(gpu_bench *b, const unseen *u, qn_kernel *kernel, qn_record *record,
-                     bool is_small)
-{
-    run r = {.b = b, .u = u, .kernel = kernel, .record = record};
-    char name[GPU_NAME_BYTES + 8];
-    qn_error err = {0};
-    qn_arg args[MOST_ARRAYS];
-    const qn_options o = {.bytes = sizeof o,
-                          .executor = QN_CUDA,
-                          .stream = b->stream,
-                          .specialize = QN_SPECIALIZE_EXACT,
-                          .plan = &b->plan};
-    const int length = snprintf(name, sizeof name, "peer_%s", u->name);
-    for (int i = 0; i < length; i++)
-        name[i] = (char)(name[i] == '/' ? '_' : name[i]);
-    void *symbol = b->peers && !is_small ? dlsym(b->peers, name) : NULL;
-    memcpy(&r.peer, &symbol, sizeof r.peer);
-    measure(&r, is_small);
-    qn_status status = QN_OK;
-    for (int i = 0; i < u->n && !status; i++) {
-        status = make_array(&r, &r.array[i], i, &err);
-        args[i] = qn_arg_view(&r.array[i].there);
-    }
-    if (!status)
-        status = upload(&r, true, &err);
-    if (!status)
-        status = expect(&r, is_small, &err);
-    if (!status)
-        status = qn_prepare(b->context, kernel, u->n, args, &o, &r.call, &err);
-    if (status)
-        gpu_wrong(b, u->name, "%s", err.message);
-    bool is_right = !status &&
-                    run_and_check(&r, true, is_small ? "the interpreter's" : "the processor's") &&
-                    (!r.peer || run_and_check(&r, false, "the processor's"));
-    if (is_right && (!is_small || b->is_tiny))
-        time_line(&r);
-    qn_call_release(r.call);
-    for (int i = 0; i < u->n; i++) {
-        qn_view_release(&r.array[i].there);
-        free(r.array[i].initial);
-        free(r.array[i].wanted);
-        free(r.array[i].found);
-    }
-    return is_right;
-}
+static const struct uneven {
+    gpu_arrays_line line;
+    gpu_arrays_how how;
+} uneven[] = {
+    {{"csr/f32", csr_text, 0, 0, 0.9, EVEN_CSR}, {.peer = "csr"}},
+    {{"csr/f32/unchecked", csr_text, 0, 0, 0.95, EVEN_CSR},
+     {.peer = "csr", .checks = QN_CHECKS_NONE}},
+    {{"mandelbrot/f32", mandelbrot_text, 0, 0, 0.95, POINTS}, {.peer = "mandelbrot"}},
+    {{"mandelbrot/f32/counted", counted_text, 0, 0, 0.8, POINTS}, {.peer = "mandelbrot"}},
+};
 
 void gpu_unseen_cases(gpu_bench *b)
 {
     qn_record *record = NULL;
-    qn_field field[MEMBERS];
-    char name[MEMBERS][8];
+    qn_field field[GPU_MEMBERS];
+    char name[GPU_MEMBERS][8];
     qn_error err = {0};
-    for (int i = 0; i < MEMBERS; i++) {
+    for (int i = 0; i < GPU_MEMBERS; i++) {
         snprintf(name[i], sizeof name[i], "m%d", i % 10);
         field[i] = (qn_field){.name = name[i], .dtype = QN_F32, .offset = 4 * i};
     }
-    if (qn_record_new(MEMBERS, field, 0, 0, &record, &err)) {
+    if (qn_record_new(GPU_MEMBERS, field, 0, 0, &record, &err)) {
         gpu_wrong(b, "unseen", "%s", err.message);
         return;
     }
-    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
-        if (!gpu_wants(b, lines[i].name))
-            continue;
-        qn_kernel *k = NULL;
-        if (qn_kernel_parse(lines[i].text, strlen(lines[i].text), &k, &err))
-            gpu_wrong(b, lines[i].name, "%s", err.message);
-        else if (run_size(b, &lines[i], k, record, true) && !b->is_tiny)
-            run_size(b, &lines[i], k, record, false);
-        qn_kernel_release(k);
-    }
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        gpu_arrays_run(b, &lines[i], &(gpu_arrays_how){.record = record});
+    for (size_t i = 0; i < sizeof uneven / sizeof uneven[0]; i++)
+        gpu_arrays_run(b, &uneven[i].line, &uneven[i].how);
     qn_record_release(record);
 }

@@ -4,8 +4,8 @@
  * extents and constants. cuda_peers.cu exports `int peer_NAME(void *stream, void *out, const void
  * *a, const void *b)`, where NAME is that of the line with _ for /, which returns 0 or a
  * cudaError_t, and `int peer_begin(void)`, which is called first. The first call of each tries
- * several variants and keeps the fastest. Of the lines of bench_cuda_uneven.c, a is an array of the
- * host's with the pointers of the inputs. cuda_peers_math.cu says what it is of those of
+ * several variants and keeps the fastest. Of the lines of bench_cuda_unseen.c, a is an array of the
+ * host's with the pointers of all arrays. cuda_peers_math.cu says what it is of those of
  * bench_cuda_math.c.
  */
 #ifndef QN_TESTS_BENCH_CUDA_PEERS_H
@@ -24,7 +24,6 @@
 #define GPU_CSR_ROWS (1LL << 20) /* sparse rows */
 #define GPU_MANDELBROT 4096LL
 #define GPU_MANDELBROT_MOST 256
-#define GPU_HISTOGRAM (64LL << 20) /* bytes counted */
 #define GPU_MATH_ARRAY (64LL << 20)    /* elements of y = f(x) */
 #define GPU_MATH_THREADS                                                                           \
     (1LL << 20) /* threads of a line from registers, and what each of them adds */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_peers_uneven.cuh: part of cuda_peers.cu; sparse rows, a `while` and a histogram as the kernels of bench_cuda_uneven.c
- * say them: a thread for each row, point or byte. `a` is an array of the host's with the pointers of the inputs.
+ * cuda_peers_uneven.cuh: part of cuda_peers.cu; sparse rows and a `while` as the kernels of
+ * bench_cuda_unseen.c say them: a thread for each row or point. `a` is an array of the host's with
+ * the pointers of the inputs.
  */
 
 __global__ void csr_kernel(float *y, const int *__restrict__ start, const int *__restrict__ column, const float *__restrict__ value,
@@ -43,16 +44,5 @@ template <int X, int Y> int mandelbrot(cudaStream_t s, void *out, const void *, 
     mandelbrot_kernel<<<dim3(GPU_MANDELBROT / X, GPU_MANDELBROT / Y), dim3(X, Y), 0, s>>>((int *)out);
     return launched();
 }
-PEER(mandelbrot, mandelbrot<256, 1>, mandelbrot<128, 1>, mandelbrot<32, 8>, mandelbrot<16, 16>, mandelbrot<8, 16>)
-
-/* One variant: the first call of several would count several times. */
-__global__ void histogram_kernel(unsigned *h, const unsigned char *__restrict__ x)
-{
-    const int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    atomicAdd(&h[x[i]], 1u);
-}
-extern "C" int peer_histogram(void *s, void *out, const void *a, const void *)
-{
-    histogram_kernel<<<(unsigned)(GPU_HISTOGRAM / 256), 256, 0, (cudaStream_t)s>>>((unsigned *)out, (const unsigned char *)((const void *const *)a)[0]);
-    return launched();
-}
+PEER(mandelbrot, mandelbrot<256, 1>, mandelbrot<128, 1>, mandelbrot<32, 8>, mandelbrot<16, 16>,
+     mandelbrot<8, 16>)
