@@ -3,7 +3,7 @@
  * budget.h: how much a compile may cost, and what is given up where a plan would cost more. The
  * steps down are: one vector in a step, narrower vectors, scalar code, LLVM's fast instruction
  * selection, and the interpreter. What code costs is estimated before it is emitted and counted
- * while it is; docs/plan.md says where the numbers come from. Knows no LLVM.
+ * while it is (docs/lowering.md). Knows no LLVM.
  */
 #ifndef QN_JIT_BUDGET_H
 #define QN_JIT_BUDGET_H
@@ -29,8 +29,7 @@ const char *qn__rung_name(int rung);
 /** Bytes that a compile may need at most, of memory and of addresses. */
 #define QN_BUDGET_BYTES (INT64_C(256) << 20)
 /** Units that code may have at most on a rung; of code for a GPU all that there can be. `most`:
- * before fast instruction selection; 0: as many as are compiled in the time that docs/plan.md
- * states. */
+ * before fast instruction selection; 0: as many as are compiled in a second. */
 int64_t qn__budget_units(int64_t most, int rung, const qn_target *target);
 /** Above so many instructions, lanes of gathers counted, a plan gives up what only makes it longer.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu.c: how the threads of a GPU walk the domain. Each thread runs scalar code for its own
- * iterations. Data in, data out; docs/plan.md explains the choices.
+ * iterations. Data in, data out.
  */
 #include "jit/schedule/gpu.h"
 

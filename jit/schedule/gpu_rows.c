@@ -2,7 +2,8 @@
 /*
  * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows a
  * thread computes the reduces: those that load the same, as the rows of a small matrix product do.
- * docs/plan.md explains the choices.
+ * Blocks are 32 threads wide then, so that what rows of other threads share comes from the
+ * first-level cache.
  */
 #include "jit/schedule/gpu.h"
 

@@ -2,8 +2,10 @@
 /*
  * gpu_wide.c: how many iterations a thread of a GPU computes at once: `width` consecutive ones
  * along axis[0], so that 16 bytes move with one instruction, and `jam` consecutive ones of another
- * dimension, which share what they load, or along which other accesses move 16 bytes. docs/plan.md
- * explains the choices; lower/wide.c makes the accesses.
+ * dimension, which share what they load, or along which other accesses move 16 bytes.
+ * jit/lower/wide.c makes the accesses. Threads begin `lead` iterations before the domain, where
+ * most bytes of accesses are aligned, as inner points begin at index 1. Where rows are not a
+ * multiple of 16 bytes apart, each row of a thread begins `skew` iterations before the one above.
  *
  * The body has no atomics, and no regions but short branches and loops without memory, which all
  * iterations run together; or reduces, of which a thread computes several rows. An access that may

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.c: how the domain is walked. Data in, data out; knows no LLVM. docs/plan.md explains the
- * choices and where the constants come from. This file puts a plan for a processor together from
- * what the other files choose, and chooses width, unrolling and remainders itself.
+ * plan.c: how the domain is walked, by rules (docs/schedule.md). Puts a plan for a processor
+ * together from what the other files choose, and chooses width, unrolling and remainders itself.
+ * Data in, data out; knows no LLVM.
  */
 #include "jit/schedule/budget.h"
 #include "jit/schedule/cost.h"

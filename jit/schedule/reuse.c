@@ -3,7 +3,7 @@
  * reuse.c: cache tiles. Where a kernel reads a view at several constant distances along a loop (the
  * planes of a stencil), and one iteration of that loop touches more than the second-level cache
  * holds, what is read again comes from further away. Then a dimension further in runs in tiles,
- * outside that loop, so that what a tile touches stays. docs/plan.md has the measurements.
+ * outside that loop, so that what a tile touches stays.
  */
 #include "jit/schedule/plan.h"
 

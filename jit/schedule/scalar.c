@@ -9,7 +9,7 @@
 
 /* In vector operations. A gather under a mask takes so many for each lane; in scalar code an access
  * or an operation takes a part of one (several are done at once). Lanes wait for the longest loop
- * among them. docs/plan.md has measurements. */
+ * among them. */
 #define MASKED_GATHER 1.0
 #define ROW_GATHER 1.5 /* a cache line for each lane */
 #define SCALAR_COST 0.5

@@ -2,8 +2,7 @@
 /*
  * streams.c: non-temporal stores. They pay where all that a kernel touches is larger than the
  * last-level cache, so that what it writes would not stay there, and where it reads none of that
- * and fills whole cache lines: then no line is read before it is written. docs/plan.md has the
- * measurements.
+ * and fills whole cache lines: then no line is read before it is written.
  *
  * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?"
  * (qn__plan_streams) is not.

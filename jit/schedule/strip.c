@@ -4,7 +4,12 @@
  * columns of a matrix that is stored by rows, a matrix times a vector from the other side. A
  * register tile meets one or two cache lines of each row and then goes on to the next page; nothing
  * is fetched ahead. So the points go outside and a strip of the lanes inside, what is added so far
- * in memory (jit/lower/strip.c). Knows no LLVM; docs/plan.md explains the model.
+ * in memory (jit/lower/strip.c). What a sum costs to load and store serves all points that are
+ * taken at once. Knows no LLVM.
+ *
+ * In the striped order partials l and l + 32, which the rule combines first, are made together, for
+ * l = 0, 1, ... in turn: a pair is one array of sums when it is done, and each of the rows that are
+ * read at once goes on in memory where the one before ended.
  *
  * "May the sums be in memory?" (qn__strip_dim) is kept apart from "is it worth it?" (is_worth).
  */

@@ -23,7 +23,7 @@ enum {
  * jammed one has so many steps. */
 enum { MANY_STEPS = 128, LEAST_SECOND = 4 };
 
-/* In bytes: 3 us in cache, see docs/plan.md for what was measured. An operation of a vector lane
+/* In bytes: 3 us in cache (docs/measurements.md). An operation of a vector lane
  * takes as long as 4 bytes; scalar code is four times as slow. */
 enum {
     CHUNK_WORK = 1 << 19,

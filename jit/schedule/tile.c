@@ -3,7 +3,8 @@
  * tile.c: the register tile of a reduction: how many vectors of the lane dimension times how many
  * iterations of a second parallel dimension have their accumulators in registers together. What is
  * loaded for one of them serves the others, and many independent sums hide the latency of one.
- * Knows no LLVM; docs/plan.md explains the model.
+ * All tiles that fit the registers are compared by the cost of one point for the whole tile. Knows
+ * no LLVM.
  *
  * "May the kernel have a tile?" (is_applicable) is kept apart from "what does one cost?"
  * (step_cost).

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tree.h: the schedule as a value: a tree of loops over axes around the regions of a kernel's body,
- * with its buffers, reductions and access records. docs/schedule.md has the grammar of its text.
+ * with its buffers, reductions and access records (docs/schedule-text.md).
  *
  * A schedule is plain data of bounded size that owns nothing, and refers to the kernel by the
  * numbers of instructions. A schedule is a request: only qn__schedule_verify says whether a kernel

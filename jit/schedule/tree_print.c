@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tree_print.c: a schedule as text. tree_parse.c reads it again; docs/schedule.md has the grammar.
+ * tree_print.c: a schedule as text. tree_parse.c reads it again (docs/schedule-text.md).
  */
 #include "jit/schedule/transform.h"
 

@@ -88,7 +88,7 @@ sed -nE 's/^QN_DTYPE\((\w+), ([0-9]+),.*/qn_\L\1 \2/p; s/^QN_REDUCER\((\w+), ([0
     is_empty "Fortran has the numbers of dtypes and reducers"
 # Every transformation is explained.
 sed -nE 's/^QN_TRANSFORM\((\w+),.*/\1/p' jit/schedule/transforms.def |
-    while read -r name; do grep -qE "^\| .*\`$name [a-z]" docs/schedule.md || echo "$name"; done |
-    is_empty "docs/schedule.md has a line for each transformation"
+    while read -r name; do grep -qE "^\| .*\`$name [a-z]" docs/schedule-text.md || echo "$name"; done |
+    is_empty "docs/schedule-text.md has a line for each transformation"
 echo "1..$n"
 exit $failed

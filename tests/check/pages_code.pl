@@ -182,7 +182,7 @@ my %rules = (
     'docs/random.md' => [['parse', "kernel \"k\" { view y: f32[1]; view z: u32[1]; scalar seed: u64; scalar n: u32; %zero: i64 = const 0;\n" .
             "%end: i64 = extent y, 0; %i: i64 = parallel %zero, %end; %n: u32 = param n;\n", "store y[%i], %u; store z[%i], %word; }\n"]],
     'docs/running.md' => [['c', '', ''], ['c', '', ''], ['shell']],
-    'docs/schedule.md' => [['elsewhere', 'tests/unit'], ['shell'], [@grammar]],
+    'docs/schedule-text.md' => [['elsewhere', 'tests/unit'], ['shell'], [@grammar]],
     'docs/testing.md' => [['names'], ['no code', 'a case file with dots in it'], ['no code', 'needs a GPU']],
     'docs/tool.md' => [['elsewhere', 'pages.sh'], ['shell']],
     'docs/tuning.md' => [['elsewhere', 'examples.sh']],

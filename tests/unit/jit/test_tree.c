@@ -204,11 +204,11 @@ static void test_edits(void)
     free(s);
 }
 
-/** The schedule that docs/schedule.md shows. */
+/** The schedule that docs/schedule-text.md shows. */
 static void test_page(void)
 {
     static char page[32768];
-    FILE *in = fopen(QN_SOURCE_DIR "/docs/schedule.md", "rb");
+    FILE *in = fopen(QN_SOURCE_DIR "/docs/schedule-text.md", "rb");
     size_t n = in ? fread(page, 1, sizeof page - 1, in) : 0;
     const char *begin = strstr(page, "schedule {"), *end = begin ? strstr(begin, "```") : NULL;
     tree_case c;
