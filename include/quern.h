@@ -879,12 +879,13 @@ typedef struct qn_options {
     /** NULL, or the text of a schedule for the kernel (docs/schedule-text.md): the loops, buffers
      * and accesses that generated code has, instead of those that the planner would choose; or
      * "planned { STEPS }", steps on the schedule of the plan, or "declared { STEPS }", steps on a
-     * loop for each dimension of the kernel, as declared. It is a request for the facts of these arguments, so that QN_SPECIALIZE_AUTO is EXACT and
-     * QN_COMPILE_NOW is WAIT. The launch fails if the schedule is refused: QN_ERR_PARSE,
-     * QN_ERR_ARGUMENT if the schedule is none of this kernel and these facts, QN_ERR_LIMIT if its
-     * code would be too large, QN_ERR_UNSUPPORTED. Results never depend on a schedule. The
-     * interpreter does not read the text, nor does a launch with `print`. A text is at most
-     * QN_MAX_SCHEDULE_BYTES long, without its end. qn_prepare copies the text. */
+     * loop for each dimension of the kernel, as declared. It is a request for the facts of these
+     * arguments, so that QN_SPECIALIZE_AUTO is EXACT and QN_COMPILE_NOW is WAIT. The launch fails
+     * if the schedule is refused: QN_ERR_PARSE, QN_ERR_ARGUMENT if the schedule is none of this
+     * kernel and these facts, QN_ERR_LIMIT if its code would be too large, QN_ERR_UNSUPPORTED.
+     * Results never depend on a schedule. The interpreter does not read the text, nor does a launch
+     * with `print`. A text is at most QN_MAX_SCHEDULE_BYTES long, without its end. qn_prepare
+     * copies the text. */
     const char *schedule;
 } qn_options;
 

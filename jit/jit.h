@@ -328,15 +328,15 @@ typedef struct qn_plan {
                             nothing is */
     int32_t steps_ahead; /* so many steps of the lanes ahead, all that a tile loads is asked for; 0:
                             nothing is */
-    int32_t lead_bytes;  /* so far ahead, what the first of many rows of a view meets is asked for;
-                            0: nothing is */
+    int32_t front_bytes; /* so far ahead, what the first of many rows of a view meets is asked for;
+                           0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t
         tile_at; /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
-    int32_t carry; /* rows of a transposing kernel at a time whose streams begin anywhere in a line:
-                      what a step of the lanes stores waits for the next one to fill lines; 0: there
-                      are none */
+    int32_t end_rows; /* rows of a transposing kernel at a time whose streams begin anywhere in a
+                      line: what a step of the lanes stores waits for the next one to fill lines; 0:
+                      there are none */
     int32_t apart; /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under
                       masks; 0: as the stride says */
     int32_t

@@ -24,13 +24,13 @@ typedef struct qn_value_info {
     uint8_t shape;     /* QN_UNIFORM, ... */
     bool depends_jam;  /* differs between jammed iterations */
     bool is_moved;     /* its bits are stored or passed on; else it is only computed with */
-    bool leads;        /* a load that asks for memory ahead (qn__mark_leads) */
+    bool is_front;     /* a load that asks for memory ahead (qn__mark_fronts) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
     /* Integers, in vectors (jit/analysis/narrow.c): bits that hold the value in a lane; whether it
      * may be negative, and is then extended by its sign; of some ops the bits in which they are
      * computed, and whether as signed numbers; else 0. The fewest bits of a signed number that hold
      * it. */
-    uint8_t held, at, least;
+    uint8_t bits, at, least;
     bool is_signed, at_signed;
 } qn_value_info;
 
@@ -44,7 +44,7 @@ typedef struct qn_analysis {
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
                  qn_analysis *out);
 void qn__analysis_release(qn_analysis *a);
-/** Sets held, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
+/** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */
 bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);
 

@@ -139,11 +139,11 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
     const qn_inst *x = &k->inst[i];
     uint32_t arg = qn__args(k, i)[n];
     if (x->op == QN_I_CAST && qn__is_integer(x->type))
-        return v[i].held;
+        return v[i].bits;
     if (x->op == QN_I_CAST)
-        return qn__dtype_class(x->type) == QN_CLASS_F && v[arg].held < 32 ? 32 : v[arg].held;
+        return qn__dtype_class(x->type) == QN_CLASS_F && v[arg].bits < 32 ? 32 : v[arg].bits;
     if (qn__is_access(x) && n < qn__n_indices(k, i)) /* the processor extends 32 bits in a gather */
-        return v[arg].held;
+        return v[arg].bits;
     if (v[i].at)
         return v[i].at;
     return qn__dtype_width(k->inst[arg].type);
@@ -157,9 +157,9 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         qn_value_info *v = &a->value[i];
         range[i] = range_of(k, f, range, i);
         v->at = 0;
-        v->held = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
+        v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
-            v->held = (uint8_t)width_of(k, range, i, v);
+            v->bits = (uint8_t)width_of(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
         for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
             v->least = (uint8_t)(v->least * 2);
@@ -171,9 +171,9 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
         if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
             want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
         bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) &&
-                         want[i] != UINT8_MAX && want[i] > v->held;
+                         want[i] != UINT8_MAX && want[i] > v->bits;
         if (is_raised) {
-            v->held = want[i];
+            v->bits = want[i];
             v->at = v->at ? want[i] : 0;
         }
         for (int n = 0; n < k->inst[i].n_args; n++) {

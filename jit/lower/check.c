@@ -59,7 +59,7 @@ static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *di
     bool is_plain = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0 &&
                     dim->extent.kind == QN_FACT_EXACT;
     return is_plain && dim->extent.value <= INT32_MAX && g->a.value[value].shape == QN_VARYING &&
-           g->a.value[value].held <= 32 && g->f->target->narrows_integers;
+           g->a.value[value].bits <= 32 && g->f->target->narrows_integers;
 }
 
 /** A load ahead of its check: of the first element along a dimension whose index is out of range,

@@ -142,8 +142,8 @@ static bool make_arrays(lower *g)
     for (uint32_t s = 0; s < g->k->n_accesses; s++)
         g->site[g->k->access[s].inst] = s;
     find_buffers(g);
-    if (g->p->lead_bytes)
-        (void)qn__mark_leads(g->k, g->f, g->p, &g->a);
+    if (g->p->front_bytes)
+        (void)qn__mark_fronts(g->k, g->f, g->p, &g->a);
     g->written_too = qn__written_too(g->k, g->f, &g->a);
     memset(g->memo_head, 0xff, sizeof g->memo_head);
     return true;

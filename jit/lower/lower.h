@@ -174,7 +174,7 @@ typedef struct lower {
         uint32_t buffers;    /* those that hold line ends, as bits */
         LLVMValueRef memory; /* where row 0 would have its line */
         LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
-    } carry; /* see lower/carry.c */
+    } ends;                  /* see lower/line_ends.c */
     LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of
                                     line ends, or buffers of the schedule */
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
@@ -559,14 +559,15 @@ void qn__make_nontemporal(lower *g, LLVMValueRef store, int64_t align);
 /** At the end of the function: what follows on this or another thread sees what was streamed. */
 void qn__stream_fence(lower *g);
 
-/* ---- lower/carry.c */
-/** Until qn__carry_close, stores through these buffers of line ends, as bits, write the lines of
- * rows from `first_row` on, which begin with the lanes at first_lane. */
-void qn__carry_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVMValueRef first_lane);
+/* ---- lower/line_ends.c */
+/** Until qn__line_ends_close, stores through these buffers of line ends, as bits, write the lines
+ * of rows from `first_row` on, which begin with the lanes at first_lane. */
+void qn__line_ends_open(lower *g, uint32_t buffers, LLVMValueRef first_row,
+                        LLVMValueRef first_lane);
 /** Part p of store i, if it is one: v goes to `pointer` and behind. */
-bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer);
+bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer);
 /** Stores the ends of these rows, whose whole steps ended before `end`. */
-void qn__carry_close(lower *g, span rows, LLVMValueRef end);
+void qn__line_ends_close(lower *g, span rows, LLVMValueRef end);
 
 /* ---- lower/buffer.c */
 /** Makes g->filled; false without memory. */
@@ -604,8 +605,8 @@ void qn__prefetch_point(lower *g, uint32_t reduce, int d);
 /** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes
  * later. */
 void qn__prefetch_step(lower *g, uint32_t reduce);
-/** Asks for what load i will meet plan->lead_bytes later, if it is one that leads. */
-void qn__prefetch_lead(lower *g, uint32_t i);
+/** Asks for what load i will meet plan->front_bytes later, if that is of a front row. */
+void qn__prefetch_front(lower *g, uint32_t i);
 /** Asks for what load i will meet two cache lines later, if it runs along the lanes while stores
  * are carried: it meets so many rows that the hardware follows none. */
 void qn__prefetch_row(lower *g, uint32_t i);

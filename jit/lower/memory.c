@@ -274,7 +274,7 @@ void qn__lower_load(lower *g, uint32_t i)
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
-    qn__prefetch_lead(g, i);
+    qn__prefetch_front(g, i);
     qn__prefetch_row(g, i);
 }
 
@@ -319,7 +319,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         mask = mask ? reverse(g, mask) : NULL;
     }
     if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
-        if (!mask && x.kind == ADDRESS_UNIT && qn__carry_store(g, i, p, v, x.pointer))
+        if (!mask && x.kind == ADDRESS_UNIT && qn__line_ends_store(g, i, p, v, x.pointer))
             return;
         if (!mask) {
             LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);

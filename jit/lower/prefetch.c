@@ -86,22 +86,22 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
     }
 }
 
-void qn__prefetch_lead(lower *g, uint32_t i)
+void qn__prefetch_front(lower *g, uint32_t i)
 {
     int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
-    if (!g->p->lead_bytes || g->streaming == STREAM_NONE || !g->a.value[i].leads)
+    if (!g->p->front_bytes || g->streaming == STREAM_NONE || !g->a.value[i].is_front)
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p &&
             p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
-            qn__prefetch(g, i, p, g->p->lead_bytes);
+            qn__prefetch(g, i, p, g->p->front_bytes);
 }
 
 void qn__prefetch_row(lower *g, uint32_t i)
 {
     enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
     int64_t stride;
-    if (!g->carry.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) ||
+    if (!g->ends.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) ||
         stride != 1)
         return;
     FOR_PARTS(g, p)

@@ -171,7 +171,7 @@ static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
         return qn__vector(g, arg, p);
     if (x->op == QN_I_CAST)
         return qn__vector_bits(g, arg, p,
-                               qn__is_integer(x->type) ? g->a.value[i].held : g->a.value[arg].held);
+                               qn__is_integer(x->type) ? g->a.value[i].bits : g->a.value[arg].bits);
     return qn__vector_bits(g, arg, p, g->a.value[i].at);
 }
 
@@ -182,7 +182,7 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     if (x->op == QN_I_CAST)
         return qn__is_integer(x->type)
                    ? v[0]
-                   : qn__lower_cast(g, x->type, integer_of(first->held, first->is_signed), v[0]);
+                   : qn__lower_cast(g, x->type, integer_of(first->bits, first->is_signed), v[0]);
     return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
 }
 
@@ -216,10 +216,10 @@ static void emit_pure(lower *g, uint32_t i, int p)
 }
 
 /** Bits of the lanes of value i. */
-static int held_bits(const lower *g, uint32_t i)
+static int lane_bits(const lower *g, uint32_t i)
 {
-    bool is_held = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
-    return is_held ? g->a.value[i].held : qn__dtype_width(g->k->inst[i].type);
+    bool is_vector = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
+    return is_vector ? g->a.value[i].bits : qn__dtype_width(g->k->inst[i].type);
 }
 
 /** What stands for a value where nothing is emitted. */
@@ -227,7 +227,7 @@ static LLVMValueRef nothing(const lower *g, uint32_t i)
 {
     int type = g->k->inst[i].type;
     LLVMTypeRef t = qn__is_integer(type)
-                        ? LLVMIntTypeInContext(g->context, (unsigned)held_bits(g, i))
+                        ? LLVMIntTypeInContext(g->context, (unsigned)lane_bits(g, i))
                         : qn__scalar_type(g, type);
     return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t)
                                                                            : t);
@@ -356,7 +356,7 @@ LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
         return linear_vector(g, i, p, bits);
     LLVMValueRef v = value_of(g, i, p);
     if (shape == QN_VARYING)
-        return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, bits);
+        return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, bits);
     v = resize(g, v, g->value[i].level, natural, g->a.value[i].is_signed, bits);
     return qn__splat(g, v, g->value[i].level);
 }
@@ -372,5 +372,5 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
     if (shape == QN_UNIFORM)
         return qn__splat(g, v, g->value[i].level);
     int natural = qn__dtype_width(g->k->inst[i].type);
-    return resize(g, v, g->value[i].level, held_bits(g, i), g->a.value[i].is_signed, natural);
+    return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, natural);
 }

@@ -180,9 +180,9 @@ static void emit_joined(walk *w, walk_steps *x, int64_t step, uint32_t ends)
     qn__seek(g, g->lanes_level, &here);
     LLVMValueRef middle = qn__whole_steps(g, s, step);
     qn__unseek(g, &here);
-    qn__carry_open(g, ends, rows.low, s.low);
+    qn__line_ends_open(g, ends, rows.low, s.low);
     qn__lanes_whole(g, &x->steps, (span){s.low, middle}, true, STREAM_NONE);
-    qn__carry_close(g, rows, middle);
+    qn__line_ends_close(g, rows, middle);
     qn__lanes_rest(g, &x->steps, (span){middle, s.high}, step);
     g->width = g->unroll = 1;
 }

@@ -51,7 +51,7 @@ typedef struct qn_estimator {
     bool is_masked; /* rows of the lanes are shorter than a vector: all of them run under masks */
     double *ready;  /* [n_insts] when a value is known, from the begin of its statement */
     double *carried; /* [n_insts] cycles since what a loop of the body carries; 0: none of it */
-    double *held;       /* [n_insts] registers that it takes */
+    double *registers;  /* [n_insts] registers that it takes */
     uint32_t *last_use; /* [n_insts] in its statement */
     uint32_t *n_uses;   /* [n_insts] */
 } qn_estimator;

@@ -100,9 +100,9 @@ static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *sto
             uint32_t arg = qn__args(k, i)[n];
             bool is_again = n > 0 && arg == qn__args(k, i)[n - 1];
             if (arg >= begin && e->last_use[arg] == i && !is_again)
-                live -= e->held[arg];
+                live -= e->registers[arg];
         }
-        e->held[i] = 0;
+        e->registers[i] = 0;
         bool is_load = k->inst[i].op == QN_I_LOAD, is_operand = is_load && e->n_uses[i] == 1;
         if (k->inst[i].type == QN_VOID || e->last_use[i] <= i || is_address(e, i) || is_operand)
             continue;
@@ -110,9 +110,9 @@ static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *sto
         if (p.lanes == 1)
             continue;
         int bits = qn__dtype_width(k->inst[i].type);
-        e->held[i] = p.parts * (double)qn__registers(bits, p.lanes, t);
-        live += e->held[i];
-        double excess = live - room > e->held[i] ? e->held[i] : live - room;
+        e->registers[i] = p.parts * (double)qn__registers(bits, p.lanes, t);
+        live += e->registers[i];
+        double excess = live - room > e->registers[i] ? e->registers[i] : live - room;
         spills += excess > 0 ? excess : 0;
         *stores += excess > 0 && !is_load ? excess : 0;
     }

@@ -137,12 +137,12 @@ static void cut_all(maker *m, int d, int n, const int64_t *extent, const char *t
 
 /** Rows of a transposing kernel, some of which run at a time outside of the steps of the lanes. A
  * chunk of lanes of a thread is outside the rows. */
-static void cut_carried(maker *m)
+static void cut_line_ends(maker *m)
 {
     const qn_plan *p = m->p;
     int64_t blocks = p->transpose / p->jam, width = p->width;
     const int64_t lanes[] = {p->granule / width, width},
-                  rows[] = {p->carry / p->transpose, blocks, p->jam};
+                  rows[] = {p->end_rows / p->transpose, blocks, p->jam};
     bool is_divided = p->split_dim == p->lane_dim;
     cut_all(m, p->lane_dim, 1 + is_divided, lanes + !is_divided,
             tail_of(m, p->lane_dim, width * (is_divided ? lanes[0] : 1), p->remainder));
@@ -170,9 +170,9 @@ static void cut_steps(maker *m)
 {
     const qn_plan *p = m->p;
     int lanes = p->lane_dim;
-    if (p->carry || p->strip) {
-        if (p->carry)
-            cut_carried(m);
+    if (p->end_rows || p->strip) {
+        if (p->end_rows)
+            cut_line_ends(m);
         else
             cut_strips(m);
         return;
@@ -236,10 +236,11 @@ static void order_loops(maker *m)
             n_loops += m->of[p->order[t]].tile[0] != 0;
         }
         const pieces *x = &m->of[p->order[n]];
-        int first = p->carry && p->order[n] == p->jam_dim; /* it stands before the lanes' steps */
+        int first =
+            p->end_rows && p->order[n] == p->jam_dim; /* it stands before the lanes' steps */
         for (int i = first; i < x->n - x->n_inner; i++, n_loops++) {
             bool are_steps =
-                p->carry && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1;
+                p->end_rows && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1;
             if (are_steps)
                 qn__add_name(text, sizeof text, m->of[p->jam_dim].name[0]);
             n_loops += are_steps;

@@ -76,14 +76,14 @@ void qn__mark_accesses(maker *m)
     const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
-        if (qn__is_staged(x->k, x->f, &x->a, p, n))
+        if (qn__has_row_copy(x->k, x->f, &x->a, p, n))
             copy_rows(m, i);
         if (lanes && p->pack == i)
             qn__mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
             buffer_steps(m, i);
         if (p->streams &&
-            (qn__is_stream(k, x->f, &x->a, p, n) || qn__is_carried(k, x->f, &x->a, p, n)))
+            (qn__is_stream(k, x->f, &x->a, p, n) || qn__has_line_ends(k, x->f, &x->a, p, n)))
             qn__mark(m, "stream %%%u;", i);
         if (p->prefetch && reduce && qn__is_prefetched(k, x->f, &x->a, p, i))
             qn__mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
@@ -93,8 +93,8 @@ void qn__mark_accesses(maker *m)
         if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
             qn__mark(m, "table %%%u;", i);
     }
-    for (uint32_t n = k->n_accesses; p->carry && n-- > 0;)
-        if (qn__is_carried(k, x->f, &x->a, p, n))
+    for (uint32_t n = k->n_accesses; p->end_rows && n-- > 0;)
+        if (qn__has_line_ends(k, x->f, &x->a, p, n))
             qn__mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
     for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
         m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;

@@ -69,7 +69,7 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
         (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;
     if (lanes < 0)
-        return qn__reduces_are_apart(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
+        return qn__are_independent(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;
     if (wanted == QN_TEAM_WARP)
         return wanted;
     compare_costs(s, lanes, &by_points, &by_iterations);

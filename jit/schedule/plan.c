@@ -91,10 +91,10 @@ static int widest_bits(const planner *s)
         const qn_inst *x = &k->inst[i];
         int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
-        bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].held;
+        bool is_narrow = s->has_analysis && x->op != QN_I_STORE && s->a.value[i].bits;
         bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
         int width = is_index || is_scalar || type == QN_VOID ? 8
-                    : is_narrow                              ? s->a.value[i].held
+                    : is_narrow                              ? s->a.value[i].bits
                                                              : qn__dtype_width(type);
         width = is_reduction && is_of_pairs(s, i) ? 16 : width;
         bits = width > bits ? width : bits;
@@ -399,8 +399,8 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_pack(k, f, &s.a, out);
         qn__plan_prefetch(k, f, &s.a, out);
     }
-    if (out->streams && f->plan.prefetch >= 0 && qn__mark_leads(k, f, out, &s.a))
-        out->lead_bytes = LEAD_BYTES;
+    if (out->streams && f->plan.prefetch >= 0 && qn__mark_fronts(k, f, out, &s.a))
+        out->front_bytes = FRONT_BYTES;
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__plan_points(k, f, out);
     qn__plan_atomics(k, f, out);
@@ -416,8 +416,8 @@ void qn__plan_plainly(qn_plan *p)
     p->n_shared_reduces = 0;
     p->jam_dim = p->cross_dim = p->tile_at = -1;
     p->jam = p->cross = 1;
-    p->transpose = p->carry = p->strip = p->pack_steps = 0;
-    p->prefetch = p->steps_ahead = p->lead_bytes = 0;
+    p->transpose = p->end_rows = p->strip = p->pack_steps = 0;
+    p->prefetch = p->steps_ahead = p->front_bytes = 0;
     p->pack = 0;
     p->scratch_bytes = 0;
     memset(p->tile, 0, sizeof p->tile);

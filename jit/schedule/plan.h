@@ -104,11 +104,11 @@ bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis 
  * asks for a part of the next step; else -1. */
 int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
                  uint32_t i);
-/** Bytes that the leading row of a stencil asks for ahead. */
-enum { LEAD_BYTES = 4096 };
-/** Sets `leads` of loads through a view that others read, too, in rows that lie apart, which meet
- * new memory; whether there are any. False if memory runs out. */
-bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
+/** Bytes that the front row of a stencil asks for ahead. */
+enum { FRONT_BYTES = 4096 };
+/** Sets `is_front` of loads through a view that others read, too, in rows that lie apart, which
+ * meet new memory; whether there are any. False if memory runs out. */
+bool qn__mark_fronts(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
 /** Place of a dimension in the order of the loops; n_loops: it is none of them. */
 static inline int qn__place_of(const qn_plan *p, int d)
 {
@@ -196,8 +196,8 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
                    uint32_t site);
 /** Whether access `site` is a store that may be non-temporal by line ends: rows begin at any place
  * of a line, and each step of the lanes stores to many rows, innermost. */
-bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                    uint32_t site);
+bool qn__has_line_ends(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                       const qn_plan *p, uint32_t site);
 
 /** Chooses jam and order for accesses that run along another dimension than the lanes
  * (jit/schedule/transpose.c). */
@@ -213,15 +213,15 @@ bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
                           uint32_t i);
 /** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
-bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                   uint32_t site);
+bool qn__has_row_copy(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                      uint32_t site);
 
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
 /** Whether the first n reduces at the top may have their points divided: they are over the same
  * dimensions, need nothing of one another, and nothing is written before the last of them
  * (jit/schedule/points.c). */
-bool qn__reduces_are_apart(const qn_kernel *k, int n);
+bool qn__are_independent(const qn_kernel *k, int n);
 /** Leaves of a plan of a processor a loop for each dimension, and lanes (jit/schedule/plan.c). */
 void qn__plan_plainly(qn_plan *p);
 /** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the

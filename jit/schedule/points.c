@@ -24,7 +24,7 @@ bool qn__region_uses(const qn_kernel *k, uint32_t i, const uint8_t *marked)
     return false;
 }
 
-bool qn__reduces_are_apart(const qn_kernel *k, int n_reduces)
+bool qn__are_independent(const qn_kernel *k, int n_reduces)
 {
     uint32_t first = 0;
     int seen = 0;
@@ -97,7 +97,7 @@ void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
         if (d < 0 || x->parent || qn__order_rule(k, i) == QN_ORDERED)
             return;
     }
-    if (n == 0 || !qn__reduces_are_apart(k, n))
+    if (n == 0 || !qn__are_independent(k, n))
         return;
     p->n_shared_reduces = n;
     p->split_dim = d;

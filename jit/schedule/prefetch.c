@@ -93,8 +93,8 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 
 /** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost
  * loop, outside of reduces and branches. */
-static bool may_lead(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                     uint32_t site)
+static bool may_be_front(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                         const qn_plan *p, uint32_t site)
 {
     int64_t along;
     uint32_t i = k->access[site].inst;
@@ -120,25 +120,25 @@ static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
     return 0;
 }
 
-enum { NO_LEAD = 0, MAY_LEAD = 1, DONE = 2 };
+enum { NO_FRONT = 0, MAY_BE_FRONT = 1, DONE = 2 };
 
-/** Of the loads that stay as far from that at `first` as they are, in state MAY_LEAD before and
+/** Of the loads that stay as far from that at `first` as they are, in state MAY_BE_FRONT before and
  * DONE after, marks the one that meets new memory, if they read enough rows; whether it did. */
-static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first,
-                      uint8_t *state, qn_analysis *a)
+static bool mark_front(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first,
+                       uint8_t *state, qn_analysis *a)
 {
-    uint32_t i = k->access[first].inst, lead = i;
+    uint32_t i = k->access[first].inst, front = i;
     int64_t row[MOST_ROWS], apart, most = 0, bytes = qn_dtype_bytes(k->inst[i].type);
     int n_rows = 0, sign = direction(k, f, a, p, i);
     for (uint32_t n = first; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
-        if (state[n] != MAY_LEAD || k->inst[m].imm != k->inst[i].imm ||
+        if (state[n] != MAY_BE_FRONT || k->inst[m].imm != k->inst[i].imm ||
             !qn__elements_apart(k, f, a, m, i, &apart))
             continue;
         state[n] = DONE;
         if (sign > 0 ? apart > most : apart < most) {
             most = apart;
-            lead = m;
+            front = m;
         }
         bool is_near = false;
         for (int r = 0; r < n_rows; r++) {
@@ -149,19 +149,19 @@ static bool mark_lead(const qn_kernel *k, const qn_facts *f, const qn_plan *p, u
             row[n_rows++] = apart;
     }
     state[first] = DONE;
-    a->value[lead].leads = sign && n_rows >= LEAST_ROWS;
-    return a->value[lead].leads;
+    a->value[front].is_front = sign && n_rows >= LEAST_ROWS;
+    return a->value[front].is_front;
 }
 
-bool qn__mark_leads(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a)
+bool qn__mark_fronts(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a)
 {
     bool has_any = false;
     uint8_t *state = qn__zalloc(k->n_accesses + 1, 1);
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
-        state[n] = may_lead(k, f, a, p, n) ? MAY_LEAD : NO_LEAD;
+        state[n] = may_be_front(k, f, a, p, n) ? MAY_BE_FRONT : NO_FRONT;
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
-        if (state[n] == MAY_LEAD)
-            has_any |= mark_lead(k, f, p, n, state, a);
+        if (state[n] == MAY_BE_FRONT)
+            has_any |= mark_front(k, f, p, n, state, a);
     qn__free(state);
     return has_any;
 }

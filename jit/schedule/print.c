@@ -79,12 +79,12 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "strip %d, %lld bytes of sums\n", p->strip, (long long)p->scratch_bytes);
     if (p->prefetch)
         qn__text_add(out, "prefetch %d points ahead\n", p->prefetch);
-    if (p->lead_bytes)
-        qn__text_add(out, "prefetch %d bytes ahead of leading rows\n", p->lead_bytes);
+    if (p->front_bytes)
+        qn__text_add(out, "prefetch %d bytes ahead of front rows\n", p->front_bytes);
     if (p->steps_ahead)
         qn__text_add(out, "prefetch %d steps of the lanes ahead\n", p->steps_ahead);
-    if (p->carry)
-        qn__text_add(out, "carry %d rows\n", p->carry);
+    if (p->end_rows)
+        qn__text_add(out, "line ends of %d rows\n", p->end_rows);
     if (p->apart)
         qn__text_add(out, "lanes apart %s\n", p->apart > 0 ? "one by one" : "under masks");
     for (int d = 0; d < k->n_dims; d++)

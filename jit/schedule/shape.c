@@ -472,7 +472,7 @@ static bool may_share(const shaper *m)
     for (int d = 0; d < k->n_dims; d++)
         if (!qn__is_reduction(k, d))
             return false;
-    return n == m->n_shared && !m->x->f->is_ordered && qn__reduces_are_apart(k, n);
+    return n == m->n_shared && !m->x->f->is_ordered && qn__are_independent(k, n);
 }
 
 /** Whether a buffer is memory of the launch that has a place of its own there. */

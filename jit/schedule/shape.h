@@ -40,7 +40,8 @@ typedef struct qn_block {
 /** The dimension of the innermost unrolled loop around the lanes, if its iterations are next to one
  * another; else -1. */
 int qn__across(const qn_block *b);
-/** Whether a buffer holds line ends (lower/carry.c): of rows along the innermost unrolled loop. */
+/** Whether a buffer holds line ends (lower/line_ends.c): of rows along the innermost unrolled loop.
+ */
 bool qn__are_line_ends(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer);
 /** Whether places of reduces stand right inside a loop whose accumulators are in memory. */
 bool qn__has_sums(const qn_schedule *s, qn_node loop);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shape_buffers.c: the buffers that lower/transpose.c and lower/carry.c have code for. Both are of
- * a dimension across, of which iterations are unrolled around the lanes:
+ * shape_buffers.c: the buffers that lower/transpose.c and lower/line_ends.c have code for. Both are
+ * of a dimension across, of which iterations are unrolled around the lanes:
  *
  *   copy of rows  what a load reads in a step of a loop over the dimension across: of each lane a
  *                 row of its iterations, which lie side by side in memory

@@ -64,8 +64,8 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
            rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
 }
 
-bool qn__is_carried(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                    uint32_t site)
+bool qn__has_line_ends(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                       const qn_plan *p, uint32_t site)
 {
     uint32_t i = k->access[site].inst;
     int64_t bytes = qn__access_bytes(k, i);
@@ -163,8 +163,8 @@ static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     }
     int64_t rows = f->machine.cache[QN_CACHE_SECOND].bytes / CARRIED_PART / LINE_BYTES / lines;
     rows = rows < all ? rows : all;
-    p->carry = (int32_t)((rows + step - 1) / step * step);
-    p->scratch_bytes = (int64_t)n * p->carry * LINE_BYTES;
+    p->end_rows = (int32_t)((rows + step - 1) / step * step);
+    p->scratch_bytes = (int64_t)n * p->end_rows * LINE_BYTES;
 }
 
 void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
@@ -172,16 +172,16 @@ void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     if (f->plan.streams < 0)
         return;
     streams s = find_streams(k, f, a, p, qn__is_stream);
-    bool is_carried = s.n == 0;
-    if (is_carried)
-        s = find_streams(k, f, a, p, qn__is_carried);
+    bool has_line_ends = s.n == 0;
+    if (has_line_ends)
+        s = find_streams(k, f, a, p, qn__has_line_ends);
     bool is_short = s.row >= 0 &&
                     s.row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
     bool is_worth =
         !is_short && !has_long_reduce(k, f) &&
         (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), s.bytes));
     p->streams = s.n && (is_worth || f->plan.streams > 0);
-    if (p->streams && is_carried)
+    if (p->streams && has_line_ends)
         plan_carry(k, f, a, p, s.n);
     /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
     while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 &&

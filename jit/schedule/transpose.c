@@ -63,8 +63,8 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
     return count;
 }
 
-bool qn__is_staged(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                   uint32_t site)
+bool qn__has_row_copy(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                      uint32_t site)
 {
     if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
         qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES ||
@@ -86,7 +86,7 @@ static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis
     int n = 0;
     staged.transpose = (int32_t)(LINE_BYTES / widest);
     for (uint32_t site = 0; site < k->n_accesses; site++)
-        n += qn__is_staged(k, f, a, &staged, site);
+        n += qn__has_row_copy(k, f, a, &staged, site);
     bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED &&
                     qn__trips_or(f, p->jam_dim, INT64_MAX) >= staged.transpose;
     return is_worth ? staged.transpose : p->jam;

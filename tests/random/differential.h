@@ -366,7 +366,7 @@ enum {
     X(PACK_STEPS, " steps of the lanes, ", "")                                                     \
     X(STRIP, "\nstrip ", "")                                                                       \
     X(PREFETCH, " points ahead", "")                                                               \
-    X(LEADING_ROWS, " of leading rows", "")                                                        \
+    X(FRONT_ROWS, " of front rows", "")                                                            \
     X(STEPS_AHEAD, " steps of the lanes ahead", "")                                                \
     X(CACHE_TILE, "\ntile ", "")                                                                   \
     X(SPLIT, "\nsplit ", "-1")                                                                     \
@@ -381,7 +381,7 @@ enum {
     X(STEPPED_TO_NARROW, " units, narrower vectors", "")                                           \
     X(STEPPED_TO_SCALAR, " units, scalar code\n", "")                                              \
     X(STEPPED_TO_FAST, " units, scalar code, fast", "")                                            \
-    X(CARRY, "\ncarry ", "")                                                                       \
+    X(LINE_ENDS, "\nline ends ", "")                                                               \
     X(GPU_WARPS, "\nteam warps", "")                                                               \
     X(GPU_GRID, "\nteam all blocks", "")                                                           \
     X(GPU_BLOCK, "\nteam blocks", "")                                                              \

@@ -288,7 +288,7 @@ int main(void)
     qn_view x[2] = {view(2, DIMS(3000, 3000), false), view(2, DIMS(3000, 3000), false)};
     for (int streams = 1; streams >= -1; streams -= 2) {
         check(c, three, 2, x, streams, "bytes ahead", "llvm.prefetch", streams > 0,
-              streams > 0 ? "a streaming stencil asks for its leading row"
+              streams > 0 ? "a streaming stencil asks for its front row"
                           : "one that does not stream for nothing");
         check(c, three, 2, x, streams, "streams 1", "!nontemporal", streams > 0,
               streams > 0 ? "its stores are non-temporal" : "nor has it such stores");

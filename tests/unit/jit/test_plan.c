@@ -538,39 +538,39 @@ static void test_streams(void)
     e[0] = e[1] = 3000;
     qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 2, e, false)};
     p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.lead_bytes > 0,
+    tap_ok(p.streams == 1 && p.front_bytes > 0,
            "of three rows that are read, the first is asked for ahead of time");
     o.plan = PLAN_WITH(.prefetch = -1);
     p = plan_of(five, rows, 2, &o, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.lead_bytes == 0, "not on request");
+    tap_ok(p.streams == 1 && p.front_bytes == 0, "not on request");
     e[0] = e[1] = 1000;
     for (int n = 0; n < 2; n++)
         rows[n] = view(QN_F64, 2, e, false);
     p = plan_of(five, rows, 2, NULL, QN_ISA_V4, false);
-    tap_is_int(p.lead_bytes, 0, "not in a cache");
+    tap_is_int(p.front_bytes, 0, "not in a cache");
 }
 
-static void test_carry(void)
+static void test_line_ends(void)
 {
     int64_t odd[2] = {5003, 5003}, even[2] = {5008, 5008};
     qn_view v[2] = {view(QN_F32, 2, odd, true), view(QN_F32, 2, odd, false)};
     qn_plan p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.carry >= 512 && p.carry % p.transpose == 0 &&
-               p.scratch_bytes == (int64_t)p.carry * 64,
-           "rows that begin anywhere in a line: the end of one waits, of %d rows", (int)p.carry);
-    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).carry,
+    tap_ok(p.streams == 1 && p.end_rows >= 512 && p.end_rows % p.transpose == 0 &&
+               p.scratch_bytes == (int64_t)p.end_rows * 64,
+           "rows that begin anywhere in a line: the end of one waits, of %d rows", (int)p.end_rows);
+    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V3, false).end_rows,
            "not where no instruction joins two lines");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.streams = -1)};
     p = plan_of(copy2, v, 2, &o, QN_ISA_V4, false);
-    tap_ok(!p.carry && !p.scratch_bytes && !p.streams, "not on request");
+    tap_ok(!p.end_rows && !p.scratch_bytes && !p.streams, "not on request");
     v[0] = view(QN_F32, 2, even, true);
     v[1] = view(QN_F32, 2, even, false);
     p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && !p.carry, "nothing waits where all rows begin at a line together");
+    tap_ok(p.streams == 1 && !p.end_rows, "nothing waits where all rows begin at a line together");
     odd[0] = odd[1] = 503;
     v[0] = view(QN_F32, 2, odd, true);
     v[1] = view(QN_F32, 2, odd, false);
-    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).carry, "nor in cache");
+    tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).end_rows, "nor in cache");
 }
 
 static void test_apart(void)
@@ -821,7 +821,7 @@ int main(void)
     test_collapse();
     test_streams();
     test_apart();
-    test_carry();
+    test_line_ends();
     test_streams_of_sums();
     test_layouts();
     test_sharing();

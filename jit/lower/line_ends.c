@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * carry.c: non-temporal stores of rows that begin anywhere in a cache line, in transposing kernels:
- * each step of the lanes fills 64 bytes of many rows, of a line and the next. What a step stores
- * waits in memory of the launch, a line for each row; the step behind it takes the end of that and
- * the beginning of its own elements, and writes the line that they make.
+ * line_ends.c: non-temporal stores of rows that begin anywhere in a cache line, in transposing
+ * kernels: each step of the lanes fills 64 bytes of many rows, of a line and the next. What a step
+ * stores waits in memory of the launch, a line for each row; the step behind it takes the end of
+ * that and the beginning of its own elements, and writes the line that they make.
  *
  *   first step     stores its elements as usual: the line where they begin is another's too
  *   later ones     write the line that begins after the first element of the step before, up to
@@ -15,10 +15,10 @@
 #include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
 
-static bool is_carried(const lower *g, uint32_t site)
+static bool has_line_ends(const lower *g, uint32_t site)
 {
     int buffer = g->through[site];
-    return buffer && g->carry.buffers >> (buffer - 1) & 1;
+    return buffer && g->ends.buffers >> (buffer - 1) & 1;
 }
 
 /** Memory for the row that stands in g->iv, and those behind it. */
@@ -27,10 +27,9 @@ static LLVMValueRef row_memory(lower *g, uint32_t site)
     int d = g->across;
     int64_t rows = 0;
     for (uint32_t before = 0; before < site; before++)
-        if (is_carried(g, before))
+        if (has_line_ends(g, before))
             rows += qn__rows_of_ends(g->scheduled, g->schedule, g->through[before] - 1);
-    LLVMValueRef row =
-        qn__element_pointer(g, g->carry.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
+    LLVMValueRef row = qn__element_pointer(g, g->ends.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
     return qn__ahead(g, row, rows * LINE_BYTES);
 }
 
@@ -65,23 +64,23 @@ static LLVMValueRef joined(lower *g, LLVMValueRef left, LLVMValueRef right, LLVM
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, both, 2, index), t, "");
 }
 
-void qn__carry_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVMValueRef first_lane)
+void qn__line_ends_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVMValueRef first_lane)
 {
-    g->carry.buffers = buffers;
+    g->ends.buffers = buffers;
     LLVMValueRef before = LLVMBuildMul(g->b, first_row, qn__const_i64(g, -LINE_BYTES), "");
-    g->carry.memory = LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &before, 1, "");
-    g->carry.first = first_lane;
+    g->ends.memory = LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &before, 1, "");
+    g->ends.first = first_lane;
 }
 
-bool qn__carry_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer)
+bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueRef pointer)
 {
-    if (!g->carry.first || !is_carried(g, g->site[i]))
+    if (!g->ends.first || !has_line_ends(g, g->site[i]))
         return false;
     int64_t bytes = qn__access_bytes(g->k, i);
     LLVMValueRef row =
         qn__ahead(g, row_memory(g, g->site[i]), (int64_t)(p % g->jam_max) * LINE_BYTES);
     LLVMValueRef is_first =
-        LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->carry.first, "");
+        LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->ends.first, "");
     branch x = qn__begin_choice(g, is_first, "first", "line");
     LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), (unsigned)bytes);
     qn__begin_other(g, &x);
@@ -119,18 +118,18 @@ static void end_row(lower *g, uint32_t site)
     qn__call(g, "llvm.masked.store", types, 2, args, 4);
 }
 
-void qn__carry_close(lower *g, span rows, LLVMValueRef end)
+void qn__line_ends_close(lower *g, span rows, LLVMValueRef end)
 {
     loop once, l;
     g->width = g->p->width;
-    qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->carry.first, ""));
+    qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->ends.first, ""));
     qn__loop_open(g, &l, rows.low, rows.high, 1, true, false, 0, NULL, NULL);
     qn__set_index(g, g->across, l.index);
     qn__set_index(g, g->p->lane_dim, end);
     for (uint32_t site = 0; site < g->k->n_accesses; site++)
-        if (is_carried(g, site))
+        if (has_line_ends(g, site))
             end_row(g, site);
     qn__loop_close(g, &l, NULL, NULL);
     qn__loop_close(g, &once, NULL, NULL);
-    g->carry.first = NULL;
+    g->ends.first = NULL;
 }
