@@ -18,10 +18,15 @@ int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a)
     return d >= 0 && !qn__is_reduction(x->k, d) ? d : -1;
 }
 
+int qn__node_dim(const qn_scheduled *x, const qn_schedule *s, const qn_node_info *n)
+{
+    return n->kind == QN_NODE_LOOP ? qn__iteration_dim(x, s, n->axis) : -1;
+}
+
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
-    int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(x, s, l->axis) : -1;
+    int d = qn__node_dim(x, s, l);
     return d >= 0 &&
            (l->role == QN_ROLE_VECTOR || (l->role == QN_ROLE_UNROLLED && !x->f->is_ordered &&
                                           qn__is_parallel(x->k, d)));
@@ -44,7 +49,7 @@ qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, i
 bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n)
 {
     const qn_node_info *l = qn__node(s, n);
-    bool is_loop = l->kind == QN_NODE_LOOP && qn__iteration_dim(x, s, l->axis) >= 0;
+    bool is_loop = qn__node_dim(x, s, l) >= 0;
     if (is_loop && !qn__is_of_block(x, s, n))
         return true;
     if (l->kind == QN_NODE_FILL)
@@ -95,8 +100,7 @@ typedef struct points_lanes {
 typedef struct shaper {
     const qn_scheduled *x;
     const qn_schedule *s;
-    qn_error *err;
-    qn_status status;
+    qn_reading *r;
     qn_node path[QN_MOST_DEPTH];
     int n_path;
     qn_axis block[QN_MOST_DEPTH]; /* axes of the block of the first statement */
@@ -110,21 +114,16 @@ typedef struct shaper {
     bool is_shared; /* the reduce that is looked at is one of them */
 } shaper;
 
-qn_status qn__no_code(const qn_scheduled *x, const qn_schedule *s, const char *what, qn_axis a,
-                      qn_error *err)
+bool qn__no_code(qn_reading *r, const char *what, qn_axis a)
 {
     char name[QN_AXIS_NAME_BYTES] = "";
+    if (r->status)
+        return false;
     if (a.id)
-        qn__axis_name(s, a, name);
-    return qn__fail(err, QN_ERR_UNSUPPORTED,
-                    "schedule of kernel \"%.60s\": no code is generated for %s%s%s yet", x->k->name,
-                    what, a.id ? ": " : "", name);
-}
-
-static bool refuse(shaper *m, const char *what, qn_axis a)
-{
-    if (m->status == QN_OK)
-        m->status = qn__no_code(m->x, m->s, what, a, m->err);
+        qn__axis_name(r->s, a, name);
+    r->status = qn__fail(r->err, QN_ERR_UNSUPPORTED,
+                         "schedule of kernel \"%.60s\": no code is generated for %s%s%s yet",
+                         r->x->k->name, what, a.id ? ": " : "", name);
     return false;
 }
 
@@ -144,9 +143,9 @@ static bool has_own_anchors(shaper *m, const qn_cut *c)
         qn_node at = qn__loop_below(m->x, m->s, m->s->root, d);
         for (; at.id; at = qn__loop_below(m->x, m->s, qn__node(m->s, at)->child, d))
             if (qn__is_of_block(m->x, m->s, at))
-                return refuse(m, "sections that differ in a block", b->axis);
+                return qn__no_code(m->r, "sections that differ in a block", b->axis);
         if (qn__axis(m->s, b->axis)->kind != QN_AXIS_DIM)
-            return refuse(m, "sections that end at a part of an index", b->axis);
+            return qn__no_code(m->r, "sections that end at a part of an index", b->axis);
     }
     return true;
 }
@@ -159,7 +158,7 @@ static bool may_be_loop(shaper *m, int n)
     int64_t weight = qn__axis_weight(m->x, m->s, l->axis, &root);
     const qn_axis_info *of = qn__axis(m->s, root);
     if (!weight || of->kind == QN_AXIS_TRIP)
-        return refuse(m, "loops over fused axes and trips", l->axis);
+        return qn__no_code(m->r, "loops over fused axes and trips", l->axis);
     if (of->kind == QN_AXIS_POINT)
         return true;
     for (int c = 0; c < m->s->n_cuts; c++)
@@ -172,12 +171,12 @@ static bool may_be_loop(shaper *m, int n)
             (around == weight && weight > 1 &&
              qn__axis_count(m->x, m->s, l->axis).most == 1);
         if (other.id == root.id && !is_slower)
-            return refuse(m, "faster digits around slower ones", l->axis);
+            return qn__no_code(m->r, "faster digits around slower ones", l->axis);
         if (other.id == root.id && around % weight != 0)
-            return refuse(m, "steps that do not divide the pieces around them", l->axis);
+            return qn__no_code(m->r, "steps that do not divide the pieces around them", l->axis);
         if (other.id == root.id && qn__is_of_block(m->x, m->s, m->path[i]) &&
             !qn__is_of_block(m->x, m->s, m->path[n]))
-            return refuse(m, "loops inside of unrolled ones", l->axis);
+            return qn__no_code(m->r, "loops inside of unrolled ones", l->axis);
     }
     return true;
 }
@@ -203,8 +202,8 @@ static bool has_same_block(shaper *m)
         for (int i = 0; i < m->n_block; i++)
             found += own[n].id == m->block[i].id;
     return (found == n_own && n_own == m->n_block) ||
-           refuse(m, "statements with different loops over lanes or unrolled loops",
-                  (qn_axis){0});
+           qn__no_code(m->r, "statements with different loops over lanes or unrolled loops",
+                       (qn_axis){0});
 }
 
 /* ---------------------------------------------------------------- reduces */
@@ -223,7 +222,7 @@ static bool may_be_shared(shaper *m, uint32_t reduce, qn_node n)
                  qn__axis_dim(m->x, m->s, l->axis) == d &&
                  qn__order_rule(m->x->k, reduce) != QN_ORDERED && !m->x->k->inst[reduce].parent;
     if (!is_it || (m->n_shared && m->shared_dim != d))
-        return refuse(m, "threads over points of reduces like these", l->axis);
+        return qn__no_code(m->r, "threads over points of reduces like these", l->axis);
     m->is_shared = true;
     m->shared_dim = d;
     return true;
@@ -256,20 +255,20 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
         c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
     int64_t extent[2] = {1, 1};
     if (!is_last || !are_tails || c->n > 3 + first)
-        return refuse(m, "points that are cut like this", l->axis);
+        return qn__no_code(m->r, "points that are cut like this", l->axis);
     for (int i = first + 1; i < c->n; i++) {
         n = qn__node(s, n)->child;
         const qn_node_info *part = qn__node(s, n);
         int role = i == c->n - 1 ? QN_ROLE_VECTOR : QN_ROLE_UNROLLED;
         if (part->kind != QN_NODE_LOOP || part->axis.id != qn__axis_part(c, i).id ||
             part->role != role || part->next.id)
-            return refuse(m, "points that are cut like this", l->axis);
+            return qn__no_code(m->r, "points that are cut like this", l->axis);
         extent[i - first - 1 + (c->n == first + 2)] = c->extent[i];
     }
     points_lanes own = {d, (int)extent[1], (int)extent[0], c->tail};
     if (own.width * own.unroll != QN_PARTIALS || (own.width & (own.width - 1)) ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
-        return refuse(m, "lanes over points that are not all partials", l->axis);
+        return qn__no_code(m->r, "lanes over points that are not all partials", l->axis);
     m->points = own;
     (*at)++;
     return true;
@@ -284,14 +283,14 @@ static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
     if (qn__is_of_block(m->x, m->s, *n))
         return true;
     if (d < 0 || !qn__is_reduction(m->x->k, d))
-        return refuse(m, "loops over iterations inside of a reduce", l->axis);
+        return qn__no_code(m->r, "loops over iterations inside of a reduce", l->axis);
     if (l->next.id)
-        return refuse(m, "several nodes inside of a reduce", l->axis);
+        return qn__no_code(m->r, "several nodes inside of a reduce", l->axis);
     if (a->kind == QN_AXIS_POINT) {
         bool is_next = *at < m->x->k->inst[reduce].n_args && qn__dim_of(m->x->k, reduce, *at) == d;
         (*at)++;
         return (is_next && (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)) ||
-               refuse(m, "points in this order", l->axis);
+               qn__no_code(m->r, "points in this order", l->axis);
     }
     if (l->role == QN_ROLE_THREADS) {
         if (!may_be_shared(m, reduce, *n))
@@ -336,7 +335,7 @@ static bool may_be_strip(shaper *m, qn_node loop)
     bool is_it = loop.id && qn__node(m->s, loop)->kind == QN_NODE_LOOP && !m->strip_loop.id &&
                  qn__strip_of(m->x, m->s, loop, &m->strip);
     m->strip_loop = loop;
-    return is_it || refuse(m, "accumulators in memory like these", (qn_axis){0});
+    return is_it || qn__no_code(m->r, "accumulators in memory like these", (qn_axis){0});
 }
 
 static bool may_be_place(shaper *m, qn_node place)
@@ -345,7 +344,7 @@ static bool may_be_place(shaper *m, qn_node place)
     if (r->buffer)
         return may_be_strip(m, qn__node(m->s, place)->parent);
     if (m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
-        return refuse(m, "places of loops", (qn_axis){0});
+        return qn__no_code(m->r, "places of loops", (qn_axis){0});
     m->is_shared = false;
     if (!may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0))
         return false;
@@ -376,7 +375,7 @@ static bool may_be_node(shaper *m, qn_node n)
     case QN_NODE_FLUSH: /* buffers are looked at once the block is known */
         return true;
     default:
-        return refuse(m, "versions", (qn_axis){0});
+        return qn__no_code(m->r, "versions", (qn_axis){0});
     }
 }
 
@@ -398,7 +397,7 @@ static void add_axis(shaper *m, qn_axis a, qn_block *b)
     qn_count count = qn__axis_count(m->x, m->s, a);
     int n = b->n;
     if (count.most > MOST_BLOCK || n == QN_MOST_BLOCK_AXES) {
-        refuse(m, "so many iterations at once", a);
+        qn__no_code(m->r, "so many iterations at once", a);
         return;
     }
     b->axis[n] = a;
@@ -419,9 +418,9 @@ static void read_block(shaper *m, qn_block *b)
         b->lane_dim = qn__axis_dim(m->x, m->s, v->axis);
         b->width = (int)width;
         if (qn__axis_weight(m->x, m->s, v->axis, &root) != 1 || (width & (width - 1)))
-            refuse(m, "lanes that are not neighbours, or no power of two", v->axis);
+            qn__no_code(m->r, "lanes that are not neighbours, or no power of two", v->axis);
     }
-    for (int n = 0; n < m->n_block && m->status == QN_OK; n++) {
+    for (int n = 0; n < m->n_block && m->r->status == QN_OK; n++) {
         qn_axis a = m->block[n];
         if (m->vector.id && a.id == v->axis.id)
             continue;
@@ -429,13 +428,13 @@ static void read_block(shaper *m, qn_block *b)
         int64_t extent = qn__axis_count(m->x, m->s, a).most;
         all *= extent;
         if (is_vectors && (b->unroll > 1 || qn__axis_weight(m->x, m->s, a, &root) != b->width))
-            refuse(m, "vectors that are not neighbours", a);
+            qn__no_code(m->r, "vectors that are not neighbours", a);
         else if (is_vectors)
             b->unroll = (int)extent;
         else
             add_axis(m, a, b);
         if (all > MOST_BLOCK)
-            refuse(m, "so many iterations at once", a);
+            qn__no_code(m->r, "so many iterations at once", a);
     }
 }
 
@@ -452,7 +451,7 @@ static void read_strip(shaper *m, qn_block *b)
     b->strip = *strip;
     if (strip->length && (b->n > 0 || strip->step != (int64_t)b->width * b->unroll ||
                           strip->together * b->unroll > MOST_BLOCK))
-        refuse(m, "accumulators in memory like these", (qn_axis){0});
+        qn__no_code(m->r, "accumulators in memory like these", (qn_axis){0});
     if (strip->together > 1) {
         b->dim[0] = strip->dim;
         b->extent[0] = strip->together;
@@ -485,7 +484,7 @@ static bool is_scratch_copy(const qn_buffer_info *b)
 static void read_buffers(shaper *m, qn_block *b)
 {
     bool has_copies = false;
-    for (int n = 0; n < m->s->n_buffers && m->status == QN_OK; n++) {
+    for (int n = 0; n < m->s->n_buffers && m->r->status == QN_OK; n++) {
         int64_t row = qn__row_of_copy(m->x, m->s, b, n);
         if (row && (!b->row || b->row == row)) {
             b->rows |= UINT32_C(1) << n;
@@ -496,31 +495,32 @@ static void read_buffers(shaper *m, qn_block *b)
     }
     const char *form = qn__buffers_without_code(m->x, m->s, b->rows | b->ends);
     if (form)
-        refuse(m, form, (qn_axis){0});
+        qn__no_code(m->r, form, (qn_axis){0});
     if (b->strip.length + b->ends > 0 && (has_copies || (b->strip.length && b->ends)))
-        refuse(m, "buffers of several kinds in the memory of a launch", (qn_axis){0});
+        qn__no_code(m->r, "buffers of several kinds in the memory of a launch", (qn_axis){0});
 }
 
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err)
 {
-    shaper m = {.x = x, .s = s, .err = err};
+    qn_reading r = {.x = x, .s = s, .err = err};
+    shaper m = {.x = x, .s = s, .r = &r};
     if (may_be(&m, s->root))
         read_block(&m, out);
-    if (m.status == QN_OK)
+    if (r.status == QN_OK)
         read_strip(&m, out);
-    if (m.status == QN_OK)
+    if (r.status == QN_OK)
         read_buffers(&m, out);
     if (m.n_shared && !may_share(&m))
-        refuse(&m, "threads over points of reduces like these", (qn_axis){0});
+        qn__no_code(m.r, "threads over points of reduces like these", (qn_axis){0});
     out->n_shared = m.n_shared;
     out->shared_dim = m.shared_dim;
     if (m.points.width && (out->lane_dim >= 0 || out->n > 0))
-        refuse(&m, "lanes over points inside of a block", (qn_axis){0});
+        qn__no_code(m.r, "lanes over points inside of a block", (qn_axis){0});
     if (m.points.width) {
         out->points_dim = m.points.d;
         out->points_width = m.points.width;
         out->points_unroll = m.points.unroll;
         out->points_tail = m.points.tail;
     }
-    return m.status;
+    return r.status;
 }

@@ -58,10 +58,19 @@ int64_t qn__row_of_copy(const qn_scheduled *x, const qn_schedule *s, const qn_bl
 
 /** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
 int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
-/** QN_ERR_UNSUPPORTED, with the name of a form that the code generator has no code for, and the
- * axis where the form stands, if any. */
-qn_status qn__no_code(const qn_scheduled *x, const qn_schedule *s, const char *what, qn_axis a,
-                      qn_error *err);
+/** The dimension of the iterations that a node's loop walks; -1: there is no such loop. */
+int qn__node_dim(const qn_scheduled *x, const qn_schedule *s, const qn_node_info *n);
+
+/** A schedule that is read: the first form in it that the code generator has no code for. */
+typedef struct qn_reading {
+    const qn_scheduled *x;
+    const qn_schedule *s;
+    qn_error *err;
+    qn_status status;
+} qn_reading;
+/** Refuses with QN_ERR_UNSUPPORTED, the name of a form without code, and the axis where the form
+ * stands, if any. Returns false. */
+bool qn__no_code(qn_reading *r, const char *what, qn_axis a);
 /** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension.
  * Where iterations come in order no unrolled loop is. */
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);

@@ -19,21 +19,13 @@ typedef struct dim_roles {
 typedef struct reader {
     const qn_scheduled *x;
     const qn_schedule *s;
+    qn_reading *r;
     qn_plan *p;
-    qn_error *err;
-    qn_status status;
     dim_roles of[QN_MAX_RANK];
     int block[QN_MAX_RANK]; /* dimensions of the threads of a block, slowest first */
     int n_block;
     uint32_t shared; /* reduces whose points the lanes of a warp share */
 } reader;
-
-static bool refuse(reader *m, const char *what, qn_axis a)
-{
-    if (m->status == QN_OK)
-        m->status = qn__no_code(m->x, m->s, what, a, m->err);
-    return false;
-}
 
 /* ---------------------------------------------------------------- loops */
 
@@ -44,10 +36,10 @@ static bool read_points(reader *m, const qn_node_info *l, int64_t weight, int64_
     const qn_axis_info *a = qn__axis(m->s, l->axis);
     if (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)
         return a->kind == QN_AXIS_POINT || a->number == 0 ||
-               refuse(m, "points of a GPU in pieces", l->axis);
+               qn__no_code(m->r, "points of a GPU in pieces", l->axis);
     bool is_warp = l->role == QN_ROLE_THREAD && weight == 1 && count == m->x->f->machine.warp;
     if (!is_warp || m->s->cut[a->cut].n != 2)
-        return refuse(m, "points that other threads than a warp's share", l->axis);
+        return qn__no_code(m->r, "points that other threads than a warp's share", l->axis);
     m->shared++;
     return true;
 }
@@ -59,35 +51,36 @@ static bool read_loop(reader *m, const qn_node_info *l, bool is_walked)
             count = qn__axis_count(m->x, m->s, l->axis).most;
     int d = qn__iteration_dim(m->x, m->s, l->axis);
     if (!weight)
-        return refuse(m, "loops over fused axes and trips", l->axis);
+        return qn__no_code(m->r, "loops over fused axes and trips", l->axis);
     if (d < 0)
         return read_points(m, l, weight, count);
     dim_roles *of = &m->of[d];
     switch (l->role) {
     case QN_ROLE_GRID:
         if (of->units || of->threads || of->at_once || is_walked)
-            return refuse(m, "a grid inside of other loops over a dimension", l->axis);
+            return qn__no_code(m->r, "a grid inside of other loops over a dimension", l->axis);
         of->units = weight;
         return true;
     case QN_ROLE_BLOCK:
         if (of->threads || of->at_once || !of->units)
-            return refuse(m, "threads of a block outside of its grid", l->axis);
+            return qn__no_code(m->r, "threads of a block outside of its grid", l->axis);
         of->threads = count;
         of->apart = weight;
         m->block[m->n_block++] = d;
         return true;
     case QN_ROLE_UNROLLED:
         if (weight != 1 || !of->units || (of->at_once && of->at_once != count))
-            return refuse(m, "unrolled loops that are not what a thread takes of a grid", l->axis);
+            return qn__no_code(m->r, "unrolled loops that are not what a thread takes of a grid",
+                               l->axis);
         of->at_once = count;
         return true;
     case QN_ROLE_SEQUENTIAL:
         if (of->units || of->is_walked || weight != 1)
-            return refuse(m, "steps of a block", l->axis);
+            return qn__no_code(m->r, "steps of a block", l->axis);
         of->is_walked = true;
         return true;
     default:
-        return refuse(m, "this role of a GPU", l->axis);
+        return qn__no_code(m->r, "this role of a GPU", l->axis);
     }
 }
 
@@ -96,15 +89,15 @@ static bool read_loops(reader *m, qn_node n, bool is_walked)
 {
     for (int n_loops = 0; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        int d = qn__node_dim(m->x, m->s, l);
         bool has_form =
             l->kind == QN_NODE_LOOP || l->kind == QN_NODE_DO || l->kind == QN_NODE_PLACE;
         if (!has_form)
-            return refuse(m, "versions of a GPU", (qn_axis){0});
+            return qn__no_code(m->r, "versions of a GPU", (qn_axis){0});
         bool is_here = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_SEQUENTIAL && d >= 0 &&
                        qn__is_parallel(m->x->k, d);
         if (d >= 0 && l->role != QN_ROLE_UNROLLED && n_loops++ > 0)
-            return refuse(m, "statements of a GPU in loops of their own", l->axis);
+            return qn__no_code(m->r, "statements of a GPU in loops of their own", l->axis);
         if (l->kind == QN_NODE_LOOP && !read_loop(m, l, is_walked))
             return false;
         if (d >= 0 && qn__place_of(m->p, d) == m->p->n_loops)
@@ -128,9 +121,9 @@ static bool set_tiles(reader *m)
         p->threads[d] = (int32_t)threads;
         p->tile[d] = of->units ? threads * at_once : 0;
         if (of->units != p->tile[d] || (of->threads && of->apart != at_once))
-            return refuse(m, "blocks that take several tiles", (qn_axis){0});
+            return qn__no_code(m->r, "blocks that take several tiles", (qn_axis){0});
         if (of->units && !qn__is_parallel(k, d))
-            return refuse(m, "iterations in order on a grid", (qn_axis){0});
+            return qn__no_code(m->r, "iterations in order on a grid", (qn_axis){0});
     }
     return true;
 }
@@ -144,11 +137,11 @@ static bool set_axes(reader *m)
     int n = p->team == QN_TEAM_WARP;
     for (int i = m->n_block - 1; i >= 0; i--, n++) {
         if (n == 3)
-            return refuse(m, "threads of a block in four dimensions", (qn_axis){0});
+            return qn__no_code(m->r, "threads of a block in four dimensions", (qn_axis){0});
         p->axis[n] = m->block[i];
         all *= p->threads[m->block[i]];
         if (all > QN_MOST_BLOCK_THREADS)
-            return refuse(m, "so many threads of a block", (qn_axis){0});
+            return qn__no_code(m->r, "so many threads of a block", (qn_axis){0});
     }
     return true;
 }
@@ -172,20 +165,21 @@ static bool set_at_once(reader *m)
             p->jam_dim = d;
             p->jam = (int32_t)at_once;
         } else {
-            return refuse(m, "iterations of three dimensions in a thread", (qn_axis){0});
+            return qn__no_code(m->r, "iterations of three dimensions in a thread", (qn_axis){0});
         }
     }
     if (p->width == 1 && p->jam == 1)
         return true;
     if (x < 0 || p->team != QN_TEAM_THREAD)
-        return refuse(m, "several iterations in a thread without neighbours", (qn_axis){0});
+        return qn__no_code(m->r, "several iterations in a thread without neighbours", (qn_axis){0});
     if (p->width * p->jam > QN_MOST_AT_ONCE || p->width * p->jam * n_insts > MOST_EMITTED)
-        return refuse(m, "so many iterations in a thread", (qn_axis){0});
+        return qn__no_code(m->r, "so many iterations in a thread", (qn_axis){0});
     kind = qn__gpu_kind_of_body(&s);
     if (kind == BODY_OTHER || (kind == BODY_REDUCES && p->width > 1))
-        return refuse(m, "several iterations of these statements in a thread", (qn_axis){0});
+        return qn__no_code(m->r, "several iterations of these statements in a thread",
+                           (qn_axis){0});
     if (p->width > 1 && m->x->f->begin[x].kind != QN_FACT_EXACT)
-        return refuse(m, "several iterations from a begin that is not known", (qn_axis){0});
+        return qn__no_code(m->r, "several iterations from a begin that is not known", (qn_axis){0});
     p->lane_dim = x;
     p->lead = p->width > 1 ? qn__gpu_lead(&s, x, p->width) : 0;
     return true;
@@ -203,7 +197,7 @@ static bool set_team(reader *m)
     }
     m->p->team = m->shared ? QN_TEAM_WARP : QN_TEAM_THREAD;
     return !m->shared || (m->shared == n && may_be) ||
-           refuse(m, "warps that share the points of some reduces", (qn_axis){0});
+           qn__no_code(m->r, "warps that share the points of some reduces", (qn_axis){0});
 }
 
 static bool may_be_records(reader *m)
@@ -211,20 +205,21 @@ static bool may_be_records(reader *m)
     for (int n = 0; n < m->s->n_records; n++) {
         const qn_record_info *r = &m->s->record[n];
         if (r->method == QN_METHOD_GROUP || r->ahead || r->streams)
-            return refuse(m, "this way to access memory on a GPU", (qn_axis){0});
+            return qn__no_code(m->r, "this way to access memory on a GPU", (qn_axis){0});
     }
     for (int n = 0; n < m->s->n_cuts; n++)
         if (m->s->cut[n].kind == QN_CUT_SECTIONS || m->s->cut[n].tail == QN_TAIL_OVERLAP)
-            return refuse(m, "sections, and steps that overlap, on a GPU", m->s->cut[n].of);
-    return m->s->n_buffers == 0 || refuse(m, "buffers of a GPU", (qn_axis){0});
+            return qn__no_code(m->r, "sections, and steps that overlap, on a GPU", m->s->cut[n].of);
+    return m->s->n_buffers == 0 || qn__no_code(m->r, "buffers of a GPU", (qn_axis){0});
 }
 
 qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *p, qn_error *err)
 {
-    reader m = {.x = x, .s = s, .p = p, .err = err};
+    qn_reading r = {.x = x, .s = s, .err = err};
+    reader m = {.x = x, .s = s, .r = &r, .p = p};
     p->straight = QN_GPU_STRAIGHT;
     p->axis[0] = p->axis[1] = p->axis[2] = -1;
     (void)(may_be_records(&m) && read_loops(&m, s->root, false) && set_team(&m) && set_tiles(&m) &&
            set_axes(&m) && set_at_once(&m));
-    return m.status;
+    return r.status;
 }

@@ -10,20 +10,6 @@
 
 #include <string.h>
 
-typedef struct reader {
-    const qn_scheduled *x;
-    const qn_schedule *s;
-    qn_error *err;
-    qn_status status;
-} reader;
-
-static bool refuse(reader *m, const char *what, qn_axis a)
-{
-    if (m->status == QN_OK)
-        m->status = qn__no_code(m->x, m->s, what, a, m->err);
-    return false;
-}
-
 /** Whether an axis is a section, or made of one. */
 static bool has_section(const qn_schedule *s, qn_axis a)
 {
@@ -38,20 +24,20 @@ static bool has_section(const qn_schedule *s, qn_axis a)
 }
 
 /** What of the records has no code. */
-static bool may_be_records(reader *m)
+static bool may_be_records(qn_reading *m)
 {
     for (int n = 0; n < m->s->n_records; n++) {
         const qn_record_info *r = &m->s->record[n];
         if (r->ahead)
-            return refuse(m, "prefetches", (qn_axis){0});
+            return qn__no_code(m, "prefetches", (qn_axis){0});
         if (r->check == QN_CHECK_HOISTED)
-            return refuse(m, "checks before a loop", (qn_axis){0});
+            return qn__no_code(m, "checks before a loop", (qn_axis){0});
     }
     return true;
 }
 
 /** The last loop over dimension d that is no part of the block. */
-static qn_node steps_over(const reader *m, int d)
+static qn_node steps_over(const qn_reading *m, int d)
 {
     qn_node at = qn__loop_below(m->x, m->s, m->s->root, d), last = {0};
     for (; at.id && !qn__is_of_block(m->x, m->s, at);
@@ -70,7 +56,7 @@ static int64_t block_size(const qn_block *b, int d)
 }
 
 /** Of steps only those of the block overlap. */
-static bool may_overlap(reader *m, const qn_block *b)
+static bool may_overlap(qn_reading *m, const qn_block *b)
 {
     for (int n = 0; n < m->s->n_cuts; n++) {
         const qn_cut *c = &m->s->cut[n];
@@ -82,27 +68,27 @@ static bool may_overlap(reader *m, const qn_block *b)
         bool is_exact = qn__axis_count(m->x, m->s, c->of).most % step == 0;
         if (qn__axis_weight(m->x, m->s, c->of, &root) != 1 ||
             (!is_exact && step != block_size(b, d)))
-            return refuse(m, "steps that overlap and are no blocks", c->of);
+            return qn__no_code(m, "steps that overlap and are no blocks", c->of);
     }
     return true;
 }
 
 /** Whether a loop of the tree walks steps of so many iterations along d as the block has. */
-static bool is_block_whole(reader *m, const qn_block *b, int d)
+static bool is_block_whole(qn_reading *m, const qn_block *b, int d)
 {
     int64_t size = block_size(b, d);
     qn_node last = steps_over(m, d);
     qn_axis root;
     if (last.id)
         return qn__axis_weight(m->x, m->s, qn__node(m->s, last)->axis, &root) == size ||
-               refuse(m, "steps that are no multiple of the block",
-                      qn__node(m->s, last)->axis);
+               qn__no_code(m, "steps that are no multiple of the block",
+                           qn__node(m->s, last)->axis);
     return qn__trips(m->x->f, d) == size ||
-           refuse(m, "a dimension that is emitted at once, and has a rest", (qn_axis){0});
+           qn__no_code(m, "a dimension that is emitted at once, and has a rest", (qn_axis){0});
 }
 
 /** What follows whole steps of the lanes, as the plan says. */
-static int remainder_of(const reader *m, const qn_block *b)
+static int remainder_of(const qn_reading *m, const qn_block *b)
 {
     static const int remainder[] = {
         [QN_TAIL_NONE] = QN_REMAINDER_NONE,     [QN_TAIL_MASK] = QN_REMAINDER_MASK,
@@ -131,11 +117,11 @@ static int remainder_of_points(const qn_scheduled *x, const qn_block *b)
 }
 
 /** The dimensions in the order of their first loops. */
-static void read_order(const reader *m, qn_node n, qn_plan *p)
+static void read_order(const qn_reading *m, qn_node n, qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        int d = qn__node_dim(m->x, m->s, l);
         if (d >= 0 && qn__place_of(p, d) == p->n_loops)
             p->order[p->n_loops++] = d;
         if (l->kind != QN_NODE_FILL)
@@ -145,14 +131,14 @@ static void read_order(const reader *m, qn_node n, qn_plan *p)
 
 /** The plan with the order that the loops have around node n: dimensions with a loop inside of the
  * steps of the lanes come behind these. Digits of one dimension may stand on both sides. */
-static qn_plan plan_around(const reader *m, const qn_plan *p, qn_node n)
+static qn_plan plan_around(const qn_reading *m, const qn_plan *p, qn_node n)
 {
     qn_plan around = *p;
     uint32_t inside = 0;
     int at = 0;
     for (; n.id; n = qn__node(m->s, n)->parent) {
         const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        int d = qn__node_dim(m->x, m->s, l);
         if (d < 0 || qn__is_of_block(m->x, m->s, n))
             continue;
         if (d == p->lane_dim)
@@ -169,7 +155,7 @@ static qn_plan plan_around(const reader *m, const qn_plan *p, qn_node n)
 }
 
 /** Non-temporal stores: rows begin alike in a line, and nothing is jammed. */
-static bool read_streams(reader *m, const qn_block *b, qn_plan *p)
+static bool read_streams(qn_reading *m, const qn_block *b, qn_plan *p)
 {
     for (int n = 0; n < m->s->n_records; n++) {
         const qn_record_info *r = &m->s->record[n];
@@ -180,14 +166,14 @@ static bool read_streams(reader *m, const qn_block *b, qn_plan *p)
         const qn_plan around = plan_around(m, p, r->at);
         if (b->n > 0 || !qn__is_stream(m->x->k, m->x->f, &m->x->a, &around,
                                        qn__site_of(m->x->k, r->inst)))
-            return refuse(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
+            return qn__no_code(m, "streams whose rows begin anywhere in a line", (qn_axis){0});
         p->streams = 1;
     }
     return true;
 }
 
 /** Memory of the launch for buffers. */
-static void read_scratch(const reader *m, const qn_block *b, qn_plan *p)
+static void read_scratch(const qn_reading *m, const qn_block *b, qn_plan *p)
 {
     p->streams |= b->ends != 0;
     if (b->strip.length) {
@@ -209,7 +195,7 @@ static bool is_merged(const qn_facts *f, int d)
 }
 
 /** Where threads divide. */
-static bool read_threads(reader *m, qn_node n, qn_plan *p)
+static bool read_threads(qn_reading *m, qn_node n, qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
@@ -217,7 +203,7 @@ static bool read_threads(reader *m, qn_node n, qn_plan *p)
             l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS && !p->n_shared_reduces;
         int d = is_divided ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
         if (is_divided && d < 0)
-            return refuse(m, "threads over points", l->axis);
+            return qn__no_code(m, "threads over points", l->axis);
         if (is_divided && !is_merged(m->x->f, d)) {
             qn_axis root;
             int64_t granule = qn__axis_weight(m->x, m->s, l->axis, &root);
@@ -228,7 +214,7 @@ static bool read_threads(reader *m, qn_node n, qn_plan *p)
                 p->second_dim = d;
                 p->second_granule = granule > p->second_granule ? granule : p->second_granule;
             } else {
-                return refuse(m, "threads over three dimensions", l->axis);
+                return qn__no_code(m, "threads over three dimensions", l->axis);
             }
         }
         if (!read_threads(m, l->child, p))
@@ -239,7 +225,7 @@ static bool read_threads(reader *m, qn_node n, qn_plan *p)
 
 /** The launch counts the iterations of dimensions that run within another one for the first
  * dimension that is divided, not for the second. */
-static bool put_merged_first(reader *m, qn_plan *p)
+static bool put_merged_first(qn_reading *m, qn_plan *p)
 {
     if (!p->second_granule || !p->merged[p->second_dim])
         return true;
@@ -250,21 +236,21 @@ static bool put_merged_first(reader *m, qn_plan *p)
     p->second_dim = d;
     p->second_granule = granule;
     return !p->merged[d] ||
-           refuse(m, "threads over two dimensions that are several each", (qn_axis){0});
+           qn__no_code(m, "threads over two dimensions that are several each", (qn_axis){0});
 }
 
 /** The begin of a chunk is no multiple of the steps of a section. */
-static bool may_divide(reader *m, qn_node n, const qn_plan *p)
+static bool may_divide(qn_reading *m, qn_node n, const qn_plan *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        int d = l->kind == QN_NODE_LOOP ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
+        int d = qn__node_dim(m->x, m->s, l);
         bool is_divided =
             d >= 0 && (d == p->split_dim || (p->second_granule && d == p->second_dim));
         qn_axis root;
         if (is_divided && has_section(m->s, l->axis) &&
             qn__axis_weight(m->x, m->s, l->axis, &root) > 1)
-            return refuse(m, "threads over steps of a section", l->axis);
+            return qn__no_code(m, "threads over steps of a section", l->axis);
         if (!may_divide(m, l->child, p))
             return false;
     }
@@ -274,7 +260,7 @@ static bool may_divide(reader *m, qn_node n, const qn_plan *p)
 qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_plan *p,
                                qn_error *err)
 {
-    reader m = {.x = x, .s = s, .err = err};
+    qn_reading m = {.x = x, .s = s, .err = err};
     qn_block b;
     memset(p, 0, sizeof *p);
     memcpy(p->merged, x->f->merged, sizeof p->merged);
