@@ -130,6 +130,17 @@ static int take_manner(int argc, char **argv, tool_manner *how)
     return kept;
 }
 
+/* The command that the words ask for: help, if one of them is --help, whichever command it follows. */
+static const char *command_of(int argc, char **argv)
+{
+    if (strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0)
+        return "--help";
+    for (int i = 1; i < argc; i++)
+        if (strcmp(argv[i], "--help") == 0)
+            return "--help";
+    return argv[1];
+}
+
 int main(int argc, char **argv)
 {
     tool_manner how = {0};
@@ -139,8 +150,7 @@ int main(int argc, char **argv)
             EXIT_USAGE,
             "a command is missing: run, bench, asm, explain, print, "
             "roofline, tune, diff, cache, bundle, object, peaks, new; `quern --help` says more");
-    const char *name =
-        strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0 ? "--help" : argv[1];
+    const char *name = command_of(argc, argv);
     for (const tool_command *c = tool_commands; c->name; c++) {
         if (strcmp(name, c->name) != 0)
             continue;

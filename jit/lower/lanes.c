@@ -123,8 +123,8 @@ static void known_vector(lower *g, const steps *of, int64_t low, int width, int6
     g->width = width;
     if (n < width)
         set_mask(g, 0, first_lanes(g, n), qn__const_i64(g, n));
-    qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + width)}, width,
-                  false);
+    LLVMValueRef first = qn__const_i64(g, low);
+    qn__nest_once(g, of, first, qn__const_i64(g, low + n), first);
     qn__clear_masks(g);
 }
 
