@@ -520,7 +520,7 @@ void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
             qn__lower_while(g, i);
             break;
         case QN_I_REDUCE:
-            i = qn__lower_reduce(g, i);
+            qn__lower_reduce(g, i);
             break;
         default: /* pure: emitted where it is used */
             break;

@@ -735,15 +735,12 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** How many of n reduces over the lanes, which need nothing of one another, are done in one loop:
- * from 1 on. */
-int qn__lanes_together(const lower *g, const reduction *r, int n);
 /** Points [low, high) of dimension d, in order, added to acc. */
 void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
                   bool guarded, LLVMValueRef *acc);
-/** Reduces from the identity on, in the order rule of the instruction: the first of n reduces that
- * need nothing of one another, or several of them. Returns how many. */
-int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
+/** n reduces that need nothing of one another from the identity on, in one loop, in the order rule
+ * of the instruction. */
+void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
 /** The result for v, the fold from the identity on: that of an empty range is specified to be
  * another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
@@ -757,7 +754,10 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
  */
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth,
                        LLVMValueRef count, LLVMValueRef *acc);
-/** Lowers the reduce at i, and maybe those after it; returns the last one. */
-uint32_t qn__lower_reduce(lower *g, uint32_t i);
+/** The tuple that a reduce is folded in, by the schedule; NULL: it is folded alone. */
+const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce);
+/** Lowers the reduce at i, with all of the tuple that begins with it; a later one of a tuple has
+ * its value. */
+void qn__lower_reduce(lower *g, uint32_t i);
 
 #endif

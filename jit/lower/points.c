@@ -42,6 +42,26 @@ static void load_before_reduces(lower *g)
     }
 }
 
+/** Reduce m of all, with those that are folded with it, to the results of block `number`. */
+static void reduce_tuple(lower *g, const points *x, const reduction *all, int m,
+                         const qn_reduced *tuple, LLVMValueRef number)
+{
+    LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
+    reduction r[MOST_JOINED];
+    int at[MOST_JOINED], n = tuple ? tuple->n : 1;
+    for (int q = 0; q < n; q++, m++) {
+        while (tuple && all[m].inst != tuple->inst[q])
+            m++;
+        at[q] = m;
+        r[q] = all[m];
+    }
+    qn__reduce_in_order(g, r, n, acc);
+    for (int q = 0; q < n; q++) {
+        LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, at[q]), &number, 1, "");
+        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[q].type, acc[q][0]), to), 8);
+    }
+}
+
 static void reduce_blocks(lower *g, const points *x)
 {
     LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1);
@@ -61,14 +81,10 @@ static void reduce_blocks(lower *g, const points *x)
         r[m].points = -1;
         r[m].n_levels = 0;
     }
-    for (int m = 0, done; m < g->block->n_shared; m += done) {
-        LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
-        done = qn__reduce_in_order(g, &r[m], g->block->n_shared - m, acc);
-        for (int q = 0; q < done; q++) {
-            LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, m + q), &number, 1, "");
-            LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r[m + q].type, acc[q][0]), to),
-                             8);
-        }
+    for (int m = 0; m < g->block->n_shared; m++) {
+        const qn_reduced *tuple = qn__tuple_of(g, r[m].inst);
+        if (!tuple || tuple->inst[0] == r[m].inst)
+            reduce_tuple(g, x, r, m, tuple, number);
     }
     qn__loop_close(g, &l, NULL, NULL);
 }

@@ -478,22 +478,21 @@ static void fold_beside(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
         memcpy(acc[m], from, (size_t)r[m].n * sizeof *from);
 }
 
-int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
+void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
 {
     bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
     int order = qn__order_rule(g->k, r->inst);
-    int scratch_used = g->scratch_used,
-        together = over_lanes && r->points != 0 ? qn__lanes_together(g, r, n) : 1;
-    if (n > 1 && g->p->team == QN_TEAM_THREAD) { /* found by reduces_ahead */
+    int scratch_used = g->scratch_used;
+    if (n > 1 && !over_lanes) {
         fold_beside(g, r, n, acc);
-        return n;
+        return;
     }
-    for (int m = 0; m < together; m++)
+    for (int m = 0; m < n; m++)
         set_identity(g, &r[m], acc[m]);
     if (r->points == 0)
         ;
     else if (over_lanes)
-        qn__lanes_reduce(g, r, together, acc);
+        qn__lanes_reduce(g, r, n, acc);
     else if (order == QN_STRIPED)
         fold_striped(g, r, acc[0]);
     else if (order == QN_INDEXED && r->n_levels > 0)
@@ -501,33 +500,13 @@ int qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     else
         fold(g, r, 0, acc[0]);
     g->scratch_used = scratch_used;
-    return together;
 }
 
-/** The reduce at i and those after it in its region, over the same dimensions, with nothing but
- * arithmetic between, that need nothing of one another; their number. */
-static int reduces_beside(const lower *g, uint32_t i, reduction *out)
+const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
 {
-    const qn_kernel *k = g->k;
-    const uint32_t first = i,
-                   end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
-    int n = 0;
-    uint8_t *marked = qn__zalloc(k->n_insts, 1);
-    for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
-        const qn_inst *x = &k->inst[i];
-        for (int m = 0; m < x->n_args; m++)
-            marked[i] |= marked[qn__args(k, i)[m]];
-        if (qn__is_pure(x))
-            continue;
-        if (x->op != QN_I_REDUCE || x->n_args != k->inst[first].n_args ||
-            qn__region_uses(k, i, marked) ||
-            memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) != 0)
-            break;
-        marked[i] = 1;
-        out[n++] = qn__describe_reduction(g, i);
-    }
-    qn__free(marked);
-    return n;
+    const qn_reduced *r = g->schedule && !qn__is_grid(g->p) ? qn__reduction_of(g->schedule, reduce)
+                                                            : NULL;
+    return r && r->n > 1 ? r : NULL;
 }
 
 /** Whether a thread of a grid may compute a reduce earlier than it stands: all it needs cannot fail
@@ -576,26 +555,26 @@ static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
     return n;
 }
 
-uint32_t qn__lower_reduce(lower *g, uint32_t i)
+void qn__lower_reduce(lower *g, uint32_t i)
 {
     if (g->value[i].is_set &&
         (qn__is_grid(g->p) || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
-        return i;
-    if (qn__strip_value(g, i))
-        return i;
+        return;
+    const qn_reduced *tuple = qn__tuple_of(g, i);
+    if (qn__strip_value(g, i) || (tuple && tuple->inst[0] != i))
+        return;
     reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
-    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim;
     bool is_threads = g->p->team == QN_TEAM_THREAD && !g->p->is_product;
-    int n = over_lanes ? reduces_beside(g, i, r) : is_threads ? reduces_ahead(g, i, r) : 1;
-    int done = 1;
+    int n = is_threads ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
+    for (int m = 1; m < n && tuple; m++)
+        r[m] = qn__describe_reduction(g, tuple->inst[m]);
     qn__prefetch_step(g, i);
     if (r->points != 0 && g->is_team && qn__may_share_points(g->k, i))
         acc[0][0] = g->hooks->team_reduce(g, r);
     else
-        done = qn__reduce_in_order(g, r, n > 0 ? n : 1, acc);
-    for (int m = 0; m < done; m++)
+        qn__reduce_in_order(g, r, n, acc);
+    for (int m = 0; m < n; m++)
         for (int q = 0; q < r[m].n; q++)
             qn__set(g, r[m].inst, r[m].part[q], qn__or_empty(g, &r[m], acc[m][q]), g->depth);
-    return is_threads ? i : r[done - 1].inst;
 }

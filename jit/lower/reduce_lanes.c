@@ -5,6 +5,7 @@
  * of products of 16 bits two that stand side by side are added at once.
  */
 #include "jit/lower/hooks.h"
+#include "jit/schedule/plan.h"
 
 #include <string.h>
 
@@ -123,20 +124,6 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
     return n;
 }
 
-/** Whether what is left after whole steps is folded one by one: the processor has no masks for
- * elements so small. */
-static bool has_scalar_rest(const lower *g, const reduction *r)
-{
-    const qn_inst *x = &g->k->inst[r->inst];
-    for (uint32_t n = 0; n < g->k->n_accesses; n++) {
-        uint32_t i = g->k->access[n].inst;
-        if (i >= x->region[0] && i < x->region[2] &&
-            qn__access_bytes(g->k, i) < g->f->target->least_masked)
-            return true;
-    }
-    return false;
-}
-
 /** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they
  * are all. */
 static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
@@ -224,7 +211,7 @@ static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
     int d = r->dim[r->n_dims - 1];
     LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
-    bool is_whole = has_scalar_rest(g, r);
+    bool is_whole = qn__has_scalar_rest(g->k, g->f, r->inst);
     sums inner[MOST_JOINED];
     if (is_whole) {
         LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
@@ -302,41 +289,4 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         lane_blocks(g, r, n_reduces, acc);
     else
         lane_rows(g, r, n_reduces, 0, acc);
-}
-
-/* ---------------------------------------------------------------- several reduces in one loop */
-
-/** Registers of the accumulators of a reduce. */
-static int registers_of(const lower *g, const reduction *r)
-{
-    int bits = qn__dtype_width(r->type) * g->p->width, most = 8 * g->f->target->vector_bytes;
-    return (bits + most - 1) / most * g->p->unroll * r->n;
-}
-
-/** Whether `next` can be done in the loop of `first`: the same points, in lanes, and nothing that
- * fails, so that the order of their points among one another does not matter. Blocks of floats are
- * no rows of integers. */
-static bool may_join(const lower *g, const reduction *first, const reduction *next)
-{
-    bool is_like =
-        is_float(first) == is_float(next) || (first->n_dims == 1 && first->n_levels == 0);
-    return is_like && first->n_dims == next->n_dims &&
-           memcmp(first->dim, next->dim, (size_t)first->n_dims * sizeof *first->dim) == 0 &&
-           first->n == next->n && has_scalar_rest(g, first) == has_scalar_rest(g, next) &&
-           qn__is_plain_reduce(g, &g->k->inst[next->inst]);
-}
-
-int qn__lanes_together(const lower *g, const reduction *r, int n)
-{
-    const int most = g->f->target->vectors * 3 / 4;
-    int together = 1, used = registers_of(g, r);
-    if (!qn__is_plain_reduce(g, &g->k->inst[r->inst]))
-        return 1;
-    while (together < n && together < MOST_JOINED && may_join(g, r, &r[together])) {
-        used += registers_of(g, &r[together]);
-        if (used > most || (together + 1) * g->p->unroll * r->n > MOST_PARTS)
-            break;
-        together++;
-    }
-    return together;
 }

@@ -385,6 +385,11 @@ static void emit_loop(walk *w, qn_node at)
 static void load_again(lower *g, uint32_t first, uint32_t end)
 {
     const qn_kernel *k = g->k;
+    for (uint32_t i = first; i < end; i++) { /* tuples end behind what stands between */
+        const qn_reduced *tuple = k->inst[i].op == QN_I_REDUCE ? qn__tuple_of(g, i) : NULL;
+        uint32_t last = tuple ? k->inst[tuple->inst[tuple->n - 1]].region[2] : end;
+        end = last > end ? last : end;
+    }
     uint8_t *needed = qn__zalloc(end, 1);
     g->failed |= !needed;
     for (uint32_t i = end; needed && i-- > k->body;) {

@@ -187,10 +187,35 @@ static void add_digits(const qn_estimator *e, const placed *p, uint32_t i, doubl
     }
 }
 
+/** A load of the element that load i reads, by an earlier reduce of its tuple; 0: there is none. */
+static uint32_t loaded_before(const qn_estimator *e, uint32_t i)
+{
+    const qn_kernel *k = e->x->k;
+    uint32_t reduce = qn__enclosing_reduce(k, i);
+    const qn_reduced *tuple = reduce ? qn__reduction_of(e->s, reduce) : NULL;
+    for (int m = 0; tuple && tuple->inst[m] != reduce; m++)
+        for (uint32_t n = k->inst[tuple->inst[m]].region[0]; n < k->inst[tuple->inst[m]].region[1];
+             n++) {
+            bool is_it = k->inst[n].op == QN_I_LOAD && k->inst[n].imm == k->inst[i].imm &&
+                         k->inst[n].sub == k->inst[i].sub;
+            for (int d = 0; is_it && d < qn__n_indices(k, i); d++)
+                is_it = memcmp(&e->x->a.affine[qn__args(k, n)[d]],
+                               &e->x->a.affine[qn__args(k, i)[d]], sizeof(qn_affine)) == 0;
+            if (is_it)
+                return n;
+        }
+    return 0;
+}
+
 static void add_access(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
     const qn_inst *x = &k->inst[i];
+    uint32_t before = x->op == QN_I_LOAD ? loaded_before(e, i) : 0;
+    if (before) {
+        e->ready[i] = e->ready[before];
+        return;
+    }
     const qn_record_info *record = record_of(e->s, r->at, i);
     uint32_t dims = e->x->a.value[i].deps;
     double moves, slots, begin = r->begin;
@@ -234,15 +259,6 @@ static int work_of_combine(const qn_kernel *k, uint32_t reduce)
 }
 
 /* ---------------------------------------------------------------- accumulators */
-
-static const qn_reduced *reduction_of(const qn_schedule *s, uint32_t reduce)
-{
-    for (int n = 0; n < s->n_reductions; n++)
-        for (int m = 0; m < s->reduction[n].n; m++)
-            if (s->reduction[n].inst[m] == reduce)
-                return &s->reduction[n];
-    return NULL;
-}
 
 /** Accumulators in memory, or those that registers have no room for. */
 static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const placed *p,
@@ -440,7 +456,7 @@ static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *
         const qn_reduced *reduction = NULL;
         e->ready[i] = r->begin;
         if (x->op == QN_I_YIELD && x->parent && k->inst[x->parent].op == QN_I_REDUCE)
-            reduction = reduction_of(e->s, x->parent);
+            reduction = qn__reduction_of(e->s, x->parent);
         if (reduction)
             add_combine(e, x->parent, reduction);
         else if (x->op == QN_I_IF)

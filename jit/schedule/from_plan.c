@@ -67,6 +67,32 @@ void qn__mark(maker *m, const char *format, ...)
         (void)apply(m, &how, &refused);
 }
 
+/* ---------------------------------------------------------------- tuples */
+
+/** Reduces over one range in one loop, before anything is cut. */
+static void join_reduces(maker *m)
+{
+    uint32_t tuple[QN_MOST_TUPLE + 1];
+    int n = 0;
+    FOR_TOP_REDUCES(m->x->k, i)
+    {
+        tuple[n++] = i;
+        if (n > 1 && qn__plan_joins(m->x, m->p, n, tuple)) {
+            step(m, "merge %%%u;", i);
+        } else {
+            tuple[0] = i;
+            n = 1;
+        }
+    }
+}
+
+/** Whether a reduce has loops of its own: it is the first of its tuple. */
+static bool has_loops(const maker *m, uint32_t reduce)
+{
+    const qn_reduced *r = qn__reduction_of(m->s, reduce);
+    return r && r->inst[0] == reduce;
+}
+
 /* ---------------------------------------------------------------- cuts */
 
 /** Cuts a dimension by these extents, of which those of one iteration are left out; the last
@@ -287,6 +313,8 @@ static void move_inside(maker *m, const char *name)
     step(m, "distribute %s;", name);
     FOR_TOP_REDUCES(k, i)
     {
+        if (!has_loops(m, i))
+            continue;
         points_of(m, i, points, sizeof points);
         step(m, "place %%%u %s;", i, name);
         step(m, "reorder%s %s;", points, name);
@@ -305,6 +333,8 @@ static void cut_points(maker *m)
     {
         int n;
         bool is_shared = n_shared++ < p->n_shared_reduces;
+        if (!has_loops(m, i))
+            continue;
         int d = is_shared ? qn__long_dim(k, m->x->f, i, &n)
                           : qn__dim_of(k, i, k->inst[i].n_args - 1);
         bool has_lanes = d == p->lane_dim && qn__is_reduction(k, d) && p->width > 1;
@@ -472,6 +502,7 @@ static void make(maker *m)
     if (has_grid) {
         cut_grid(m);
     } else {
+        join_reduces(m);
         cut_tiles(m);
         cut_steps(m);
     }

@@ -6,6 +6,7 @@
 #define QN_JIT_PLAN_H
 
 #include "jit/analysis/analyse.h"
+#include "jit/schedule/tree.h"
 
 /** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). */
 void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out);
@@ -216,6 +217,15 @@ int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analys
 bool qn__has_row_copy(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
                       uint32_t site);
 
+/** Whether reduces that may be a tuple have code (jit/schedule/tuple.c): lanes over the points of
+ * points_dim, -1: none; `parts`: accumulators of each. */
+bool qn__tuple_has_code(const qn_scheduled *x, int n, const uint32_t *reduce, int points_dim,
+                        int64_t parts);
+/** Whether the last of n reduces is folded in the loop of the others, a tuple already. */
+bool qn__plan_joins(const qn_scheduled *x, const qn_plan *p, int n, const uint32_t *reduce);
+/** Whether what is left after whole steps of the points of a reduce is folded one by one: the
+ * processor has no masks for elements so small. */
+bool qn__has_scalar_rest(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
 /** Whether the first n reduces at the top may have their points divided: they are over the same

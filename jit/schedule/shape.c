@@ -66,8 +66,7 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
     const qn_node_info *l = qn__node(s, n);
     const qn_reduced *r = l->kind == QN_NODE_PLACE ? &s->reduction[l->index] : NULL;
     if (r || l->kind == QN_NODE_DO) {
-        uint32_t from = r ? r->inst[0] : l->first,
-                 to = r ? k->inst[r->inst[r->n - 1]].region[2] : l->end;
+        uint32_t from = r ? r->inst[0] : l->first, to = r ? k->inst[from].region[2] : l->end;
         *first = from < *first ? from : *first;
         *end = to > *end ? to : *end;
         return;
@@ -345,6 +344,11 @@ static bool may_be_place(shaper *m, qn_node place)
         return may_be_strip(m, qn__node(m->s, place)->parent);
     if (m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
         return qn__no_code(m->r, "places of loops", (qn_axis){0});
+    for (int n = 0; n < r->n; n++) {
+        const qn_reduced *other = qn__reduction_of(m->s, r->inst[n]);
+        if (other->n != r->n || memcmp(other->inst, r->inst, (size_t)r->n * sizeof *r->inst) != 0)
+            return qn__no_code(m->r, "reduces in tuples that differ", (qn_axis){0});
+    }
     m->is_shared = false;
     if (!may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0))
         return false;
@@ -474,6 +478,21 @@ static bool may_share(const shaper *m)
     return n == m->n_shared && !m->x->f->is_ordered && qn__are_independent(k, n);
 }
 
+/** Tuples of reduces, which are folded in one loop. */
+static void read_tuples(shaper *m, const qn_block *b)
+{
+    int64_t parts = (int64_t)b->unroll * b->points_unroll;
+    for (int n = 0; n < b->n; n++)
+        parts *= b->extent[n];
+    for (int n = 1; n <= m->s->n_nodes && m->r->status == QN_OK; n++) {
+        const qn_node_info *l = &m->s->node[n];
+        const qn_reduced *r = l->kind == QN_NODE_PLACE ? &m->s->reduction[l->index] : NULL;
+        if (r && r->n > 1 &&
+            !qn__tuple_has_code(m->x, r->n, r->inst, m->points.width ? m->points.d : -1, parts))
+            qn__no_code(m->r, "reduces in one loop like these", (qn_axis){0});
+    }
+}
+
 /** Whether a buffer is memory of the launch that has a place of its own there. */
 static bool is_scratch_copy(const qn_buffer_info *b)
 {
@@ -522,5 +541,7 @@ qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *ou
         out->points_unroll = m.points.unroll;
         out->points_tail = m.points.tail;
     }
+    if (r.status == QN_OK)
+        read_tuples(&m, out);
     return r.status;
 }

@@ -5,6 +5,7 @@
  * they may be run twice, whether views overlap, and which loops over the points of a reduce keep
  * its order rule.
  */
+#include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
 qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end)
@@ -59,6 +60,52 @@ bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until)
 {
     int left = 64;
     return may_be_made_again(x, i, until, &left);
+}
+
+/* ---------------------------------------------------------------- tuples of reduces */
+
+/** Whether a load of the region of a reduce reads what an instruction of [begin, end) writes, or an
+ * atomic view. */
+static bool reads_what_is_written(const qn_scheduled *x, uint32_t reduce, uint32_t begin,
+                                  uint32_t end)
+{
+    const qn_kernel *k = x->k;
+    for (uint32_t i = k->inst[reduce].region[0]; i < k->inst[reduce].region[1]; i++) {
+        if (k->inst[i].op != QN_I_LOAD)
+            continue;
+        if (k->param[k->inst[i].imm].has_atomics || (k->param[k->inst[i].imm].traits & QN_ATOMIC))
+            return true;
+        for (uint32_t w = begin; w < end; w++)
+            if ((k->inst[w].op == QN_I_STORE || k->inst[w].op == QN_I_ATOMIC) &&
+                (x->f->is_ordered ||
+                 qn__may_meet(k, x->f, &x->a, k->inst[i].imm, k->inst[w].imm)))
+                return true;
+    }
+    return false;
+}
+
+bool qn__may_be_tuple(const qn_scheduled *x, int n, const uint32_t *reduce)
+{
+    const qn_kernel *k = x->k;
+    uint32_t first = reduce[0], begin = k->inst[first].region[2];
+    uint8_t *is_later = qn__zalloc(k->n_insts, 1); /* made behind the first reduce */
+    bool may = is_later && !qn__summary_of(x, k->inst[first].region[0], begin).may_fail;
+    if (may)
+        is_later[first] = 1;
+    for (int m = 1; m < n && may; m++) {
+        uint32_t i = reduce[m], end = k->inst[i].region[2];
+        may = i >= k->inst[reduce[m - 1]].region[2] && k->inst[i].parent == k->inst[first].parent;
+        for (uint32_t b = k->inst[reduce[m - 1]].region[2]; b < i && may; b++) {
+            is_later[b] = !qn__is_pure(&k->inst[b]);
+            for (int a = 0; a < k->inst[b].n_args; a++)
+                is_later[b] |= is_later[qn__args(k, b)[a]];
+        }
+        may = may && !qn__region_uses(k, i, is_later) &&
+              !reads_what_is_written(x, i, begin, i) && !qn__summary_of(x, i, end).may_fail;
+        is_later[i] = 1;
+    }
+    qn__free(is_later);
+    return may;
 }
 
 /* ---------------------------------------------------------------- points of reduces */

@@ -5,6 +5,8 @@
  */
 #include "jit/schedule/transform_rows.h"
 
+#include <string.h>
+
 qn_node qn__next_loop(const qn_schedule *s, qn_axis a, qn_node after)
 {
     for (uint16_t n = (uint16_t)(after.id + 1); n <= s->n_nodes; n++)
@@ -393,6 +395,89 @@ qn_status qn__apply_move_place(const qn_scheduled *x, qn_schedule *s, const qn_s
     return is_any ? QN_OK
                   : qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
                                   "the reduce is not right inside", err);
+}
+
+/** Whether two axes are the same part of the points of one dimension, of any reduce, or one axis.
+ */
+static bool is_like_axis(const qn_schedule *s, qn_axis a, qn_axis b)
+{
+    const qn_axis_info *x = qn__axis(s, a), *y = qn__axis(s, b);
+    if (a.id == b.id)
+        return true;
+    if (x->kind == QN_AXIS_POINT && y->kind == QN_AXIS_POINT)
+        return x->number == y->number;
+    if (x->kind != QN_AXIS_PART || y->kind != QN_AXIS_PART || x->number != y->number)
+        return false;
+    const qn_cut *c = &s->cut[x->cut], *e = &s->cut[y->cut];
+    return c->kind == QN_CUT_DIGITS && e->kind == QN_CUT_DIGITS && c->n == e->n &&
+           c->tail == e->tail &&
+           memcmp(&c->extent[1], &e->extent[1], (size_t)(c->n - 1) * sizeof c->extent[1]) == 0 &&
+           is_like_axis(s, c->of, e->of);
+}
+
+/** Puts what the loops of place `other` hold behind what those of `place` hold; false: the loops
+ * differ. */
+static bool merge_places(qn_schedule *s, qn_node place, qn_node other)
+{
+    qn_node to = s->node[place.id].child, from = s->node[other.id].child, around = place;
+    while (s->node[to.id].kind == QN_NODE_LOOP && s->node[from.id].kind == QN_NODE_LOOP) {
+        const qn_node_info *a = &s->node[to.id], *b = &s->node[from.id];
+        if (a->role != b->role || a->next.id || b->next.id || !is_like_axis(s, a->axis, b->axis))
+            return false;
+        around = to;
+        to = a->child;
+        from = b->child;
+    }
+    if (!to.id || !from.id || s->node[to.id].kind == QN_NODE_LOOP ||
+        s->node[from.id].kind == QN_NODE_LOOP)
+        return false;
+    const qn_node first = from;
+    while (s->node[to.id].next.id)
+        to = s->node[to.id].next;
+    s->node[to.id].next = from;
+    for (; from.id; from = s->node[from.id].next)
+        s->node[from.id].parent = around;
+    qn__node_replace(s, other, (qn_node){0});
+    for (qn_node next; other.id && other.id != first.id; other = next) {
+        next = s->node[other.id].child;
+        s->node[other.id] = (qn_node_info){.kind = QN_NODE_FREE};
+    }
+    return true;
+}
+
+/** The last place before node n beside it; 0: there is none. */
+static qn_node place_before(const qn_schedule *s, qn_node n)
+{
+    qn_node parent = s->node[n.id].parent, found = {0};
+    qn_node at = parent.id ? s->node[parent.id].child : s->root;
+    for (; at.id && at.id != n.id; at = s->node[at.id].next)
+        found = s->node[at.id].kind == QN_NODE_PLACE ? at : found;
+    return found;
+}
+
+qn_status qn__apply_merge(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    bool is_any = false;
+    (void)x;
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        qn_node at = {n};
+        if (s->node[n].kind != QN_NODE_PLACE || s->reduction[s->node[n].index].inst[0] != how->inst)
+            continue;
+        qn_reduced *own = &s->reduction[s->node[n].index], *r;
+        qn_node before = place_before(s, at);
+        r = &s->reduction[s->node[before.id].index];
+        bool is_new = before.id && r->inst[r->n - 1] != how->inst;
+        if (!before.id || (is_new && own->n + r->n > QN_MOST_TUPLE) || own->buffer || r->buffer ||
+            !merge_places(s, before, at))
+            return qn__fail(err, QN_ERR_ARGUMENT,
+                            "schedule: reduce %%%u: no place with such loops is before it",
+                            how->inst);
+        for (int m = 0; is_new && m < own->n; m++)
+            r->inst[r->n++] = own->inst[m];
+        is_any = true;
+    }
+    return is_any ? QN_OK
+                  : qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u has no place", how->inst);
 }
 
 /* ---------------------------------------------------------------- roles */

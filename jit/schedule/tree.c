@@ -230,6 +230,15 @@ static qn_node new_loop(maker *m, qn_node parent, qn_axis_info axis)
     return new_node(m, parent, &(qn_node_info){.kind = QN_NODE_LOOP, .axis = a});
 }
 
+const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i)
+{
+    for (int n = 0; n < s->n_reductions; n++)
+        for (int m = 0; m < s->reduction[n].n; m++)
+            if (s->reduction[n].inst[m] == i)
+                return &s->reduction[n];
+    return NULL;
+}
+
 static void add_region(maker *m, qn_node parent, uint32_t begin, uint32_t end);
 
 static void add_reduce(maker *m, qn_node parent, uint32_t i)

@@ -207,7 +207,8 @@ typedef struct qn_buffer_info {
     int64_t bytes;
 } qn_buffer_info;
 
-/** A reduction is a tuple of reduces over the same dimensions, or one `for`. */
+/** A reduction is a tuple of reduces over the same dimensions, or one `for`. Statements between the
+ * reduces of a tuple come after all of them. */
 typedef struct qn_reduced {
     uint8_t n, order, combine;
     uint8_t buffer; /* 1 + index of that of the accumulators, 0: they are in registers, and need no
@@ -309,6 +310,8 @@ uint32_t qn__axis_dims(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
 bool qn__axis_is_of(const qn_schedule *s, qn_axis a, qn_axis of);
 /** The vector loop around a node, or 0. */
 qn_node qn__vector_around(const qn_schedule *s, qn_node n);
+/** The reduction that reduce i is one of; NULL: there is none. */
+const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i);
 /** Makes the access records of all statements anew, each by the method that the facts allow; what
  * was asked of a record (streams, ahead, through a buffer) is kept. QN_ERR_LIMIT if they are too
  * many. */
@@ -351,6 +354,12 @@ qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end);
  * indices, and of loads in range of what nobody writes meanwhile. An iteration reads what it alone
  * writes, so only stores before `until` count. */
 bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until);
+/**
+ * Whether n reduces, in their order in one region, may be folded point by point together, where the
+ * first of them stands: none may fail, and later ones need nothing that is made, or written, by
+ * what stands before them from the first on.
+ */
+bool qn__may_be_tuple(const qn_scheduled *x, int n, const uint32_t *reduce);
 /** Whether the points of a reduce may be walked by these loops, outermost first: axes of its
  * dimensions. `why` says what forbids it, a text for messages. */
 bool qn__may_walk_points(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, int n,

@@ -53,6 +53,50 @@ static int region_at(qn_verifier *v, uint32_t first)
     return -1;
 }
 
+/** Goes on with instruction `to` in a region, or behind it if it is a reduce of a tuple. */
+static void go_on(qn_verifier *v, int region, uint32_t to)
+{
+    qn_context *c = inner_context(v);
+    for (int n = 0; n < QN_MOST_TUPLE && c->ahead[n]; n++) {
+        if (c->ahead[n] != to)
+            continue;
+        memmove(&c->ahead[n], &c->ahead[n + 1], (size_t)(QN_MOST_TUPLE - 1 - n) * sizeof(uint32_t));
+        c->ahead[QN_MOST_TUPLE - 1] = 0;
+        to = v->x->k->inst[to].region[2];
+        n = -1;
+    }
+    c->cursor[region] = to;
+}
+
+/** Notes the later reduces of a tuple, whose values are made where the first one stands. */
+static bool note_ahead(qn_verifier *v, const qn_reduced *r)
+{
+    qn_context *c = inner_context(v);
+    int have = 0;
+    while (have < QN_MOST_TUPLE && c->ahead[have])
+        have++;
+    if (have + r->n - 1 > QN_MOST_TUPLE)
+        return qn__refuse(v, "place %%%u: so many reduces before their turn", r->inst[0]);
+    for (int m = 1; m < r->n; m++)
+        c->ahead[have++] = r->inst[m];
+    return true;
+}
+
+static bool has_ahead(const qn_context *c, uint32_t first, uint32_t end)
+{
+    for (int n = 0; n < QN_MOST_TUPLE && c->ahead[n]; n++)
+        if (c->ahead[n] >= first && c->ahead[n] < end)
+            return true;
+    return false;
+}
+
+/** Whether two ways to run a part of a region have run the same instructions of it. */
+static bool is_alike(const qn_context *a, const qn_context *b)
+{
+    return memcmp(a->cursor, b->cursor, sizeof a->cursor) == 0 &&
+           memcmp(a->ahead, b->ahead, sizeof a->ahead) == 0;
+}
+
 static void note_values(qn_verifier *v, qn_node at, uint32_t first, uint32_t end)
 {
     for (uint32_t i = first; i < end; i++)
@@ -79,12 +123,13 @@ static bool visit_do(qn_verifier *v, qn_node at)
     const qn_node_info *n = qn__node(v->s, at);
     const qn_kernel *k = v->x->k;
     int region = n->first < n->end && n->end <= k->n_insts ? region_at(v, n->first) : -1;
-    if (region < 0 || n->end > inner_context(v)->end[region] || !is_range(k, n->first, n->end))
+    if (region < 0 || n->end > inner_context(v)->end[region] || !is_range(k, n->first, n->end) ||
+        has_ahead(inner_context(v), n->first, n->end))
         return qn__refuse(v, "do %%%u %%%u: these instructions are not what comes next", n->first,
                           n->end);
     if (n->child.id)
         return qn__refuse(v, "do %%%u %%%u: a statement has no nodes inside", n->first, n->end);
-    inner_context(v)->cursor[region] = n->end;
+    go_on(v, region, n->end);
     v->copies += copies_here(v) * (n->end - n->first);
     if (v->copies > QN_MOST_COPIES) {
         qn__refuse(v, "do %%%u %%%u: more than %d instructions of code", n->first, n->end,
@@ -112,14 +157,15 @@ static bool open_place(qn_verifier *v, qn_node at)
     uint32_t last = k->inst[r->inst[r->n - 1]].region[2];
     if (region < 0 || last > inner_context(v)->end[region] || v->n_contexts == QN_MOST_DEPTH)
         return qn__refuse(v, "place %%%u: it is not what comes next", r->inst[0]);
-    inner_context(v)->cursor[region] = last;
+    if (has_ahead(inner_context(v), r->inst[0], k->inst[r->inst[0]].region[2]) ||
+        !note_ahead(v, r))
+        return qn__refuse(v, "place %%%u: it is not what comes next", r->inst[0]);
+    go_on(v, region, k->inst[r->inst[0]].region[2]);
     qn_context *c = &v->context[v->n_contexts++];
     *c = (qn_context){.place = at, .n = r->n, .n_around = v->n_path};
     for (int m = 0; m < r->n; m++) {
         c->cursor[m] = k->inst[r->inst[m]].region[0];
         c->end[m] = k->inst[r->inst[m]].region[1];
-        for (uint32_t i = m ? k->inst[r->inst[m - 1]].region[2] : r->inst[0]; i < r->inst[m]; i++)
-            v->made_at[i] = at.id;
     }
     return true;
 }
@@ -137,8 +183,8 @@ static bool visit_place(qn_verifier *v, qn_node at, int depth)
                 v, "place %%%u: its region ends with %%%u, and statements end before %%%u",
                 r->inst[m], c->end[m], c->cursor[m]);
     v->n_contexts--;
-    for (uint32_t i = r->inst[0]; i < v->x->k->inst[r->inst[r->n - 1]].region[2]; i++)
-        v->made_at[i] = at.id;
+    for (int m = 0; m < r->n; m++)
+        note_values(v, at, r->inst[m], v->x->k->inst[r->inst[m]].region[2]);
     return true;
 }
 
@@ -207,7 +253,7 @@ static bool visit_sections(qn_verifier *v, qn_node *at, int depth)
         v->n_entered--;
         if (!is_right)
             return false;
-        if (m > 0 && memcmp(after.cursor, inner_context(v)->cursor, sizeof after.cursor) != 0)
+        if (m > 0 && !is_alike(&after, inner_context(v)))
             return qn__refuse(v, "sections of %s: they do not run the same statements",
                               qn__axis_text(v, c->of).name);
         after = *inner_context(v);
@@ -238,7 +284,7 @@ static bool visit_version(qn_verifier *v, qn_node at, int depth)
         v->alone -= is_alone;
         if (!is_right)
             return false;
-        if (b == 1 && memcmp(after.cursor, inner_context(v)->cursor, sizeof after.cursor) != 0)
+        if (b == 1 && !is_alike(&after, inner_context(v)))
             return qn__refuse(v, "version: its blocks do not run the same statements");
         after = *inner_context(v);
     }

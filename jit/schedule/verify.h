@@ -15,6 +15,7 @@ typedef struct qn_context {
     int32_t n;        /* regions */
     int32_t n_around; /* loops around the place */
     uint32_t cursor[QN_MOST_TUPLE], end[QN_MOST_TUPLE];
+    uint32_t ahead[QN_MOST_TUPLE]; /* reduces of the latest tuple that stand behind a cursor */
 } qn_context;
 
 typedef struct qn_verifier {

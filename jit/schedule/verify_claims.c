@@ -322,29 +322,6 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
 
 /* ---------------------------------------------------------------- reductions */
 
-/** Instructions between the reduces of a tuple: they need nothing of these, and do nothing. */
-static bool are_neighbours(const qn_verifier *v, const qn_reduced *r)
-{
-    const qn_kernel *k = v->x->k;
-    for (int m = 1; m < r->n; m++) {
-        uint32_t begin = k->inst[r->inst[m - 1]].region[2];
-        if (r->inst[m] < begin || k->inst[r->inst[m]].parent != k->inst[r->inst[0]].parent)
-            return false;
-        for (uint32_t i = begin; i < k->inst[r->inst[m]].region[2]; i++) {
-            if (i < r->inst[m] && !qn__is_pure(&k->inst[i]))
-                return false;
-            for (int a = 0; a < k->inst[i].n_args; a++) {
-                uint32_t value = qn__args(k, i)[a];
-                if (value >= r->inst[0] && value < begin &&
-                    k->inst[value].parent == k->inst[r->inst[0]].parent &&
-                    !qn__is_pure(&k->inst[value]))
-                    return false;
-            }
-        }
-    }
-    return true;
-}
-
 static bool have_one_range(const qn_kernel *k, uint32_t a, uint32_t b)
 {
     if (k->inst[a].n_args != k->inst[b].n_args)
@@ -377,11 +354,11 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
             (r->combine == QN_COMBINE_TREE_HALVES) != (rule == QN_POINTS_STRIPED))
             return qn__refuse(v, "place %%%u: partials are not combined so in its order rule", i);
     }
-    if (!are_neighbours(v, r))
-        return qn__refuse(
-            v,
-            "place %%%u: its reduces need something of one another, or of what stands between them",
-            r->inst[0]);
+    if (r->n > 1 && !qn__may_be_tuple(v->x, r->n, r->inst))
+        return qn__refuse(v,
+                          "place %%%u: its reduces may fail, or need something of one another, or "
+                          "of what stands between them",
+                          r->inst[0]);
     if (r->buffer && (v->s->buffer[r->buffer - 1].inst != r->inst[0] ||
                       v->s->buffer[r->buffer - 1].content != QN_CONTENT_SUMS))
         return qn__refuse(v, "place %%%u: b%d holds no sums of it", r->inst[0], r->buffer - 1);

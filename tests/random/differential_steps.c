@@ -91,6 +91,28 @@ static bool may_get_role(const drawing *d, qn_node loop)
     return is_sequential(d, loop) && only_place(d, loop).id;
 }
 
+/** The second of two places beside one another whose reduces are over one range; 0: there is none.
+ */
+static qn_node second_place(const drawing *d)
+{
+    const qn_schedule *s = d->now;
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        qn_node before = {n}, at = s->node[n].next;
+        if (s->node[n].kind != QN_NODE_PLACE)
+            continue;
+        while (at.id && s->node[at.id].kind != QN_NODE_PLACE)
+            at = s->node[at.id].next;
+        uint32_t one = s->reduction[s->node[before.id].index].inst[0],
+                 two = s->reduction[s->node[at.id].index].inst[0];
+        const qn_inst *x = &d->kernel->inst[one], *y = &d->kernel->inst[two];
+        if (at.id && x->n_args == y->n_args && x->op == y->op &&
+            memcmp(qn__args(d->kernel, one), qn__args(d->kernel, two),
+                   x->n_args * sizeof(uint32_t)) == 0)
+            return at;
+    }
+    return (qn_node){0};
+}
+
 /** What the first instruction and the first loop of a row are drawn from; NULL: any. */
 static const struct fit {
     const char *row;
@@ -314,6 +336,16 @@ static bool fit_place(const drawing *d, qn_step *step)
     return true;
 }
 
+/** The reduce of a place that may go into the one before it; false: there is none. */
+static bool fit_merge(const drawing *d, qn_step *step)
+{
+    qn_node at = second_place(d);
+    if (!at.id || random_percent(d->random, 10))
+        return false;
+    step->inst = d->now->reduction[qn__node(d->now, at)->index].inst[0];
+    return true;
+}
+
 /** Loops that stand one right inside the other, in another order; false: there are none. */
 static bool fit_reorder(const drawing *d, qn_step *step)
 {
@@ -336,6 +368,8 @@ qn_step random_step(const drawing *d)
     const qn_transform_info *row = &qn__transforms[step.which];
     const struct fit *fit = fit_of(row->name);
     if (strcmp(row->name, "place") == 0 && fit_place(d, &step))
+        return step;
+    if (strcmp(row->name, "merge") == 0 && fit_merge(d, &step))
         return step;
     if (strcmp(row->name, "reorder") == 0 && fit_reorder(d, &step))
         return step;

@@ -261,8 +261,9 @@ static void start_sums(runner *r, int64_t iteration, int reduction)
         for (int64_t p = 0; inst->op == QN_I_REDUCE && p < r->n_blocks * QN_PARTIALS; p++)
             s->partial[m * r->n_blocks * QN_PARTIALS + p] =
                 qn__reduce_identity(inst->sub, inst->type);
-        if (m > 0)
-            qn__interp_run(&r->interp, k->inst[x->inst[m - 1]].region[2], x->inst[m]);
+        for (uint32_t i = m ? k->inst[x->inst[m - 1]].region[2] : x->inst[0]; i < x->inst[m]; i++)
+            if (qn__is_pure(&k->inst[i]))
+                qn__interp_run(&r->interp, i, i + 1);
     }
     if (k->inst[x->inst[0]].op != QN_I_FOR)
         return;

@@ -262,6 +262,57 @@ static void test_tiled_stream(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Two results of each column. In the second kernel the later one needs the first. */
+static const char *const column_pairs[] = {
+    "kernel \"pair\" { view x: f64[2]; view s: f64[1]; view y: f64[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
+    "%a: f64 = reduce sum over %k { %x: f64 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
+    "%b: f64 = reduce max over %k { %y: f64 = load x[%k, %i]; yield %y; }; store y[%i], %b; }",
+    "kernel \"chain\" { view x: f64[2]; view s: f64[1]; view y: f64[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
+    "%a: f64 = reduce sum over %k { %x: f64 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
+    "%b: f64 = reduce max over %k { %v: f64 = load x[%k, %i]; %y: f64 = sub %v, %a; yield %y; };\n"
+    "store y[%i], %b; }",
+};
+
+static int count(const char *text, const char *word)
+{
+    int n = 0;
+    for (; (text = strstr(text, word)) != NULL; text += strlen(word))
+        n++;
+    return n;
+}
+
+/** Reduces of one range are folded in one loop where they may, and their array is read once. */
+static void test_tuples(qn_context *c)
+{
+    static char code[1 << 18], schedule[1 << 16];
+    qn_view x = view(2, DIMS(1000, 64), false), s = view(1, DIMS(64), false),
+            y = view(1, DIMS(64), false);
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&s), qn_arg_view(&y)};
+    const qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3,
+        .specialize = QN_SPECIALIZE_EXACT};
+    for (int is_chain = 0; is_chain < 2; is_chain++) {
+        qn_error err = {0};
+        qn_kernel *k = kernel_of(column_pairs[is_chain]);
+        qn_code *f = NULL;
+        bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+                  qn_code_text(f, QN_DUMP_SCHEDULE, schedule, sizeof schedule) &&
+                  qn_code_text(f, QN_DUMP_ASM, code, sizeof code);
+        int places = ok ? count(schedule, " combine ") : 0;
+        int compares = ok ? count(code, "$1000, ") : 0; /* of a loop over points with its end */
+        if (!tap_ok(places == 1 + is_chain && compares == 1 + is_chain,
+                    is_chain ? "a reduce that needs another one has a loop of its own"
+                             : "two reduces of one range are folded in one loop"))
+            tap_note("%s: %d places, %d loops", err.message, places, compares);
+        qn_code_release(f);
+        qn_kernel_release(k);
+    }
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -329,6 +380,7 @@ int main(void)
     test_known_lanes(c);
     test_bools(c);
     test_sides(c);
+    test_tuples(c);
     qn_context_release(c);
     return tap_done();
 }

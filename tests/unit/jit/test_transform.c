@@ -17,6 +17,33 @@ static const tree_view steps[] = {{{4, 6}, false}, {{4, 6}, false}};
 static const tree_view tables[] = {{{16}, false}, {{40}, false}, {{40}, false}};
 static const tree_view pairs[] = {{{2, 9000}, false}, {{9000, 2}, false}, {{2, 2}, false}};
 
+static const tree_view columns[] = {{{5, 9}, false}, {{9}, false}, {{9}, false}};
+static const tree_view sums[] = {{{4500}, false}, {{2}, false}};
+static const tree_view softmax[] = {{{3, 9}, false}, {{3, 9}, false}};
+
+/* two results of each column, with a store between the reduces */
+static const char column_pair[] =
+    "kernel \"pair\" { view x: f32[2]; view s: f32[1]; view y: f32[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
+    "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
+    "%b: f32 = reduce max over %k { %y: f32 = load x[%k, %i]; yield %y; }; store y[%i], %b; }";
+/* the second reduce uses the first */
+static const char column_use[] =
+    "kernel \"use\" { view x: f32[2]; view s: f32[1]; view y: f32[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
+    "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; };\n"
+    "%b: f32 = reduce max over %k { %v: f32 = load x[%k, %i]; %y: f32 = sub %v, %a; yield %y; };\n"
+    "store s[%i], %a; store y[%i], %b; }";
+/* the second reduce reads what is stored between */
+static const char column_chain[] =
+    "kernel \"chain\" { view x: f32[2]; view s: f32[1]; view y: f32[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
+    "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
+    "%b: f32 = reduce max over %k { %y: f32 = load s[%i]; yield %y; }; store y[%i], %b; }";
+
 /** One transformation, or several: what the nodes are afterwards. */
 typedef struct row {
     const char *what, *text;
@@ -153,6 +180,17 @@ static const row allowed[] = {
      "loop d0 sequential { loop d2.0 sequential { loop d2.1 sequential { loop d1 sequential { do "
      "%8 %13; } } } }",
      QN_ISA_V4},
+    {"merge folds two reduces in one loop", tree_sums, sums, "merge %8;",
+     "place %5 %8 order striped combine halves { loop r5d0 sequential { do %6 %8; do %9 %11; } } "
+     "do %11 %13;",
+     QN_ISA_V4},
+    {"merge passes a store of what no reduce reads", column_pair, columns,
+     "merge %10; split d0 4 tail=mask; vectorize d0.1; distribute d0.1; place %6 d0.1; reorder "
+     "r6d1 d0.1;",
+     "loop d0.0 sequential { place %6 %10 order indexed combine sequence { loop r6d1 sequential { "
+     "loop d0.1 vector { do %7 %9; do %11 %13; } } } loop d0.1 vector { do %9 %10; } loop d0.1 "
+     "vector { do %13 %14; } }",
+     QN_ISA_V4},
     {"a gather becomes a table in registers", tree_small_table, tables,
      "split d0 16 tail=mask; vectorize d0.1; table %6;",
      "loop d0.0 sequential { loop d0.1 vector { do %4 %8; } }", QN_ISA_V4},
@@ -189,6 +227,13 @@ static void test_allowed(void)
 
 /** What is refused, and why. */
 static const row refused[] = {
+    {"a tuple of reduces over dimensions that differ", tree_two_sums, softmax, "merge %11;",
+     "no place with such loops", QN_ISA_V4},
+    {"a tuple of reduces of which the second uses the first", column_use, columns, "merge %9;",
+     "its reduces may fail, or need", QN_ISA_V4},
+    {"a tuple of reduces of which the second reads what is stored between", column_chain, columns,
+     "merge %10;", "its reduces may fail, or need", QN_ISA_V4},
+    {"merging what is no place", tree_copy, squares, "merge %8;", "has no place", QN_ISA_V4},
     {"a split whose iterations are no multiple", tree_copy, squares, "split d1 4 tail=none;",
      "no tail", QN_ISA_V4},
     {"steps that overlap where the kernel reads what it writes", tree_steps, steps,
