@@ -9,7 +9,6 @@
 #include "ir/ir.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /** Options with all that they point to. */
@@ -56,14 +55,20 @@ static qn_status fail(const reader *r, const char *what)
                     r->value, what);
 }
 
+/** An integer of 64 bits in decimal; false for any other text, and for numbers beyond. */
 static bool to_number(const char *text, int64_t *out)
 {
-    char *end;
-    if ((*text < '0' || *text > '9') && *text != '-')
-        return false;
-    long long value = strtoll(text, &end, 10);
+    const bool is_negative = *text == '-';
+    const char *digit = text + is_negative;
+    int64_t value = 0;
+    for (; *digit >= '0' && *digit <= '9'; digit++) {
+        int next = *digit - '0';
+        if (__builtin_mul_overflow(value, (int64_t)10, &value) ||
+            __builtin_add_overflow(value, (int64_t)(is_negative ? -next : next), &value))
+            return false;
+    }
     *out = value;
-    return end != text && *end == 0;
+    return digit > text + is_negative && *digit == 0;
 }
 
 /** A letter of ASCII in upper case, whatever the locale: toupper makes no I of i everywhere. */
@@ -106,7 +111,7 @@ static qn_status set_field(const reader *r, const field *f)
         if (!to_number(part, &one) && !(f->prefix && to_named(f->prefix, part, &one)) &&
             !(is_executor && to_named("QN_EXECUTOR_", part, &one)))
             return fail(r, f->prefix ? "neither a number nor a value of this field"
-                                     : "expected a number");
+                                     : "expected a number of at most 64 bits");
         value |= one;
     }
     if (f->bytes == sizeof(int32_t) && (value < INT32_MIN || value > INT32_MAX))
@@ -158,7 +163,7 @@ static qn_status set_plan(const reader *r, int32_t *at, int64_t least, int64_t m
     else if (names_dim)
         return fail(r, "no dimension of the domain has this name or number");
     else if (!to_number(r->value, &value))
-        return fail(r, "expected a number");
+        return fail(r, "expected a number of at most 64 bits");
     if (value < least || value > most)
         return qn__fail(r->err, QN_ERR_ARGUMENT,
                         "qn_options_parse: %.60s=%.100s: expected %lld to %lld", r->name, r->value,

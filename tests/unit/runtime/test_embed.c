@@ -370,6 +370,11 @@ static void test_options(void)
                "pins");
     }
     qn_options_release(o);
+    tap_ok(qn_options_parse("timeout_ns=9223372036854775807", NULL, &o, NULL) == QN_OK &&
+               o->timeout_ns == INT64_MAX,
+           "the greatest number of 64 bits");
+    qn_options_release(o);
+    o = NULL;
     tap_is_int(qn_options_parse(NULL, NULL, &o, NULL), QN_OK, "no text is the default");
     tap_ok(!o->plan && !o->pins && o->bytes == sizeof *o, "... all zero");
     qn_options_release(o);
@@ -381,6 +386,12 @@ static void test_options(void)
                  {"engine=arm", "neither a number nor a value of this field"},
                  {"strict=yes", "expected a number"},
                  {"strict=99999999999", "does not fit"},
+                 {"timeout_ns=9223372036854775808", "expected a number of at most 64 bits"},
+                 {"timeout_ns=-9223372036854775809", "expected a number of at most 64 bits"},
+                 {"chunk=99999999999999999999", "expected a number of at most 64 bits"},
+                 {"multiple_of=x.extent.0:9223372036854775808", "stands behind the colon"},
+                 {"timeout_ns=-", "expected a number"},
+                 {"timeout_ns=1e9", "expected a number"},
                  {"width=1000", "expected 0 to 64"},
                  {"lane_dim=q", "no dimension"},
                  {"order=i,q", "outermost first"},
