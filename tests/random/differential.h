@@ -480,8 +480,6 @@ static inline bool has_grid(int id)
 /** Draws a legal schedule for the launch of a case in a way, and counts what was met. False: there
  * is none. */
 bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w);
-/** Writes steps that make the kernel as declared one of a grid (differential_grid.c). */
-void draw_grid(randoms *r, const qn_kernel *k, char *text, size_t bytes);
 /** The schedule that those steps of a way make of another kernel that are possible there. */
 bool redraw_schedule(runner *r, const test_case *t, const qn_kernel *k, way *w);
 void release_schedule(way *w);

@@ -4,6 +4,8 @@
  *
  * differential_schedule.c  draws schedules, as texts
  * differential_steps.c     draws steps of the table of transformations
+ * differential_recipe.c    draws sequences of steps that end with a rare one
+ * differential_grid.c      draws steps that make a grid of a GPU
  * differential_tree.c      interprets a schedule as a tree, whether it has code or not
  */
 #ifndef QN_TESTS_DIFFERENTIAL_DRAW_H
@@ -35,5 +37,18 @@ void close_drawing(drawing *d);
 
 /** A step that may fit the schedule. */
 qn_step random_step(const drawing *d);
+
+/** A text that steps are written to. */
+typedef struct step_text {
+    char *text;
+    size_t n, bytes;
+} step_text;
+/** Appends; what does not fit is left out. */
+__attribute__((format(printf, 2, 3))) void add_steps(step_text *s, const char *format, ...);
+/** Steps for the kernel as declared that lead to a row of the table which is rarely legal; false:
+ * the kernel has nothing for any of them. */
+bool draw_recipe(const drawing *d, char *text, size_t bytes);
+/** Steps that make the kernel as declared one of a grid. */
+void draw_grid(randoms *r, const qn_kernel *k, char *text, size_t bytes);
 
 #endif

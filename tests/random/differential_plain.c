@@ -292,7 +292,7 @@ void choose_plain_views(test_case *t)
     for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
         choose_plain_view(t, ROLE_INPUT);
     randoms tables = {r->state ^ 0x7ab1e};
-    if (t->n_views < MAX_VIEWS && random_percent(&tables, 20))
+    if (t->n_views < MAX_VIEWS && random_percent(&tables, 30))
         choose_table(t, &tables);
 }
 

@@ -27,10 +27,10 @@ static bool is_line_store(const drawing *d, const qn_record_info *r)
     return inst_of(d, r)->op == QN_I_STORE && r->method == QN_METHOD_CONTIGUOUS && !r->streams;
 }
 
-static bool is_strided(const drawing *d, const qn_record_info *r)
+static bool is_grouped(const drawing *d, const qn_record_info *r)
 {
     (void)d;
-    return r->method == QN_METHOD_STRIDED;
+    return r->method == QN_METHOD_GROUP;
 }
 
 static bool is_small_gather(const drawing *d, const qn_record_info *r)
@@ -125,7 +125,7 @@ static const struct fit {
     {"unroll", NULL, is_sequential},   {"parallelize", NULL, is_sequential},
     {"bind", NULL, is_sequential},     {"buffer", is_access, NULL},
     {"stream", is_line_store, NULL},   {"prefetch", is_access, NULL},
-    {"hoist", is_checked, NULL},       {"group", is_strided, NULL},
+    {"hoist", is_checked, NULL},       {"group", is_grouped, NULL},
     {"table", is_small_gather, NULL},
 };
 

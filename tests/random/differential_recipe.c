@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * differential_recipe.c: random sequences of steps that end with a row of the table which random
+ * operands seldom reach, as it needs a certain form before: lanes, and what the row changes. Steps
+ * of a sequence that are refused are left out.
+ */
+#include "differential_draw.h"
+#include "jit/schedule/plan.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+void add_steps(step_text *s, const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    int n = vsnprintf(s->text + s->n, s->bytes - s->n, format, ap);
+    va_end(ap);
+    s->n += n > 0 && (size_t)n < s->bytes - s->n ? (size_t)n : 0;
+}
+
+/* ---------------------------------------------------------------- lanes */
+
+static const char *random_tail(randoms *r)
+{
+    static const char *const tails[] = {"mask", "scalar", "narrower"};
+    return tails[random_below(r, 3)];
+}
+
+/** A parallel dimension, but for `without`; -1: there is none. */
+static int random_parallel(const drawing *d, int without)
+{
+    int found = -1, n = 0;
+    for (int i = 0; i < d->kernel->n_dims; i++)
+        if (qn__is_parallel(d->kernel, i) && i != without && random_below(d->random, ++n) == 0)
+            found = i;
+    return found;
+}
+
+/** Vectors of `width` lanes along a dimension, innermost. Inside of the loop over their steps some
+ * iterations of `across` in unrolled pieces, unless that is -1. */
+static void add_lanes(const drawing *d, step_text *s, int lanes, int width, int across)
+{
+    add_steps(s, "split d%d %d tail=%s; ", lanes, width, random_tail(d->random));
+    if (across >= 0)
+        add_steps(s, "split d%d %d %d tail=scalar; ", across, 1 << random_below(d->random, 4),
+                  2 << random_below(d->random, 3));
+    add_steps(s, "reorder");
+    for (int i = 0; i < d->kernel->n_dims; i++)
+        if (i != lanes && !qn__is_reduction(d->kernel, i))
+            add_steps(s, " d%d%s", i, i == across ? ".0" : "");
+    add_steps(s, " d%d.0", lanes);
+    if (across >= 0)
+        add_steps(s, " d%d.1 d%d.2", across, across);
+    add_steps(s, " d%d.1; vectorize d%d.1; ", lanes, lanes);
+    if (across >= 0)
+        add_steps(s, "unroll d%d.2; ", across);
+}
+
+static int random_width(const drawing *d)
+{
+    return 4 << random_below(d->random, 3);
+}
+
+/* ---------------------------------------------------------------- rows */
+
+/** Whole lines of rows that begin anywhere in one. */
+static bool add_join(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    for (uint32_t n = k->n_accesses; n-- > 0;) { /* the last store: others may share its elements */
+        uint32_t i = k->access[n].inst;
+        for (int lanes = 0; k->inst[i].op == QN_I_STORE && lanes < k->n_dims; lanes++) {
+            int64_t stride;
+            if (!qn__is_parallel(k, lanes) ||
+                !qn__access_stride(k, &d->facts, &d->x.a, i, lanes, &stride) || stride != 1)
+                continue;
+            add_lanes(d, s, lanes, LINE_BYTES / (int)qn__access_bytes(k, i),
+                      random_parallel(d, lanes));
+            add_steps(s, "join %%%u d%d.0; ", i, lanes);
+            return true;
+        }
+    }
+    return false;
+}
+
+/** Loads from registers that hold a small view. */
+static bool add_tables(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    int lanes = random_parallel(d, -1);
+    bool has_lanes = false;
+    for (uint32_t n = 0; n < k->n_accesses && lanes >= 0; n++) {
+        uint32_t i = k->access[n].inst;
+        if (qn__table_registers(k, &d->facts, &d->x.a, i) == 0)
+            continue;
+        if (!has_lanes)
+            add_lanes(d, s, lanes, random_width(d), -1);
+        has_lanes = true;
+        add_steps(s, "table %%%u; ", i);
+    }
+    return has_lanes;
+}
+
+/** Accesses side by side; of others the step is refused. */
+static bool add_groups(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    int lanes = random_parallel(d, -1);
+    bool has_parts = false;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        has_parts |= qn__has_parts(k->param[k->inst[k->access[n].inst].imm].dtype);
+    if (lanes < 0 || (!has_parts && !random_percent(d->random, 5)))
+        return false;
+    add_lanes(d, s, lanes, random_width(d), -1);
+    for (uint32_t n = 0; n < k->n_accesses && n < 12; n++)
+        add_steps(s, "group %%%u %d; ", k->access[n].inst, 1 + random_below(d->random, 20));
+    return true;
+}
+
+/** Reduces with an accumulator for each lane, or for each of some iterations. */
+static bool add_places(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    int lanes = random_parallel(d, -1);
+    bool has_lanes = false;
+    for (uint32_t i = k->body; i < k->n_insts && lanes >= 0; i = k->inst[i].region[2]) {
+        if (k->inst[i].op != QN_I_REDUCE)
+            continue;
+        if (!has_lanes) {
+            add_lanes(d, s, lanes, random_width(d), -1);
+            add_steps(s, "distribute d%d.1; ", lanes);
+        }
+        has_lanes = true;
+        add_steps(s, "place %%%u d%d.1; ", i, lanes);
+    }
+    return has_lanes;
+}
+
+bool draw_recipe(const drawing *d, char *text, size_t bytes)
+{
+    static const struct {
+        bool (*add)(const drawing *d, step_text *s);
+        int percent;
+    } row[] = {{add_tables, 90}, {add_groups, 80}, {add_places, 50}, {add_join, 90}};
+    step_text s = {text, 0, bytes};
+    for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)
+        if (random_percent(d->random, row[n].percent) && row[n].add(d, &s))
+            return true;
+    return false;
+}
