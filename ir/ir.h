@@ -579,6 +579,15 @@ static inline int qn__order_rule(const qn_kernel *k, uint32_t reduce)
 {
     return qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F ? (int)k->inst[reduce].imm : 0;
 }
+/** Whether neighbours may be combined first: of integers always, and in any order. The least of
+ * floats is the last one of those that are equal, and any NaN, wherever the brackets stand. */
+static inline bool qn__is_associative(const qn_kernel *k, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    return qn__dtype_class(x->type) != QN_CLASS_F ||
+           (qn__order_rule(k, reduce) != QN_STRIPED &&
+            (x->sub == QN_COMBINE_MIN || x->sub == QN_COMBINE_MAX));
+}
 /** The product whose factors a reduce adds with one rounding each, fma(x, y, sum): what a sum of
  * floats yields, where the kernel has QN_CONTRACT. 0 if it adds values. Block results and partials
  * are added as ever. */

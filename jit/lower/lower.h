@@ -195,6 +195,8 @@ typedef struct lower {
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted;
                              else 0 */
     LLVMValueRef lane;    /* i64, of this thread in its warp */
+    int64_t multiple[QN_MAX_RANK]; /* what divides the index of a dimension, counted from its begin;
+                                      0: nothing is known */
     LLVMValueRef kept;    /* the memory of the warp for plan->kept; NULL: it has none */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see

@@ -570,7 +570,8 @@ void qn__lower_reduce(lower *g, uint32_t i)
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);
     qn__prefetch_step(g, i);
-    if (r->points != 0 && g->is_team && qn__may_share_points(g->k, i))
+    if (r->points != 0 && g->is_team &&
+        (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i)))
         acc[0][0] = g->hooks->team_reduce(g, r);
     else
         qn__reduce_in_order(g, r, n, acc);

@@ -210,11 +210,10 @@ static bool add_point(lower *g, group *s, uint32_t reduce, int point)
         uint32_t i = g->k->access[a].inst;
         if (!is_of_point(g, reduce, i))
             continue;
-        FOR_PARTS (g, p) {
-            ok = ok && (qn__canonical_part(g, i, p) != p || qn__wide_add(g, s, i, p, NULL, 0));
-            if (ok && qn__canonical_part(g, i, p) == p)
-                s->need[s->n - 1].point = point;
-        }
+        const int before = s->n;
+        ok = ok && add_load(g, s, i);
+        for (int n = before; n < s->n; n++)
+            s->need[n].point = point;
     }
     return ok;
 }
@@ -223,7 +222,7 @@ void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
                      void (*point)(lower *g, void *arg), void *arg)
 {
     group s = {0};
-    bool ok = qn__is_grid(g->p) && g->p->lane_dim >= 0 && g->p->width == 1;
+    bool ok = qn__is_grid(g->p) && (g->p->lane_dim >= 0 || g->multiple[d]);
     for (int m = 0; m < n && ok; m++) {
         loop once; /* digits of the index of one point are not those of the next */
         qn__once_open(g, &once, NULL);

@@ -52,6 +52,11 @@ static base describe(lower *g, uint32_t i, const address *x)
                 qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
         }
+        for (int d = 0; d < g->k->n_dims; d++)
+            if (g->multiple[d] && is_begin_of(g, t, d, &first)) {
+                b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, first));
+                bit = lowest_bit(qn__wrap_mul(t->scale, g->multiple[d]));
+            }
         b.align = bit < b.align ? bit : b.align;
     }
     b.rest &= b.align - 1;

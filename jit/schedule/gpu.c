@@ -6,8 +6,9 @@
 #include "jit/schedule/gpu.h"
 
 /* Warps of a block: enough to hide latency with several blocks on one processor, few enough to
- * leave registers. */
-enum { BLOCK_WARPS = 8 };
+ * leave registers. Fewer where a multiprocessor would have less than so many blocks, which would
+ * leave some of them idle while others have one more. */
+enum { BLOCK_WARPS = 8, FEWEST_BLOCKS = 4 };
 
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 {
@@ -133,9 +134,13 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
     qn_plan *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
     int32_t warp = s->f->machine.warp, block = BLOCK_WARPS * warp;
+    const int64_t threads = qn__gpu_iterations(s) / (p->width * p->jam),
+                  enough = (int64_t)FEWEST_BLOCKS * s->f->machine.multiprocessors;
+    while (!is_warp && block > warp && threads >= 0 && threads / block < enough)
+        block /= 2;
     int32_t widest = p->is_crossed   ? warp / 4
                      : n_shared == 0 ? block
-                     : n_shared == 1 ? 2 * warp
+                     : n_shared == 1 ? (2 * warp < block ? 2 * warp : block)
                                      : warp;
     int32_t left = is_warp ? BLOCK_WARPS : p->is_crossed ? block / 2 : block;
     while (is_warp && left > 1 && left * p->kept_bytes > s->f->machine.block_shared_bytes)

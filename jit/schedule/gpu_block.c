@@ -67,8 +67,7 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[reduce];
     uint32_t begin = x->region[0], end = x->region[2];
-    if (x->parent || qn__gpu_reduced_dim(s, reduce) < 0 ||
-        qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
+    if (x->parent || qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
         return false;
     for (uint32_t i = begin; i < end; i++) {
         const qn_inst *y = &k->inst[i];
@@ -108,7 +107,7 @@ typedef struct survey {
     int64_t bytes, arrays; /* of the loads of a point ahead of time that differ between iterations;
                               the same in shared memory */
     bool is_slow;          /* sums of f64: additions take longer than loads */
-    bool may_split; /* blocks of 4096 points may be apart: one known dimension in blocks or in any
+    bool may_split; /* blocks of 4096 points may be apart: known dimensions in blocks or in any
                        order */
     uint32_t size;  /* instructions of the largest region */
     bool is_read_again; /* by a later reduce, or by the iterations that share the reduces */
@@ -147,11 +146,23 @@ static bool needs_reduces(const gpu_planner *s, uint32_t reduce)
     return false;
 }
 
+/** Bits of the dimensions of a reduce that have more than one index. */
+static uint32_t reduced_dims(const gpu_planner *s, uint32_t reduce)
+{
+    uint32_t bits = 0;
+    for (int m = 0; m < s->k->inst[reduce].n_args; m++) {
+        const int d = qn__dim_of(s->k, reduce, m);
+        bits |= qn__trips(s->f, d) != 1 ? UINT32_C(1) << d : 0;
+    }
+    return bits;
+}
+
 static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
 {
     const qn_inst *x = &s->k->inst[reduce];
-    int k = qn__gpu_reduced_dim(s, reduce), order = qn__order_rule(s->k, reduce);
-    int64_t points = qn__trips(s->f, k), bytes = 0;
+    int n_long, k = qn__long_dim(s->k, s->f, reduce, &n_long), order = qn__order_rule(s->k, reduce);
+    int64_t points = qn__points(s->k, s->f, reduce), bytes = 0;
+    const uint32_t reduced = reduced_dims(s, reduce);
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
@@ -160,7 +171,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
             continue;
         v->by_points += qn__gpu_access_cost(s, i, k);
         v->by_iterations += qn__gpu_access_cost(s, i, lanes);
-        is_whole |= (s->a.value[i].deps & all) == all && (s->a.value[i].deps >> k & 1);
+        is_whole |= (s->a.value[i].deps & all) == all && (s->a.value[i].deps & reduced) == reduced;
         if (!is_early(s, reduce, site))
             continue;
         v->loads |= UINT64_C(1) << site;
@@ -185,11 +196,15 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
 
 static survey look(const gpu_planner *s, int lanes)
 {
-    survey v = {.is_whole = true, .may_split = true, .is_read_again = s->p->rest_dims != 0};
-    int n_reductions = 0;
-    for (int d = 0; d < s->k->n_dims; d++)
-        n_reductions += qn__is_reduction(s->k, d) && qn__trips(s->f, d) != 1;
-    v.may_split = n_reductions == 1 && !v.is_read_again;
+    survey v = {.is_whole = true, .is_read_again = s->p->rest_dims != 0};
+    uint32_t reduced = 0; /* by all reduces, if blocks of their points are apart */
+    bool is_one = true;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        if (s->k->inst[i].op == QN_I_REDUCE) {
+            is_one = is_one && (!reduced || reduced == reduced_dims(s, i));
+            reduced = reduced_dims(s, i);
+        }
+    v.may_split = is_one && reduced && !v.is_read_again;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;
         bool is_rest = s->a.value[i].deps & s->p->rest_dims;

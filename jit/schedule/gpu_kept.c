@@ -223,7 +223,8 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
     if (x->region[2] - i > LARGEST_REGION)
         return 0;
     if (x->op == QN_I_REDUCE)
-        return x->n_args == 1 && qn__may_share_points(s->k, i) && qn__dim_of(s->k, i, 0) == d
+        return x->n_args == 1 && qn__dim_of(s->k, i, 0) == d &&
+                       (qn__may_share_points(s->k, i) || qn__is_associative(s->k, i))
                    ? s->k->dim[d]
                    : 0;
     if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)

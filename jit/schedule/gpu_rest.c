@@ -21,14 +21,6 @@ static void move_rest_inside(qn_plan *p)
     memcpy(p->order, order, (size_t)n * sizeof order[0]);
 }
 
-static bool may_be_warps(const gpu_planner *s)
-{
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2])
-        if (s->k->inst[i].op == QN_I_REDUCE && !qn__may_share_points(s->k, i))
-            return false;
-    return true;
-}
-
 bool qn__gpu_choose_rest(const gpu_planner *s)
 {
     qn_plan *p = s->p, before = *p;
@@ -39,7 +31,8 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
     if (!p->rest_dims)
         return false;
     move_rest_inside(p);
-    if (wanted != QN_TEAM_BLOCK && may_be_warps(s)) {
+    if (wanted != QN_TEAM_BLOCK &&
+        (qn__gpu_may_share(s->k, false) || qn__gpu_may_share(s->k, true))) {
         p->team = QN_TEAM_WARP;
         qn__gpu_choose_kept(s);
         qn__gpu_choose_threads(s, 0);

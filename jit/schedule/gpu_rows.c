@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows a
- * thread computes the reduces: those that load the same, as the rows of a small matrix product do.
+ * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows
+ * and columns a thread computes the reduces: those that load the same, as the rows of a small matrix
+ * product and the results of a filter do.
  * Blocks are 32 threads wide then, so that what rows of other threads share comes from the
  * first-level cache.
  */
@@ -50,8 +51,8 @@ static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
     const qn_inst *x = &s->k->inst[i];
     if (x->op != QN_I_REDUCE || qn__order_rule(s->k, i) == QN_STRIPED)
         return false;
-    for (uint32_t j = i + 1; j < x->region[2]; j++)
-        if (s->k->inst[j].region[2] != j + 1)
+    for (uint32_t j = i + 1; j < x->region[2]; j = s->k->inst[j].region[2])
+        if (s->k->inst[j].region[2] != j + 1 && !is_plain_reduce(s, j))
             return false;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t j = s->k->access[site].inst;
@@ -131,13 +132,25 @@ static int reduced_rows(int64_t trips, int most)
     return trips <= most ? (int)trips : most / 2;
 }
 
-/** Few enough that all accumulators stay in registers and all of the GPU has work. */
-bool qn__gpu_choose_rows(const gpu_planner *s, int x)
+/* Threads of a multiprocessor that keep it busy, and sums in a thread's registers: of rows alone,
+ * and of tiles. */
+enum { ENOUGH_THREADS = 1 << 10, MOST_SUMS = 16, MOST_TILE_SUMS = 32, MOST_COLUMNS = 4 };
+/* Steps of columns along x: fewer leave threads of a block far apart in memory. */
+enum { FEWEST_STEPS = 8 };
+
+/** Whether `n` iterations in a thread leave all of the GPU work, and are not too much code. */
+static bool are_enough(const gpu_planner *s, int64_t n)
 {
-    enum { MOST_SUMS = 16, ENOUGH_THREADS = 1 << 10 /* of a multiprocessor */ };
+    return n * (int64_t)(s->k->n_insts - s->k->body) <= MOST_EMITTED &&
+           qn__gpu_iterations(s) / n >= ENOUGH_THREADS * s->f->machine.multiprocessors;
+}
+
+/** Rows of a dimension along which most of the loads in reduces are the same: few enough that all
+ * accumulators stay in registers. */
+static void choose_jam(const gpu_planner *s, int x, int n_reduces)
+{
     qn_plan *p = s->p;
-    int best = -1, most = 0, n_reduces = 0, wanted = s->f->plan.jam_dim - 1;
-    int64_t iterations = qn__gpu_iterations(s);
+    int best = -1, most = 0, wanted = s->f->plan.jam_dim - 1;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
@@ -148,23 +161,51 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
         best = same > most ? d : best;
         most = same > most ? same : most;
     }
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        n_reduces += s->k->inst[i].op == QN_I_REDUCE;
-    if (best < 0 || iterations < 1 || s->f->plan.jam == 1)
-        return false;
+    if (best < 0 || s->f->plan.jam == 1)
+        return;
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : MOST_SUMS / n_reduces;
-    while (limit > 1 &&
-           (limit > MOST_JAM || limit * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED ||
-            (s->f->plan.jam <= 1 &&
-             iterations / limit < ENOUGH_THREADS * s->f->machine.multiprocessors)))
+    while (limit > 1 && (limit > MOST_JAM || (s->f->plan.jam <= 1 && !are_enough(s, limit))))
         limit /= 2;
     if (limit > 1 && s->f->plan.jam <= 1)
         limit = reduced_rows(qn__trips(s->f, best), limit);
     limit = limit > qn__trips(s->f, best) ? (int)qn__trips(s->f, best) : limit;
     if (limit < 2)
-        return false;
+        return;
     p->jam_dim = best;
     p->jam = limit;
+}
+
+/** Neighbours along x in a thread where loads in reduces are the same for them, as the weights of a
+ * filter are. */
+static void choose_columns(const gpu_planner *s, int x, int n_reduces)
+{
+    qn_plan *p = s->p;
+    const int wanted = s->f->plan.width;
+    int width = wanted > 0 ? wanted : count_same(s, x) ? MOST_COLUMNS : 1;
+    const int64_t trips = qn__trips(s->f, x);
+    if (s->f->begin[x].kind != QN_FACT_EXACT)
+        return;
+    while (width > 1 && (width * p->jam > QN_MOST_AT_ONCE || trips < width ||
+                         (!wanted && (width * p->jam * n_reduces > MOST_TILE_SUMS ||
+                                      trips < FEWEST_STEPS * width ||
+                                      !are_enough(s, width * p->jam)))))
+        width /= 2;
+    p->width = width;
+    p->lead = width > 1 ? qn__gpu_lead(s, x, width) : 0;
+}
+
+bool qn__gpu_choose_rows(const gpu_planner *s, int x)
+{
+    qn_plan *p = s->p;
+    int n_reduces = 0;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
+        n_reduces += s->k->inst[i].op == QN_I_REDUCE && !s->k->inst[i].parent;
+    if (qn__gpu_iterations(s) < 1)
+        return false;
+    choose_jam(s, x, n_reduces);
+    choose_columns(s, x, n_reduces);
+    if (p->jam < 2 && p->width < 2)
+        return false;
     p->lane_dim = x;
     return true;
 }

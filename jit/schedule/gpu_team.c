@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu_team.c: who runs one iteration on a GPU: a thread, or several that share the points of its
- * reduces.
+ * reduces: as the partials of the striped order say, or, if all reduces are associative, in pieces.
  */
 #include "jit/schedule/gpu.h"
 
@@ -13,22 +13,28 @@ bool qn__may_share_points(const qn_kernel *k, uint32_t i)
     return k->inst[i].op == QN_I_REDUCE && (!order || order == QN_STRIPED);
 }
 
-/** Whether all reduces that stand in no other may be shared; n of them, `points` those of the
- * longest. */
-static bool are_shared(const gpu_planner *s, int *n, int64_t *points)
+bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces)
 {
-    *n = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_REDUCE && !qn__enclosing_reduce(k, i) &&
+            !(in_pieces ? qn__is_associative(k, i) : qn__may_share_points(k, i)))
+            return false;
+    return true;
+}
+
+/** The number of reduces that stand in no other; `points`: those of the longest. */
+static int count_reduces(const gpu_planner *s, int64_t *points)
+{
+    int n = 0;
     *points = 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
             continue;
-        if (!qn__may_share_points(s->k, i))
-            return false;
         int64_t here = qn__points(s->k, s->f, i);
         *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
-        ++*n;
+        n++;
     }
-    return *n > 0;
+    return n;
 }
 
 /** The reduce at the top in which an instruction stands, 0 if none. */
@@ -60,12 +66,14 @@ enum { FEW_ITERATIONS = 128, FEW_POINTS = 64 };
 
 int qn__gpu_choose_team(const gpu_planner *s, int lanes)
 {
-    int n_reduces;
     int64_t points, iterations = qn__gpu_iterations(s);
+    const int n_reduces = count_reduces(s, &points);
     double by_points, by_iterations;
     int wanted = s->f->plan.team;
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
-    if (!are_shared(s, &n_reduces, &points) || (points < FEW_POINTS && !is_wanted) ||
+    const bool in_pieces = lanes >= 0 && qn__gpu_may_share(s->k, true);
+    if (!n_reduces || !(in_pieces || qn__gpu_may_share(s->k, false)) ||
+        (points < FEW_POINTS && !is_wanted) ||
         (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;
     if (lanes < 0)

@@ -499,7 +499,7 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
         return 0;
     }
     if (kind == BODY_REDUCES && qn__gpu_choose_rows(s, x))
-        return 2; /* what other iterations share comes from the first-level cache */
+        return p->jam > 1 ? 2 : 0; /* what others share comes from the first-level cache */
     if (kind == BODY_REDUCES) {
         p->lane_dim = qn__gpu_loads_points(s, x) ? x : p->lane_dim;
         return 0;

@@ -175,7 +175,7 @@ static bool set_at_once(reader *m)
     if (p->width * p->jam > QN_MOST_AT_ONCE || p->width * p->jam * n_insts > MOST_EMITTED)
         return qn__no_code(m->r, "so many iterations in a thread", (qn_axis){0});
     kind = qn__gpu_kind_of_body(&s);
-    if (kind == BODY_OTHER || (kind == BODY_REDUCES && p->width > 1))
+    if (kind == BODY_OTHER)
         return qn__no_code(m->r, "several iterations of these statements in a thread",
                            (qn_axis){0});
     if (p->width > 1 && m->x->f->begin[x].kind != QN_FACT_EXACT)

@@ -9,6 +9,7 @@
  * bench_cuda_more.c   more of them: odd extents, branches, batches, copies between host and device
  * bench_cuda_speed.c  how they are checked against the host, CUDA C, cuBLAS, the driver's copy
  * bench_cuda_unseen.c kernels that no rule was made for; sparse rows, a `while`, a histogram
+ * bench_cuda_users.c  more kernels that no rule was made for
  * bench_cuda_arrays.c how they are checked against the interpreter and CUDA C
  * bench_cuda_math.c   mathematical functions, Black-Scholes, softmax
  * bench_cuda_time.c   how all of these are timed
@@ -180,6 +181,7 @@ void gpu_speed_cases(gpu_bench *b);
 void gpu_more_cases(gpu_bench *b);
 void gpu_math_cases(gpu_bench *b);
 void gpu_unseen_cases(gpu_bench *b);
+void gpu_users_cases(gpu_bench *b);
 void gpu_cost_cases(gpu_bench *b);
 
 /* The driver itself. Functions return a result of its, 0 if all went well; -1 where a function is

@@ -93,6 +93,9 @@ static void fill_array(const run *r, array *a, int seed)
         case INDICES:
             ((int32_t *)a->initial)[i] = (int32_t)(next_number(&state) % below);
             break;
+        case PERMUTATION:
+            ((int32_t *)a->initial)[i] = (int32_t)((uint32_t)i * 2654435761u % (uint32_t)a->n);
+            break;
         case NEAR_ROW:
             while (i >= starts[row + 1])
                 row++;

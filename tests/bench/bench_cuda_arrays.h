@@ -18,6 +18,7 @@ enum {
     NEAR_ROW,    /* i32, of elements of rows: a row at most 20,000 behind the element's own */
     ROW_STARTS,  /* i32: rows of 1 to 226 elements; only in the first array */
     EVEN_STARTS, /* i32: rows of 20 to 40 elements; only in the first array */
+    PERMUTATION, /* i32: each index once; as many as a power of two */
     ZEROS
 };
 
@@ -37,6 +38,12 @@ typedef struct gpu_arrays_line {
     int n;
     gpu_shape array[GPU_ARRAYS];
 } gpu_arrays_line;
+
+#define IN(type, fill) .dtype = type, .holds = fill
+#define OUT(type) .dtype = type, .holds = ZEROS, .is_result = true
+#define VECTOR(n, t) .rank = 1, .extent = {n}, .tiny = {t}
+#define PLANE(n0, n1, t0, t1) .rank = 2, .extent = {n0, n1}, .tiny = {t0, t1}
+#define SPACE(n0, n1, n2, t0, t1, t2) .rank = 3, .extent = {n0, n1, n2}, .tiny = {t0, t1, t2}
 
 /** What lines have in common. */
 typedef struct gpu_arrays_how {

@@ -268,6 +268,7 @@ static void run_cases(gpu_bench *b)
         gpu_speed_cases(b);
         gpu_more_cases(b);
         gpu_unseen_cases(b);
+        gpu_users_cases(b);
         gpu_math_cases(b);
         gpu_cost_cases(b);
     }

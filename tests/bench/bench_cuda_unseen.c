@@ -148,11 +148,6 @@ static const char mandelbrot_text[] = MANDELBROT("lt", "256"),
 
 /* ---------------------------------------------------------------- lines */
 
-#define IN(type, fill) .dtype = type, .holds = fill
-#define OUT(type) .dtype = type, .holds = ZEROS, .is_result = true
-#define VECTOR(n, t) .rank = 1, .extent = {n}, .tiny = {t}
-#define PLANE(n0, n1, t0, t1) .rank = 2, .extent = {n0, n1}, .tiny = {t0, t1}
-#define SPACE(n0, n1, n2, t0, t1, t2) .rank = 3, .extent = {n0, n1, n2}, .tiny = {t0, t1, t2}
 #define ROWS PLANE(UNSEEN_ROWS, UNSEEN_COLUMNS, 7, 133)
 #define CUBE SPACE(UNSEEN_CUBE, UNSEEN_CUBE, UNSEEN_CUBE, 7, 9, 37)
 #define BODIES VECTOR(UNSEEN_BODIES, 67)

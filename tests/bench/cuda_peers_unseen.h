@@ -32,4 +32,23 @@
 #define UNSEEN_PERMUTE_1 320LL
 #define UNSEEN_PERMUTE_2 384LL
 
+/* Those of bench_cuda_users.c and cuda_peers_users.cu. */
+#define USERS_TAPS 31LL            /* of the filter in one dimension */
+#define USERS_SIGNAL (32LL << 20)
+#define USERS_CHANNELS 8LL         /* of the filter of images, in and out */
+#define USERS_SIDE 1024LL
+#define USERS_BATCH (1LL << 19)    /* products of 6 x 6 */
+#define USERS_SHORT_ROWS (1LL << 16)
+#define USERS_SHORT_COLUMNS 512LL
+#define USERS_SCAN 2048LL          /* steps of running sums, of many columns or rows */
+#define USERS_SCANS 16384LL
+#define USERS_ELL_WIDTH 24LL
+#define USERS_ELL_ROWS (1LL << 20)
+#define USERS_POINTS 6144LL        /* of which all distances are found */
+#define USERS_PARTICLES (8LL << 20)
+#define USERS_SWAP_0 1024LL
+#define USERS_SWAP_1 2048LL
+#define USERS_SWAP_2 16LL
+#define USERS_SERIES (4LL << 20)   /* systems that are integrated */
+
 #endif

@@ -11,6 +11,7 @@
  * is evaluated again: what comes of it is not added.
  */
 #include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/team.h"
 
 #include <string.h>
 
@@ -45,7 +46,8 @@ typedef struct array {
 
 typedef struct block {
     reduction r;
-    int x, k;            /* dimension of the tile; the reduced one */
+    int x, k;            /* dimension of the tile; the reduced one, or -1: there are several */
+    uint32_t reduced;    /* bits of the reduced dimensions */
     int64_t tile, chunk; /* iterations, points */
     int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
     int64_t step_x, step_k;
@@ -63,8 +65,9 @@ typedef struct block {
     int64_t first; /* byte of shared memory at which the buffers begin */
     LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
-    LLVMValueRef begin,
-        points; /* first index and number of the points; their number is at least 1 */
+    LLVMValueRef begin;  /* index of the first point; of several dimensions its number */
+    LLVMValueRef points; /* their number, at least 1 */
+    LLVMValueRef all;    /* points of the reduce */
 } block;
 
 /* ---------------------------------------------------------------- shape */
@@ -150,17 +153,21 @@ static void set_x(lower *g, const block *m, int i)
     qn__set_ahead(g, m->x, m->x_inside ? i * m->step_x : 0, g->depth);
 }
 
-/** Sets that of the points to number j of this thread; `first` is the first, at level `at`. */
+/** Sets the indices of point number j of this thread; `first` is the first, at level `at`. */
 static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, bool is_clamped)
 {
-    int64_t step = m->is_thin ? THREADS : m->step_k;
+    int64_t step = j * (m->is_thin ? THREADS : m->step_k);
+    LLVMValueRef point = LLVMBuildAdd(g->b, first, qn__const_i64(g, step), "");
+    if (m->k < 0) {
+        LLVMValueRef last = LLVMBuildSub(g->b, m->all, qn__const_i64(g, 1), "");
+        qn__team_set_point(g, &m->r, is_clamped ? qn__umin(g, point, last) : point);
+        return;
+    }
     g->iv[m->k] = first;
     g->iv_level[m->k] = at;
-    if (is_clamped) {
-        qn__set_index(g, m->k,
-                      clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, j * step), ""), m->k));
-    }
-    qn__set_ahead(g, m->k, is_clamped ? 0 : j * step, g->depth);
+    if (is_clamped)
+        qn__set_index(g, m->k, clamped(g, point, m->k));
+    qn__set_ahead(g, m->k, is_clamped ? 0 : step, g->depth);
 }
 
 /** A chunk: the number of its first point, and whether it may reach beyond the last. */
@@ -200,7 +207,8 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
         qn__loop_close(g, &outer, NULL, NULL);
     }
     qn__set_ahead(g, m->x, 0, 0);
-    qn__set_ahead(g, m->k, 0, 0);
+    if (m->k >= 0)
+        qn__set_ahead(g, m->k, 0, 0);
 }
 
 static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values,
@@ -252,7 +260,8 @@ static void find_loads(lower *g, block *m)
             continue;
         early *e = &m->load[m->n_loads++];
         *e =
-            (early){i, deps >> m->x & 1, deps >> m->k & 1, parent && is_thin(g, m, i), m->n_values};
+            (early){i, deps >> m->x & 1, (deps & m->reduced) != 0, parent && is_thin(g, m, i),
+                    m->n_values};
         m->is_thin = e->is_thin;
         m->n_values += !e->has_k ? 0 : (e->has_x ? m->each_x : 1) * each_point(m);
     }
@@ -421,14 +430,6 @@ static void get_points(lower *g, const block *m, const array *v, LLVMValueRef fr
 
 /* ---------------------------------------------------------------- sums */
 
-/** Whether neighbours may be combined first: of integers always. The least of floats is the last
- * one of those that are equal, and any NaN, wherever the brackets stand. */
-static bool is_associative(const reduction *r)
-{
-    return qn__dtype_class(r->type) != QN_CLASS_F || r->combine == QN_COMBINE_MIN ||
-           r->combine == QN_COMBINE_MAX;
-}
-
 /** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
  */
 static LLVMValueRef fold_pairs(lower *g, const block *m, LLVMValueRef *value, int n)
@@ -452,7 +453,8 @@ static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from
     qn__loop_open(g, &l, low, high, step, true, false, 1, &init, &phi);
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], l.index, step, value[n]);
-    bool in_pairs = m->n_arrays == 1 && is_associative(&m->r) && (step & (step - 1)) == 0;
+    bool in_pairs = m->n_arrays == 1 && qn__is_associative(g->k, m->r.inst) &&
+                    (step & (step - 1)) == 0;
     LLVMValueRef next =
         in_pairs ? qn__combine(g, &m->r, phi, fold_pairs(g, m, value[0], step)) : phi;
     for (int n = 0; n < step && !in_pairs; n++) {
@@ -575,7 +577,9 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     m->r = qn__describe_reduction(g, reduce);
     m->thread = thread;
     m->low = low;
-    m->k = m->r.dim[0];
+    m->k = m->r.n_dims == 1 ? m->r.dim[0] : -1;
+    for (int n = 0; n < m->r.n_dims; n++)
+        m->reduced |= UINT32_C(1) << m->r.dim[n];
     set_shape(m, g->p);
     set_arrays(m, g, reduce);
     m->first = qn__block_value_bytes(g);
@@ -583,8 +587,8 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     g->shared_bytes = all > g->shared_bytes ? (int32_t)all : g->shared_bytes;
     if (qn__order_rule(g->k, reduce) != QN_INDEXED)
         m->r.n_levels = 0;
-    m->begin = g->begin[m->k];
-    m->points = LLVMBuildSub(g->b, g->end[m->k], m->begin, "");
+    m->begin = m->k < 0 ? qn__const_i64(g, 0) : g->begin[m->k];
+    m->points = m->all = qn__team_points(g, &m->r);
     find_loads(g, m);
 }
 

@@ -62,16 +62,18 @@ static bool is_light(const qn_kernel *k, const qn_plan *p)
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
+    const int at_once = g->p->jam * g->p->width;
     if (g->p->is_product)
         return qn__product_blocks(g->k, g->p);
     if (is_light(g->k, g->p)) {
         int blocks = g->f->machine.threads / (threads[0] * threads[1] * threads[2]);
         return blocks < g->f->machine.blocks ? blocks : g->f->machine.blocks;
     }
-    for (uint32_t i = g->k->body; i < g->k->n_insts && g->p->jam > 1; i++)
-        if (g->k->inst[i].op == QN_I_REDUCE)
-            return g->p->jam * qn_dtype_bytes(g->k->inst[i].type) > FEW_BYTES ? BLOCKS_OF_ROWS - 1
-                                                                              : BLOCKS_OF_ROWS;
+    for (uint32_t i = g->k->body; i < g->k->n_insts && at_once > 1; i++)
+        if (g->k->inst[i].op == QN_I_REDUCE) {
+            const int64_t bytes = at_once * qn_dtype_bytes(g->k->inst[i].type);
+            return BLOCKS_OF_ROWS - (bytes > FEW_BYTES) - (bytes >= 2 * FEW_BYTES);
+        }
     return 1;
 }
 

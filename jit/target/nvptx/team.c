@@ -8,6 +8,7 @@
  * 32, ...
  */
 #include "jit/target/nvptx/team.h"
+#include "jit/lower/wide.h"
 
 #include <string.h>
 
@@ -89,14 +90,13 @@ static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
     return n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n), "") : q;
 }
 
-/** Sets the indices of point q: dimensions count lexicographically. */
-static void set_point(lower *g, const source *s, LLVMValueRef q)
+void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q)
 {
-    bool is_small = s->r->points >= 0 && s->r->points <= INT32_MAX;
+    bool is_small = r->points >= 0 && r->points <= INT32_MAX;
     LLVMTypeRef t = is_small ? g->i32 : g->i64;
     LLVMValueRef rest = is_small ? LLVMBuildTrunc(g->b, q, t, "") : q;
-    for (int m = s->r->n_dims - 1; m >= 0; m--) {
-        int d = s->r->dim[m];
+    for (int m = r->n_dims - 1; m >= 0; m--) {
+        int d = r->dim[m];
         LLVMValueRef index = rest;
         if (m > 0) {
             LLVMValueRef extent = LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
@@ -104,7 +104,7 @@ static void set_point(lower *g, const source *s, LLVMValueRef q)
             index = LLVMBuildURem(g->b, rest, extent, "");
             rest = LLVMBuildUDiv(g->b, rest, extent, "");
         }
-        if (s->r->n_dims == 1)
+        if (r->n_dims == 1)
             index = q;
         else if (is_small)
             index = LLVMBuildZExt(g->b, index, g->i64, "");
@@ -122,7 +122,7 @@ static bool is_one_dimension(const source *s)
 static void set_base(lower *g, const source *s, LLVMValueRef q)
 {
     if (is_one_dimension(s))
-        set_point(g, s, q);
+        qn__team_set_point(g, s->r, q);
 }
 
 /** acc with point q + n added, where q is the base. Each point is a level of its own: what is
@@ -146,7 +146,7 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
         if (is_one_dimension(s))
             qn__set_ahead(g, s->r->dim[0], n, g->depth);
         else
-            set_point(g, s, ahead(g, q, n));
+            qn__team_set_point(g, s->r, ahead(g, q, n));
         g->is_team = false;
         g->team_reduce = s->r->inst;
         qn__kept_read(g, s->r->inst, q, n);
@@ -227,6 +227,129 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
     return across(g, s->r, acc);
 }
 
+/* ---------------------------------------------------------------- pieces */
+
+/* Where brackets do not matter but the order does (qn__is_associative), a lane takes a piece of
+ * neighbouring points in each step, 16 bytes of what it loads. */
+
+/** What is left of a piece while its points are emitted. */
+typedef struct piece {
+    const source *s;
+    LLVMValueRef q, acc;
+    int64_t next;
+} piece;
+
+static void add_to_piece(lower *g, void *arg)
+{
+    piece *x = arg;
+    qn__kept_read(g, x->s->r->inst, x->q, x->next);
+    qn__fold_point(g, x->s->r, &x->acc);
+    qn__kept_write(g, x->s->r->inst, x->q, x->next++);
+}
+
+/** Points of a piece: a power of two. */
+static int points_of_piece(const lower *g, uint32_t reduce)
+{
+    enum { BYTES = 16, USUAL_BYTES = 4 };
+    int64_t most = 0;
+    for (uint32_t n = 0; n < g->k->n_accesses; n++) {
+        const uint32_t i = g->k->access[n].inst;
+        const int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
+        if (g->k->inst[i].op == QN_I_LOAD && g->k->inst[i].parent == reduce && bytes > most)
+            most = bytes;
+    }
+    return (int)(BYTES / (most ? most : USUAL_BYTES));
+}
+
+/** The piece that begins n points behind point q, folded. */
+static LLVMValueRef fold_piece(lower *g, const source *s, LLVMValueRef q, int64_t n, int count)
+{
+    const int d = s->r->dim[0];
+    piece x = {.s = s, .q = q, .acc = s->r->identity, .next = n};
+    if (!is_one_dimension(s)) {
+        for (int m = 0; m < count; m++)
+            x.acc = add(g, s, q, n + m, x.acc);
+        return x.acc;
+    }
+    g->is_team = false;
+    g->team_reduce = s->r->inst;
+    g->multiple[d] = count;
+    qn__wide_points(g, s->r, d, (int)n, count, add_to_piece, &x);
+    g->multiple[d] = 0;
+    g->is_team = true;
+    g->team_reduce = 0;
+    return x.acc;
+}
+
+/** acc, then the values of all lanes in their order: right in lane 0. */
+static LLVMValueRef join_lanes(lower *g, const reduction *r, LLVMValueRef acc, LLVMValueRef v)
+{
+    for (int n = 1; n < WARP_LANES; n *= 2)
+        v = qn__combine(g, r, v, shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v, n));
+    return qn__combine(g, r, acc, v);
+}
+
+/** Steps of all lanes over points [from, to), `steps` at once; beyond `total` nothing is added,
+ * NULL: no point lies there. Of what may come in any order each lane has a sum of its own. */
+static LLVMValueRef piece_steps(lower *g, const source *s, LLVMValueRef from, LLVMValueRef to,
+                                int steps, int count, LLVMValueRef total, LLVMValueRef acc)
+{
+    const bool in_order = qn__dtype_class(s->r->type) == QN_CLASS_F;
+    const int64_t step = (int64_t)WARP_LANES * count;
+    LLVMValueRef value[STEPS], phi, next, out;
+    int64_t low, high;
+    loop l;
+    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low >= high)
+        return acc;
+    qn__loop_open(g, &l, from, to, steps * step, true, false, 1, &acc, &phi);
+    LLVMValueRef q = LLVMBuildMul(g->b, g->lane, qn__const_i64(g, count), "");
+    q = LLVMBuildAdd(g->b, q, l.index, "");
+    set_base(g, s, q);
+    for (int n = 0; n < steps; n++) {
+        value[n] = total ? s->r->identity : fold_piece(g, s, q, n * step, count);
+        for (int m = 0; total && m < count; m++)
+            value[n] = add_if(
+                g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""), q,
+                n * step + m, value[n]);
+    }
+    next = phi;
+    for (int n = 0; n < steps; n++)
+        next = in_order ? join_lanes(g, s->r, next, value[n])
+                        : qn__combine(g, s->r, next, value[n]);
+    qn__loop_close(g, &l, &next, &out);
+    return out;
+}
+
+/** All points; right in lane 0. */
+static LLVMValueRef reduce_pieces(lower *g, const source *s)
+{
+    const int count = points_of_piece(g, s->r->inst), steps = count > STEPS ? 1 : STEPS;
+    const int64_t step = (int64_t)WARP_LANES * count;
+    LLVMValueRef most = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -steps * step), ""),
+                 whole = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -step), ""),
+                 up = LLVMBuildAdd(g->b, s->total, qn__const_i64(g, step - 1), ""),
+                 acc = s->r->identity;
+    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -step), "");
+    acc = piece_steps(g, s, qn__const_i64(g, 0), most, steps, count, NULL, acc);
+    acc = piece_steps(g, s, most, whole, 1, count, NULL, acc);
+    acc = piece_steps(g, s, whole, up, 1, count, s->total, acc);
+    return qn__dtype_class(s->r->type) == QN_CLASS_F ? acc
+                                                     : join_lanes(g, s->r, s->r->identity, acc);
+}
+
+/** Whether lanes take pieces: all reduces of the team allow it. */
+static bool has_pieces(const lower *g)
+{
+    FOR_TOP_REDUCES(g->k, i)
+    {
+        if (!qn__is_associative(g->k, i))
+            return false;
+    }
+    return true;
+}
+
+/* ---------------------------------------------------------------- ranges */
+
 /** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
 static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low,
                                  LLVMValueRef high)
@@ -250,8 +373,7 @@ static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValue
     return across(g, s->r, out);
 }
 
-/** Points of all dimensions, i64. */
-static LLVMValueRef count(lower *g, const reduction *r)
+LLVMValueRef qn__team_points(lower *g, const reduction *r)
 {
     LLVMValueRef n = qn__const_i64(g, 1);
     for (int m = 0; m < r->n_dims; m++)
@@ -262,8 +384,13 @@ static LLVMValueRef count(lower *g, const reduction *r)
 
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 {
-    source s = {.r = r, .total = count(g, r)};
-    return qn__team_same(g, reduce_range(g, &s, r->n_levels, qn__const_i64(g, 0), s.total));
+    source s = {.r = r, .total = qn__team_points(g, r)};
+    const bool in_pieces = has_pieces(g);
+    LLVMValueRef v = in_pieces ? reduce_pieces(g, &s)
+                               : reduce_range(g, &s, r->n_levels, qn__const_i64(g, 0), s.total);
+    if (in_pieces && g->kept) /* other lanes may read what one has kept */
+        wait_for_lanes(g);
+    return qn__team_same(g, v);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -376,7 +503,7 @@ typedef struct grid {
 static grid open_grid(lower *g)
 {
     reduction r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
-    grid x = {.total = count(g, &r)};
+    grid x = {.total = qn__team_points(g, &r)};
     LLVMValueRef units = qn__count_blocks(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
     x.blocks = qn__count_blocks(g, x.total, BLOCK);
     x.places = LLVMBuildMul(g->b, units, qn__const_i64(g, FIRST_WARPS), "");

@@ -23,6 +23,11 @@ LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
 bool qn__team_trips(lower *g, uint32_t i);
 
+/** Sets the indices of point q of a reduce: dimensions count lexicographically. */
+void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q);
+/** Points of all its dimensions, i64. */
+LLVMValueRef qn__team_points(lower *g, const reduction *r);
+
 /* ---- target/nvptx/kept.c: values of points in shared memory (plan->kept) */
 /** Shared memory of a block for them. */
 int32_t qn__kept_bytes(const qn_plan *p);

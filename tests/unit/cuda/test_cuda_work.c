@@ -448,6 +448,7 @@ static void test_two_devices(qn_context *c)
  * stub's cubin is the text. */
 static void test_spills(qn_context *c)
 {
+    enum { MANY = 1 << 15 }; /* of fewer elements, blocks have fewer threads */
     static const struct {
         const char *least, *kept, *what;
     } way[] = {{NULL, ".minnctapersm 8", "what does not spill keeps the limit of registers: %s"},
@@ -458,8 +459,8 @@ static void test_spills(qn_context *c)
         qn_error err = {0};
         qn_stream *s = NULL;
         qn_kernel *k = kernel_of(COPY_TEXT);
-        qn_view x = vector_in(c, QN_SPACE_CUDA, NULL, "x", QN_F32, N + spills),
-                y = vector_in(c, QN_SPACE_CUDA, NULL, "y", QN_F32, N + spills);
+        qn_view x = vector_in(c, QN_SPACE_CUDA, NULL, "x", QN_F32, MANY + spills),
+                y = vector_in(c, QN_SPACE_CUDA, NULL, "y", QN_F32, MANY + spills);
         const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
         qn_code *f = NULL;
         bool ok = qn_stream_new(c, 0, &s, &err) == QN_OK;

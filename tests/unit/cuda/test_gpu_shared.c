@@ -74,6 +74,23 @@ static const char window[] =
     "  for all i, j in y { y[i,j] = sum u in dim(w, 0), v in dim(w, 1) of w[u,v] * x[i+u,j+v] "
     "}\n}\n";
 
+static const char bytes_times[] =
+    "kernel k (a: i8[,], x: i8[], y: i32[]) $ {\n"
+    "  for all i in y { y[i] = sum k in dim(a, 1) of i32(a[i,k]) * i32(x[k]) }\n}\n";
+static const char sides[] = "kernel k (x: f32[,], y: f32[], z: f32[]) $ {\n  for all i in y {\n"
+                            "    y[i] = max k in dim(x, 1) of x[i,k] * 0\n"
+                            "    z[i] = min k in 3 .. 100 of x[i,k]\n  }\n}\n";
+static const char channels[] =
+    "kernel k (x: f32[,,], y: f32[]) $ contract {\n"
+    "  for all c in y { y[c] = sum n in dim(x, 0), i in dim(x, 2) of x[n,c,i] * x[n,c,i] }\n}\n";
+static const char filter[] =
+    "kernel k (x: f32[], w: f32[], y: f32[]) $ contract {\n"
+    "  for all i in y { y[i] = sum k in w of w[k] * x[i+k] }\n}\n";
+static const char nearest[] =
+    "kernel k (p: f32[,], q: f32[,], y: f32[]) $ contract {\n  for all i in y {\n"
+    "    y[i] = min j in dim(q, 0) of sum c in dim(p, 1) of (p[i,c] - q[j,c]) * (p[i,c] - q[j,c])\n"
+    "  }\n}\n";
+
 #define F32(n0, n1)                                                                                \
     {                                                                                              \
         QN_F32, 2,                                                                                 \
@@ -101,7 +118,7 @@ static const row rows[] = {
      {{QN_F32, 3, {5, 7, 65}}, {QN_F32, 3, {5, 7, 65}}}},
     {"the place of the least",
      place_of_least,
-     "team blocks",
+     "team warps",
      NULL,
      3,
      {F32(37, 170), {QN_I32, 1, {37}}, {QN_F32, 1, {37}}}},
@@ -136,8 +153,50 @@ static const row rows[] = {
      NULL,
      2,
      {{QN_U8, 3, {5, 67, 3}}, {QN_U8, 2, {5, 67}}}},
+    {"products of bytes",
+     bytes_times,
+     "team warps",
+     NULL,
+     3,
+     {{QN_I8, 2, {37, 1200}}, {QN_I8, 1, {1200}}, {QN_I32, 1, {37}}}},
+    {"zeros of both signs",
+     sides,
+     "team warps",
+     NULL,
+     3,
+     {F32(37, 333), {QN_F32, 1, {37}}, {QN_F32, 1, {37}}}},
+    {"sums over two dimensions that are apart",
+     channels,
+     "team blocks",
+     NULL,
+     2,
+     {{QN_F32, 3, {9, 21, 130}}, {QN_F32, 1, {21}}}},
+    {"the same, in blocks of points that are apart",
+     channels,
+     "blocks of points apart",
+     NULL,
+     2,
+     {{QN_F32, 3, {65, 5, 190}}, {QN_F32, 1, {5}}}},
+    {"a filter of several results in a thread",
+     filter,
+     "at once 4 of dimension 0",
+     NULL,
+     3,
+     {{QN_F32, 1, {2012}}, {QN_F32, 1, {7}}, {QN_F32, 1, {2006}}}},
+    {"the nearest, of several in a thread",
+     nearest,
+     "at once 4 of dimension 0",
+     NULL,
+     3,
+     {F32(2003, 3), F32(9, 3), {QN_F32, 1, {2003}}}},
     {"a window of 5 x 5", window, NULL, NULL, 3, {F32(15, 41), F32(5, 5), F32(11, 37)}},
 };
+
+/** Iterations of a thread that are asked for, as the arrays are too small for several; 0: none. */
+static int asked_width(const row *r)
+{
+    return r->text == filter || r->text == nearest ? 4 : 0;
+}
 
 /* ---------------------------------------------------------------- the same bits */
 
@@ -200,7 +259,11 @@ static void copy_all(const row *r, const device_memory *to, const device_memory 
 /** What the plan, or the PTX, for a GPU of compute capability 9.0 says. */
 static const char *stage_of(const row *r, const job *j, const qn_kernel *k, int stage)
 {
-    const qn_options o = {.bytes = sizeof o, .isa = QN_ISA_SM90, .specialize = QN_SPECIALIZE_EXACT};
+    const qn_plan_options asked = {.bytes = sizeof asked, .width = asked_width(r)};
+    const qn_options o = {.bytes = sizeof o,
+                          .isa = QN_ISA_SM90,
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .plan = &asked};
     qn_error err = {0};
     qn_code *code = NULL;
     plan[0] = 0;
@@ -242,7 +305,8 @@ static void check(const row *r, const char *words)
         tap_ok(count(stage_of(r, &j, k, QN_DUMP_PTX), r->ptx) <= 9, "%s %s: computed once", r->what,
                words);
     for (int way = QN_SPECIALIZE_EXACT; !status && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        o = (qn_options){.bytes = sizeof o, .specialize = way};
+        const qn_plan_options asked = {.bytes = sizeof asked, .width = asked_width(r)};
+        o = (qn_options){.bytes = sizeof o, .specialize = way, .plan = &asked};
         copy_all(r, j.memory, j.initial);
         bool is_same = device_launch(&d, k, r->n, j.arg, r->n, j.memory, &o, &err) == QN_OK;
         for (int v = 0; v < r->n && is_same; v++)
