@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu_rows.c: what several iterations in a thread of a GPU may run together, and of how many rows
- * and columns a thread computes the reduces: those that load the same, as the rows of a small matrix
- * product and the results of a filter do.
+ * and columns a thread computes the reduces: those that load the same, as the rows of a small
+ * matrix product and the results of a filter do.
  * Blocks are 32 threads wide then, so that what rows of other threads share comes from the
  * first-level cache.
  */
