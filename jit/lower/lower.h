@@ -501,7 +501,7 @@ bool qn__has_known_stride(const address *x, LLVMValueRef mask);
 /** Whether they lie so far apart that a load gathers them under this plan. */
 bool qn__is_gathered(const lower *g, const address *x);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
-LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
+LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               unsigned align);
 void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);
 /** Whether load i takes small elements that lie a small stride apart in a view that has no gaps

@@ -172,7 +172,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     } else if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
     } else if (is_strided && !qn__is_gathered(g, &x)) {
-        v = qn__load_strided(g, &x, t, qn_dtype_bytes(dtype), align);
+        v = qn__load_strided(g, i, &x, t, align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {

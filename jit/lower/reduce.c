@@ -224,6 +224,20 @@ static bool is_short(const lower *g, const reduction *r)
            r->points * n_sums(r) <= g->p->straight && is_worth_unrolling(g, r);
 }
 
+/** Whether the schedule has all points of a dimension of a reduce one beside the other. */
+static bool is_unrolled(const lower *g, const reduction *r, int d)
+{
+    const qn_reduced *tuple = g->schedule ? qn__reduction_of(g->schedule, r->inst) : NULL;
+    for (uint16_t n = 1; tuple && n <= g->schedule->n_nodes; n++) {
+        const qn_node_info *l = &g->schedule->node[n];
+        const qn_axis_info *a = qn__axis(g->schedule, l->axis);
+        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_UNROLLED && a->kind == QN_AXIS_POINT &&
+            a->inst == tuple->inst[0] && a->number == d)
+            return qn__trips(g->f, d) > 0;
+    }
+    return false;
+}
+
 static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc);
 
 /** The iterations of dimension number `at`, one behind the other. */
@@ -253,7 +267,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
                      qn__reduce_may_be_empty(g, r, d), acc);
         return;
     }
-    if (is_short(g, r)) {
+    if (is_short(g, r) || is_unrolled(g, r, d)) {
         fold_straight(g, r, at, acc);
         return;
     }

@@ -57,6 +57,65 @@ static int lane_of(const lower *g, const address *x, int k, int e)
     return x->stride < 0 ? g->width - 1 - at / n : at / n;
 }
 
+/**
+ * Points of a reduce that are emitted one beside the other, and whose elements are neighbours: the
+ * strides of the lanes, each of so many elements, that hold those of all of them.
+ */
+typedef struct window {
+    int place;    /* of this point's element in a stride */
+    uint32_t own; /* bit p: some point has the element at place p */
+} window;
+
+/** The strides that the point which is emitted shares with others; false: it has its own. */
+static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
+{
+    int64_t step, index, begin, trips;
+    if (x->stride < 2 || x->stride > SMALL_STRIDE || !qn__is_plain_access(g->k, g->f, i))
+        return false;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        trips = qn__trips(g->f, d);
+        if (!qn__is_reduction(g->k, d) || trips < 2 || !g->iv[d] ||
+            !qn__access_stride(g->k, g->f, &g->a, i, d, &step) || step != 1 ||
+            !qn__is_const(g->iv[d], &index) || !qn__is_const(g->begin[d], &begin))
+            continue;
+        int64_t point = index - begin + g->ahead[d];
+        w->place = (int)(point % x->stride);
+        w->own = 0;
+        for (int64_t e = 0; e < x->stride; e++)
+            w->own |= (uint32_t)(point - w->place + e < trips) << e;
+        return true;
+    }
+    return false;
+}
+
+/** The elements of whole strides, or of what of them points have, and from them those of one. */
+static LLVMValueRef load_window(lower *g, const address *x, const window *w, LLVMTypeRef t,
+                                int64_t bytes, unsigned align)
+{
+    LLVMValueRef own[64], all = NULL;
+    int n = (int)x->stride, pick[64];
+    bool is_whole = w->own == (1u << n) - 1;
+    LLVMTypeRef types[2] = {t, g->ptr};
+    for (int k = 0; k < n; k++) {
+        LLVMValueRef at =
+            qn__ahead(g, x->pointer, ((int64_t)k * g->width - w->place) * bytes);
+        for (int e = 0; e < g->width; e++)
+            own[e] = LLVMConstInt(g->i1, w->own >> (k * g->width + e) % n & 1, false);
+        LLVMValueRef args[4] = {at, LLVMConstInt(g->i32, align, false),
+                                LLVMConstVector(own, (unsigned)g->width), LLVMConstNull(t)};
+        LLVMValueRef v = is_whole ? LLVMBuildLoad2(g->b, t, at, "")
+                                  : qn__call(g, "llvm.masked.load", types, 2, args, 4);
+        if (is_whole)
+            LLVMSetAlignment(v, align);
+        for (int l = 0; l < g->width; l++) {
+            int from = l * n + w->place - k * g->width;
+            pick[l] = from >= 0 && from < g->width ? g->width + from : l;
+        }
+        all = qn__shuffle(g, all ? all : v, v, pick, g->width);
+    }
+    return all;
+}
+
 static LLVMValueRef elements_of(const lower *g, const address *x, int k)
 {
     LLVMValueRef lane[64];
@@ -65,14 +124,18 @@ static LLVMValueRef elements_of(const lower *g, const address *x, int k)
     return LLVMConstVector(lane, (unsigned)g->width);
 }
 
-LLVMValueRef qn__load_strided(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
+LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               unsigned align)
 {
+    int64_t bytes = qn__access_bytes(g->k, i);
+    window shared;
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {t, g->ptr};
     LLVMValueRef all = NULL;
     if (qn__is_one_by_one(g->f, g->p->apart, true, bytes, g->width, x->stride))
         return load_one_by_one(g, x, t, bytes, align);
+    if (window_of(g, i, x, &shared))
+        return load_window(g, x, &shared, t, bytes, align);
     for (int k = 0; k < n; k++) {
         LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
                                 elements_of(g, x, k), LLVMConstNull(t)};

@@ -207,6 +207,36 @@ static uint32_t loaded_before(const qn_estimator *e, uint32_t i)
     return 0;
 }
 
+/** The part of its moves that a load has where all points of its reduce, and some iterations, are
+ * emitted together. */
+static double shared_part(const qn_estimator *e, uint32_t i)
+{
+    uint32_t reduce = qn__enclosing_reduce(e->x->k, i), points = 0, together = 0;
+    int lane_dim = -1, jam_dim = -1;
+    int64_t jam = 1;
+    for (int n = 0; reduce && n < e->x->k->inst[reduce].n_args; n++)
+        points |= UINT32_C(1) << qn__dim_of(e->x->k, reduce, n);
+    for (int n = 1; n < e->n; n++) {
+        const qn_around *l = &e->around[n];
+        int d = l->dims ? __builtin_ctz(l->dims) : -1;
+        if (l->is_lanes)
+            lane_dim = d;
+        else if (l->is_together && l->is_points)
+            together |= l->dims;
+    }
+    for (int n = 1; n < e->n; n++) {
+        const qn_around *l = &e->around[n];
+        int d = l->dims ? __builtin_ctz(l->dims) : -1;
+        if (l->is_together && !l->is_lanes && !l->is_points && d != lane_dim) {
+            jam_dim = d;
+            jam = (int64_t)l->count;
+        }
+    }
+    return points && (points & ~together) == 0 && lane_dim >= 0
+               ? qn__window_share(e->x->k, e->x->f, &e->x->a, i, lane_dim, jam_dim, jam)
+               : 1;
+}
+
 static void add_access(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
@@ -226,8 +256,9 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     bool is_load = x->op == QN_I_LOAD;
     placed p = place_of(e, dims, r->is_inside || !is_load);
     qn__estimate_access(e, i, record, p.lanes, &moves, &slots);
-    double all = r->weight * p.parts * moves;
-    add(&p, r->weight, moves + slots, slots);
+    double part = is_load ? shared_part(e, i) : 1;
+    double all = r->weight * p.parts * moves * part;
+    add(&p, r->weight * part, moves + slots, slots);
     bool is_whole = p.lanes > 1 && moves < p.lanes;
     add_moves(&p, x->op != QN_I_STORE ? all : 0, is_load ? 0 : all,
               qn__register_bytes(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1));

@@ -323,6 +323,19 @@ static void move_inside(maker *m, const char *name)
 
 /* ---------------------------------------------------------------- points */
 
+/** Points that are emitted one beside the other. */
+static void unroll_points(maker *m)
+{
+    FOR_TOP_REDUCES(m->x->k, i)
+    {
+        if (!has_loops(m, i) || m->p->strip ||
+            !qn__plan_unrolls_points(m->x->k, m->x->f, &m->x->a, m->p, i))
+            continue;
+        for (int n = 0; n < m->x->k->inst[i].n_args; n++)
+            step(m, "unroll r%ud%d;", i, qn__dim_of(m->x->k, i, n));
+    }
+}
+
 /** Lanes over the points of reduces, and blocks of points for threads. */
 static void cut_points(maker *m)
 {
@@ -513,6 +526,8 @@ static void make(maker *m)
         share_points(m);
     else
         cut_points(m);
+    if (!has_grid)
+        unroll_points(m);
     if (!has_grid && p->strip)
         make_strip(m);
     if (!has_grid && p->split_dim >= 0 && !p->n_shared_reduces)

@@ -226,6 +226,14 @@ bool qn__plan_joins(const qn_scheduled *x, const qn_plan *p, int n, const uint32
 /** Whether what is left after whole steps of the points of a reduce is folded one by one: the
  * processor has no masks for elements so small. */
 bool qn__has_scalar_rest(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
+/** Whether all points of a reduce are emitted one beside the other, as some load is shared by them
+ * or by jammed iterations (jit/schedule/window.c). */
+bool qn__plan_unrolls_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                             const qn_plan *p, uint32_t reduce);
+/** The part of what load i would take alone that it takes then, where `jam` iterations of jam_dim
+ * (-1: none) are emitted together. Points are known. */
+double qn__window_share(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
+                        int lane_dim, int jam_dim, int64_t jam);
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
 /** Whether the first n reduces at the top may have their points divided: they are over the same

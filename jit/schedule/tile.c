@@ -175,6 +175,21 @@ static double load_cost(const tiler *s, uint32_t i, const shape *t)
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
 
+/** The part of its cost that a load has in a tile whose points are emitted one beside the other. */
+static double share(const tiler *s, uint32_t i, const shape *t)
+{
+    qn_plan p = *s->p;
+    p.unroll = t->unroll;
+    p.jam_dim = t->jam > 1 ? t->j : -1;
+    p.jam = t->jam;
+    p.cross = t->cross;
+    p.straight = qn__plan_straight(s->k);
+    uint32_t reduce = qn__enclosing_reduce(s->k, i);
+    return qn__plan_unrolls_points(s->k, s->f, s->a, &p, reduce)
+               ? qn__window_share(s->k, s->f, s->a, i, p.lane_dim, p.jam_dim, p.jam)
+               : 1;
+}
+
 /** Points of the longest reduce, many if that is not known. */
 static double points(const tiler *s)
 {
@@ -199,7 +214,7 @@ static double step_cost(const tiler *s, const shape *t)
             continue;
         bool is_data = qn__is_pure(x) && x->type != QN_I64 && x->op != QN_I_CONST;
         if (x->op == QN_I_LOAD)
-            loads += parts(s, i, t) * load_cost(s, i, t);
+            loads += parts(s, i, t) * load_cost(s, i, t) * share(s, i, t);
         else if (is_data)
             ops += parts(s, i, t);
     }

@@ -313,6 +313,39 @@ static void test_tuples(qn_context *c)
     }
 }
 
+/** Means of 2 x 2 elements: both points of a row lie in one stride of the lanes. */
+static const char pool[] =
+    "kernel \"pool\" { view x: f32[2]; view y: f32[2]; %z: i64 = const 0; %two: i64 = const 2;\n"
+    "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m;\n"
+    "%j: i64 = parallel %z, %n; %p: i64 = reduction %z, %two; %q: i64 = reduction %z, %two;\n"
+    "%s: f32 = reduce sum over %p, %q { %a: i64 = mul %i, %two; %b: i64 = add %a, %p;\n"
+    "%c: i64 = mul %j, %two; %d: i64 = add %c, %q; %v: f32 = load x[%b, %d]; yield %v; };\n"
+    "store y[%i, %j], %s; }";
+
+/** Elements that several points of a reduce need are loaded once, as whole vectors. */
+static void test_window(qn_context *c)
+{
+    static char code[1 << 18], schedule[1 << 16];
+    qn_view x = view(2, DIMS(32, 128), false), y = view(2, DIMS(16, 64), false);
+    qn_error err = {0};
+    x.dtype = y.dtype = QN_F32;
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_NATIVE,
+                          .isa = QN_ISA_V3,
+                          .specialize = QN_SPECIALIZE_EXACT};
+    qn_kernel *k = kernel_of(pool);
+    qn_code *f = NULL;
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_SCHEDULE, schedule, sizeof schedule) &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    tap_ok(ok && count(schedule, "unrolled") >= 2 && !strstr(code, "masked.load") &&
+               count(code, "load <8 x float>") > 0,
+           "points of windows share whole vectors %s", err.message);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -381,6 +414,7 @@ int main(void)
     test_bools(c);
     test_sides(c);
     test_tuples(c);
+    test_window(c);
     qn_context_release(c);
     return tap_done();
 }
