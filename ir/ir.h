@@ -774,8 +774,6 @@ static inline int32_t qn__power_of(int64_t n)
 }
 /** Adds a pin that is right, or was checked, to those of its parameter. */
 void qn__pin_add(qn_pinned *pinned, const qn_fact_pin *pin);
-/** Whether there are any. */
-bool qn__pin_is_any(const qn_pinned *pinned);
 /** Whether pins[i] is a pin of these parameters and contradicts none before it and none of theirs;
  * `who` begins the message. */
 qn_status qn__pin_check(const char *who, const qn_fact_pin *pins, int i, int n_params,

@@ -220,8 +220,6 @@ block *qn__parse_new_block(parser *p, const definitions *d,
                            bool (*close)(parser *, block *, const values *));
 /** "{": what follows, up to the "}", belongs to the block in the next slot. */
 bool qn__parse_open_block(parser *p);
-/** The block in the next slot is open without a "{". */
-bool qn__parse_enter_block(parser *p);
 
 bool qn__parse_combine(parser *p, int *combine);
 

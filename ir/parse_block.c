@@ -37,22 +37,23 @@ block *qn__parse_new_block(parser *p, const definitions *d,
     return b;
 }
 
+/** The block in the next slot is open without a "{". */
+static bool enter_block(parser *p)
+{
+    if (p->depth == QN_MAX_NESTING)
+        return FAIL(p, &p->token, "blocks are nested deeper than %d", QN_MAX_NESTING);
+    p->block[p->depth++].statement = p->statement;
+    return true;
+}
+
 /** "{": what follows, up to the "}", belongs to the block in the next slot. */
 bool qn__parse_open_block(parser *p)
 {
     if (!qn__parse_is_symbol(p, '{'))
         return qn__parse_fail_expected(p, "'{'");
-    if (!qn__parse_enter_block(p))
+    if (!enter_block(p))
         return false;
     qn__parse_advance(p);
-    return true;
-}
-
-bool qn__parse_enter_block(parser *p)
-{
-    if (p->depth == QN_MAX_NESTING)
-        return FAIL(p, &p->token, "blocks are nested deeper than %d", QN_MAX_NESTING);
-    p->block[p->depth++].statement = p->statement;
     return true;
 }
 
@@ -127,7 +128,7 @@ static bool start_else(parser *p, block *b, const values *first)
     if (b->n > 0 || !qn__parse_is_word(p, "if"))
         return qn__parse_open_block(p);
     b->is_chained = true;
-    if (!qn__parse_enter_block(p))
+    if (!enter_block(p))
         return false;
     p->statement = p->token;
     qn__parse_advance(p);

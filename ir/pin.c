@@ -20,17 +20,6 @@ void qn__pin_add(qn_pinned *pinned, const qn_fact_pin *pin)
         *exponent = wanted;
 }
 
-bool qn__pin_is_any(const qn_pinned *pinned)
-{
-    bool is_any = false;
-    for (int of = 0; of < QN_PIN_KINDS; of++) {
-        is_any |= (pinned->constant[of] | pinned->dynamic[of]) != 0;
-        for (int d = 0; d < QN_MAX_RANK; d++)
-            is_any |= pinned->exponent[of][d] != 0;
-    }
-    return is_any;
-}
-
 /** Whether two pins are about one number. */
 static bool is_same_number(const qn_fact_pin *a, const qn_fact_pin *b)
 {

@@ -41,7 +41,8 @@ void qn__job_finish(qn_context *c, qn_job *job, const qn_error *error)
     pthread_cond_broadcast(&c->compiler.progress);
 }
 
-void qn__queue_end(qn_context *c, const qn_error *error)
+/** Ends the jobs that wait for a thread with this error. The lock is held. */
+static void end_queue(qn_context *c, const qn_error *error)
 {
     while (c->compiler.first) {
         qn_job *job = c->compiler.first;
@@ -56,7 +57,7 @@ void qn__engine_disable(qn_context *c, const qn_error *error)
 {
     if (c->compiler.error.status == QN_OK)
         c->compiler.error = *error;
-    qn__queue_end(c, error);
+    end_queue(c, error);
 }
 
 static qn_job *new_job(const qn_kernel *k, const qn_text *key, int loader, uint32_t texts,
@@ -159,7 +160,7 @@ static void end_late(qn_context *c, qn_job *job)
              c->options.compile_ms, WALL_FACTOR);
     qn__worker_give_up(c, job, &error);
     if (c->compiler.first && provide_thread(c, &error) != QN_OK)
-        qn__queue_end(c, &error);
+        end_queue(c, &error);
 }
 
 void qn__compile_wait(qn_context *c, const volatile int32_t *cancel, double most_ms)

@@ -48,8 +48,6 @@ typedef struct qn_worker {
 void qn__job_disown(qn_job *job);
 /** Ends a job; `error` may be NULL. */
 void qn__job_finish(qn_context *c, qn_job *job, const qn_error *error);
-/** Ends the jobs that wait for a thread with this error. */
-void qn__queue_end(qn_context *c, const qn_error *error);
 /** No more code is generated in this context. */
 void qn__engine_disable(qn_context *c, const qn_error *error);
 

@@ -105,8 +105,6 @@ static inline bool qn__are_of_this_version(const qn_options *o)
 {
     return !o || (o->bytes == sizeof *o && (!o->plan || o->plan->bytes == sizeof *o->plan));
 }
-qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out,
-                           qn_error *err);
 
 /** What a checked launch looks for: iterations in order do not race. */
 static inline int qn__debug_of(const qn_launch_state *l)

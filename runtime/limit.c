@@ -6,8 +6,8 @@
  */
 #include "runtime/launch.h"
 
-qn_status qn__options_take(const char *who, const qn_options *o, qn_taken_options *out,
-                           qn_error *err)
+static qn_status take_options(const char *who, const qn_options *o, qn_taken_options *out,
+                              qn_error *err)
 {
     qn_status status = qn__struct_take(who, "options", o, &out->options, sizeof out->options, err);
     const qn_plan_options *plan = out->options.plan;
@@ -52,7 +52,7 @@ qn_status qn__limit_begin(const char *who, qn_context *c, const qn_options **o, 
     if (!*o)
         return QN_OK;
     if (!qn__are_of_this_version(*o)) {
-        qn_status status = qn__options_take(who, *o, &x->taken, err);
+        qn_status status = take_options(who, *o, &x->taken, err);
         if (status)
             return status;
         *o = &x->taken.options;

@@ -28,7 +28,8 @@ static qn_profile_row *find(const qn_profile *p, const qn_kernel *k)
     return row;
 }
 
-const qn_profile_row *qn__profile_find(const qn_profile *p, const qn_kernel *k)
+/** The row of a kernel, or NULL. */
+static const qn_profile_row *find_row(const qn_profile *p, const qn_kernel *k)
 {
     return find(p, given(qn__kernel_to_run(k)));
 }
@@ -141,7 +142,8 @@ static void print_rows(const qn_profile *p, qn_profile_row **row, const qn_peaks
     print_row(out, "(all)", &all, peaks);
 }
 
-void qn__profile_print(const qn_profile *p, const qn_peaks *peaks, qn_text *out)
+/** The table. `peaks` may be NULL. */
+static void print_profile(const qn_profile *p, const qn_peaks *peaks, qn_text *out)
 {
     const qn_peaks none = {0};
     qn_profile_row **row = qn__alloc(((size_t)p->n + 1) * sizeof *row);
@@ -173,7 +175,7 @@ qn_status qn_context_kernel(const qn_context *c, const qn_kernel *k, qn_kernel_c
                         "%s: the context does not count by kernel: its option summary is 0", who);
     qn_kernel_counters count = {0};
     qn__lock(writable(c));
-    const qn_profile_row *row = qn__profile_find(&c->profile, k);
+    const qn_profile_row *row = find_row(&c->profile, k);
     if (row)
         count = row->count;
     qn__unlock(writable(c));
@@ -189,7 +191,7 @@ static void summarize(const qn_context *c, const qn_peaks *peaks, qn_text *text)
 {
     uint32_t host = qn__fpu_enter();
     qn__lock(writable(c));
-    qn__profile_print(&c->profile, peaks, text);
+    print_profile(&c->profile, peaks, text);
     qn__unlock(writable(c));
     qn__fpu_leave(host);
 }

@@ -26,10 +26,6 @@ typedef struct qn_profile {
 
 /** Adds to the counters of a kernel; flops of -1 make them unknown. */
 void qn__profile_add(qn_profile *p, const qn_kernel *k, const qn_kernel_counters *add);
-/** The row of a kernel, or NULL. */
-const qn_profile_row *qn__profile_find(const qn_profile *p, const qn_kernel *k);
-/** The table. `peaks` may be NULL. */
-void qn__profile_print(const qn_profile *p, const qn_peaks *peaks, qn_text *out);
 void qn__profile_release(qn_profile *p);
 
 #endif

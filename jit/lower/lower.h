@@ -318,8 +318,6 @@ LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
 /** Ends the account of a loop: trips of one strip, 1: look after every trip, 0: it need not look.
  * `outer_work` is g->work from before the loop, which was 0 at its begin. */
 int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, int64_t outer_work);
-/** A block that looks, and goes on to another one. */
-LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on);
 /** Looks where the builder stands, and goes on behind. */
 void qn__look(lower *g);
 /** The block where a cancelled launch leaves; after the last instruction of the function. */

@@ -65,7 +65,8 @@ static void branch_on_word(lower *g, LLVMValueRef at, LLVMBasicBlockRef go_on)
     qn__mark_likely(g, LLVMBuildCondBr(g->b, goes_on, go_on, g->cancelled));
 }
 
-LLVMBasicBlockRef qn__poll(lower *g, LLVMBasicBlockRef go_on)
+/** A block that looks, and goes on to another one. */
+static LLVMBasicBlockRef new_poll(lower *g, LLVMBasicBlockRef go_on)
 {
     LLVMBasicBlockRef poll = qn__new_block(g, "poll");
     LLVMPositionBuilderAtEnd(g->b, poll);
@@ -175,7 +176,7 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMVal
     int64_t step = LLVMConstIntGetSExtValue(l->step), most;
     if (__builtin_mul_overflow(trips, step, &most))
         most = step;
-    LLVMBasicBlockRef next_strip = qn__new_block(g, "next"), poll = qn__poll(g, next_strip);
+    LLVMBasicBlockRef next_strip = qn__new_block(g, "next"), poll = new_poll(g, next_strip);
     LLVMPositionBuilderAtEnd(g->b, next_strip);
     LLVMValueRef further = LLVMBuildAdd(g->b, index, qn__const_i64(g, most), "");
     LLVMBuildBr(g->b, strip);
@@ -235,7 +236,7 @@ void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockR
     LLVMAddIncoming(x->end, &first, &before, 1);
     LLVMAddIncoming(x->end, &x->next, &latch, 1);
     if (trips) {
-        LLVMBasicBlockRef poll = qn__poll(g, x->below);
+        LLVMBasicBlockRef poll = new_poll(g, x->below);
         LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(poll));
         LLVMValueRef next = strip_end(g, x->end, x->most, trips);
         LLVMAddIncoming(x->next, &next, &poll, 1);

@@ -2,16 +2,6 @@
 /* cost.c: kinds of work of a kernel's instructions, and the table of cost.h applied to vectors. */
 #include "jit/schedule/cost.h"
 
-const char *qn__work_name(int work)
-{
-    static const char *const names[QN_N_WORKS] = {
-#define QN_X(name, ...) #name,
-        QN_WORK_LIST(QN_X)
-#undef QN_X
-    };
-    return work >= 0 && work < QN_N_WORKS ? names[work] : "?";
-}
-
 int64_t qn__registers(int bits, int lanes, const qn_target *target)
 {
     int register_bits = 8 * target->vector_bytes;

@@ -77,7 +77,6 @@ int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target);
 int64_t qn__work_slots(int work, int bits, int lanes, const qn_target *target);
 /** Registers that so many lanes take, at least one. */
 int64_t qn__registers(int bits, int lanes, const qn_target *target);
-const char *qn__work_name(int work);
 /** Units of a region of pure values from which on a test pays that may skip the region, where every
  * other one is skipped, half of them unforeseen; the test looks at the lanes of so many vectors. */
 int64_t qn__least_units_to_skip(int vectors, const qn_target *target);

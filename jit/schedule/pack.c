@@ -177,8 +177,9 @@ uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
     return dims;
 }
 
-int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i)
+/** How many elements load i reads for each lane in a step of the lanes. */
+static int64_t packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                             const qn_plan *p, uint32_t i)
 {
     uint32_t dims = qn__packed_dims(k, f, a, p, i);
     int64_t n = 1, most = f->machine.cache[QN_CACHE_SECOND].bytes;
@@ -192,17 +193,17 @@ int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analys
 static int64_t step_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
                           const qn_plan *p, uint32_t i)
 {
-    return qn__packed_points(k, f, a, p, i) * p->width * p->unroll *
-           qn_dtype_bytes(k->inst[i].type);
+    return packed_points(k, f, a, p, i) * p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
 }
 
-int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i)
+/** Memory for the copies of p->pack_steps steps. */
+static int64_t copies_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
+                            const qn_plan *p)
 {
     int64_t bytes = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
-        if (m < i && qn__is_packed_in_steps(k, f, a, p, m))
+        if (qn__is_packed_in_steps(k, f, a, p, m))
             bytes += (step_bytes(k, f, a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES *
                      LINE_BYTES;
     }
@@ -306,7 +307,7 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
                     qn__is_batch(k, a, p->lane_dim);
     p->pack_steps = is_batch ? choose_steps(k, f, a, p) : 0;
     if (p->pack_steps)
-        p->scratch_bytes = qn__packed_offset(k, f, a, p, k->n_insts);
+        p->scratch_bytes = copies_bytes(k, f, a, p);
     else
         choose_load(k, f, a, p);
 }

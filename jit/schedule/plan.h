@@ -86,14 +86,9 @@ void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
 bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
                             const qn_plan *p, uint32_t i);
 /** The dimensions, but for the lanes, whose indices tell the elements apart that such a load reads
- * in a step of the lanes: as bits; and how many there are for each lane. */
+ * in a step of the lanes, as bits. */
 uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
                          const qn_plan *p, uint32_t i);
-int64_t qn__packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i);
-/** Where in the memory for copies that of load i begins; k->n_insts: all bytes. */
-int64_t qn__packed_offset(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i);
 /** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the
  * rest of the plan is made (jit/schedule/prefetch.c). */
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);

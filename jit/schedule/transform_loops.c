@@ -15,8 +15,9 @@ qn_node qn__next_loop(const qn_schedule *s, qn_axis a, qn_node after)
     return (qn_node){0};
 }
 
-qn_status qn__fail_axis(const qn_schedule *s, qn_axis a, qn_status status, const char *what,
-                        qn_error *err)
+/** An error about an axis. */
+static qn_status fail_axis(const qn_schedule *s, qn_axis a, qn_status status, const char *what,
+                           qn_error *err)
 {
     char name[QN_AXIS_NAME_BYTES];
     qn__axis_name(s, a, name);
@@ -25,7 +26,7 @@ qn_status qn__fail_axis(const qn_schedule *s, qn_axis a, qn_status status, const
 
 static qn_status no_room(const qn_schedule *s, qn_axis a, qn_error *err)
 {
-    return qn__fail_axis(s, a, QN_ERR_LIMIT, "the schedule becomes too large", err);
+    return fail_axis(s, a, QN_ERR_LIMIT, "the schedule becomes too large", err);
 }
 
 /** Whether an axis has a loop. */
@@ -33,7 +34,7 @@ static qn_status need_loop(const qn_schedule *s, qn_axis a, qn_error *err)
 {
     return a.id && qn__next_loop(s, a, (qn_node){0}).id
                ? QN_OK
-               : qn__fail_axis(s, a, QN_ERR_ARGUMENT, "there is none", err);
+               : fail_axis(s, a, QN_ERR_ARGUMENT, "there is none", err);
 }
 
 /* ---------------------------------------------------------------- cuts */
@@ -73,11 +74,11 @@ static qn_status split(qn_schedule *s, qn_axis a, int n, const int64_t *extent, 
     for (int i = 0; i < n; i++) {
         c.extent[i + 1] = extent[i];
         if (extent[i] < 1 || __builtin_mul_overflow(step, extent[i], &step))
-            return qn__fail_axis(s, a, QN_ERR_ARGUMENT,
-                                 "parts have at least one iteration, and not too many", err);
+            return fail_axis(s, a, QN_ERR_ARGUMENT,
+                             "parts have at least one iteration, and not too many", err);
     }
     if (n < 1)
-        return qn__fail_axis(s, a, QN_ERR_ARGUMENT, "no number says how long its parts are", err);
+        return fail_axis(s, a, QN_ERR_ARGUMENT, "no number says how long its parts are", err);
     return qn__axis_cut(s, a, &c, &first) && nest_parts(s, a, &s->cut[s->n_cuts - 1])
                ? QN_OK
                : no_room(s, a, err);
@@ -97,7 +98,7 @@ qn_status qn__apply_set_tail(const qn_scheduled *x, qn_schedule *s, const qn_ste
     for (int c = 0; c < s->n_cuts; c++)
         found = s->cut[c].of.id == how->axis[0].id && s->cut[c].kind == QN_CUT_DIGITS ? c : found;
     if (found < 0)
-        return qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT, "it was not split", err);
+        return fail_axis(s, how->axis[0], QN_ERR_ARGUMENT, "it was not split", err);
     s->cut[found].tail = how->option;
     return QN_OK;
 }
@@ -236,12 +237,11 @@ qn_status qn__apply_fuse(const qn_scheduled *x, qn_schedule *s, const qn_step *h
     if (status != QN_OK)
         return status;
     if (!fused.id)
-        return qn__fail_axis(s, outer, QN_ERR_ARGUMENT, "the two have a dimension in common", err);
+        return fail_axis(s, outer, QN_ERR_ARGUMENT, "the two have a dimension in common", err);
     for (qn_node n = {0}; (n = qn__next_loop(s, outer, n)).id;) {
         qn_node c = only_loop_inside(s, n, inner);
         if (!c.id)
-            return qn__fail_axis(s, outer, QN_ERR_ARGUMENT, "the other one is not right inside",
-                                 err);
+            return fail_axis(s, outer, QN_ERR_ARGUMENT, "the other one is not right inside", err);
         s->node[n.id].axis = fused;
         take_children(s, c, n);
         s->node[c.id].kind = QN_NODE_FREE;
@@ -296,7 +296,7 @@ qn_status qn__apply_reorder(const qn_scheduled *x, qn_schedule *s, const qn_step
     for (int i = 0; i < how->n_axes; i++)
         for (int m = 0; m < i; m++)
             if (how->axis[m].id == how->axis[i].id)
-                return qn__fail_axis(s, how->axis[i], QN_ERR_ARGUMENT, "it is named twice", err);
+                return fail_axis(s, how->axis[i], QN_ERR_ARGUMENT, "it is named twice", err);
     bool is_root[QN_MOST_NODES + 1] = {false};
     for (uint16_t n = 1; n <= s->n_nodes; n++)
         is_root[n] = s->node[n].kind == QN_NODE_LOOP && listed(how, s->node[n].axis) >= 0 &&
@@ -308,8 +308,8 @@ qn_status qn__apply_reorder(const qn_scheduled *x, qn_schedule *s, const qn_step
                                how); /* nests that lack one of the loops stay as they are */
     }
     return is_any ? QN_OK
-                  : qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
-                                  "the loops are not one right inside the other", err);
+                  : fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
+                              "the loops are not one right inside the other", err);
 }
 
 qn_status qn__apply_tile(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
@@ -389,12 +389,12 @@ qn_status qn__apply_move_place(const qn_scheduled *x, qn_schedule *s, const qn_s
                      s->node[p->parent.id].axis.id == how->axis[0].id;
         is_any |= is_it;
         if (is_it && !swap_with_place(s, p->parent))
-            return qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
-                                 "other nodes stand beside the reduce; distribute it first", err);
+            return fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
+                             "other nodes stand beside the reduce; distribute it first", err);
     }
-    return is_any ? QN_OK
-                  : qn__fail_axis(s, how->axis[0], QN_ERR_ARGUMENT,
-                                  "the reduce is not right inside", err);
+    return is_any
+               ? QN_OK
+               : fail_axis(s, how->axis[0], QN_ERR_ARGUMENT, "the reduce is not right inside", err);
 }
 
 /** Whether two axes are the same part of the points of one dimension, of any reduce, or one axis.

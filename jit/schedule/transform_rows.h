@@ -15,8 +15,5 @@
 
 /** The next node after `after` that is a loop over an axis; 0: none. */
 qn_node qn__next_loop(const qn_schedule *s, qn_axis a, qn_node after);
-/** An error about an axis. */
-qn_status qn__fail_axis(const qn_schedule *s, qn_axis a, qn_status status, const char *what,
-                        qn_error *err);
 
 #endif
