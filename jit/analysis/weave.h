@@ -20,8 +20,10 @@ enum { QN_MOST_PLACES = 16, QN_CHUNK_BYTES = 16 };
  * BLENDS: the same of an odd number of places: each lane of a member stands in a lane of its own of
  * some register, so members are blended of all registers, then permuted.
  * PIECES: up to 16 bytes of each lane, joined and transposed within 16 bytes.
+ * CHUNKS: two places as two whole registers, permuted within 16 bytes. Lanes come in an order of
+ * their own: chunk c of a vector has half of its lanes from chunk c of each register.
  */
-enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES };
+enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES, QN_WEAVE_CHUNKS };
 
 typedef struct qn_weave {
     int method;
@@ -51,6 +53,9 @@ typedef struct qn_window {
  */
 bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
                   uint32_t known, qn_weave *out);
+/** The weave CHUNKS of two places, which is for code where the order of the lanes does not matter.
+ * False: registers have no whole chunks. */
+bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out);
 /** PIECES without chunks: the windows that cover the places; how many. */
 int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out);
 /**

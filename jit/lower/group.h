@@ -12,5 +12,7 @@
 LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *x, LLVMTypeRef t);
 /** Whether store i was done, or will be done by a later store of its group. */
 bool qn__store_grouped(lower *g, uint32_t i);
+/** Sets g->lanes_are_free. */
+void qn__find_lane_order(lower *g);
 
 #endif

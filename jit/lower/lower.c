@@ -9,6 +9,7 @@
  *   body:   regions and instructions (lower/control.c)
  */
 #include "jit/lower/distribute.h"
+#include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 #include "jit/lower/walk.h"
@@ -206,6 +207,7 @@ static qn_emitted lower_once(const qn_lowering *to, const qn_lowered *x, const f
         qn__debug_function(&g);
         compute_bounds(&g);
         qn__find_alignment(&g);
+        qn__find_lane_order(&g);
         if (p->scratch_bytes)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b, qn__range_word(&g, qn__scratch_word(qn__n_sequential(k), p->second_granule)),

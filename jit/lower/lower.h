@@ -115,6 +115,8 @@ typedef struct lower {
     int jam_max;            /* part encoding */
     int across, n_across;   /* of the last jammed iterations, so many next to one another; -1: they
                                are not */
+    bool lanes_are_free; /* no statement tells the lanes of whole steps apart: they may stand in
+                            another order than in memory */
     bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the
                                begin of the dimension on */
     uint64_t jam_active;    /* bit j: jammed iteration j is emitted */

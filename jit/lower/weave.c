@@ -441,6 +441,34 @@ static void store_blends(lower *g, const woven *x, const LLVMValueRef *member)
     }
 }
 
+/* ---------------------------------------------------------------- chunks */
+
+/** Each chunk by itself: places of the lanes of the first register, then of the second. */
+static void load_by_chunks(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMValueRef *member)
+{
+    int index[MOST_UNITS], chunk = QN_CHUNK_BYTES / w->unit, half = chunk / 2;
+    for (int m = 0; m < w->n; m++) {
+        for (int l = 0; l < w->lanes; l++) {
+            int in = l % chunk;
+            index[l] = (in < half ? 0 : w->lanes) + l - in + in % half * 2 + m;
+        }
+        member[m] = pick(g, v[0], v[1], index, w->lanes);
+    }
+}
+
+static void store_by_chunks(lower *g, const woven *x, const LLVMValueRef *member)
+{
+    const qn_weave *w = x->w;
+    int index[MOST_UNITS], chunk = QN_CHUNK_BYTES / w->unit;
+    for (int r = 0; r < w->registers; r++) {
+        for (int t = 0; t < w->lanes; t++) {
+            int in = t % chunk;
+            index[t] = in % 2 * w->lanes + t - in + r * chunk / 2 + in / 2;
+        }
+        store_piece(g, x, register_at(w, r), pick(g, member[0], member[1], index, w->lanes));
+    }
+}
+
 /* ---------------------------------------------------------------- pieces */
 
 /** Pieces of `size` units, one of each lane: unit k of all of them becomes r[k]. */
@@ -566,6 +594,8 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
               1);
     else if (w->method == QN_WEAVE_BLENDS)
         load_blends(g, w, v, member);
+    else if (w->method == QN_WEAVE_CHUNKS)
+        load_by_chunks(g, w, v, member);
     else if (w->per_chunk > 1)
         load_pieces_of_chunks(g, x, member);
     else
@@ -602,6 +632,8 @@ void qn__store_woven(lower *g, const woven *x, const LLVMValueRef *member)
         store_pairs(g, x, units);
     else if (w->method == QN_WEAVE_BLENDS)
         store_blends(g, x, units);
+    else if (w->method == QN_WEAVE_CHUNKS)
+        store_by_chunks(g, x, units);
     else if (w->per_chunk > 1)
         store_pieces_of_chunks(g, x, units);
     else

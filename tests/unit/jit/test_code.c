@@ -388,6 +388,12 @@ int main(void)
                        : "two of three members are not");
         check(c, complex, 3, z, 0, "lanes 0", "load <4 x i64>", true,
               is_whole ? "they are loaded as whole vectors" : "but loaded");
+        if (is_whole) {
+            check(c, complex, 3, z, 0, "lanes 0", "<i32 0, i32 4, i32 2, i32 6>", true,
+                  "and permuted within 16 bytes, as nothing tells lanes apart");
+            check(c, complex, 3, z, 0, "no such word", "<i32 0, i32 2, i32 4, i32 6>", false,
+                  "... and not across a register");
+        }
     }
     for (int i = 0; i < 3; i++) {
         z[i] = view(2, DIMS(800, 2), false);
