@@ -25,7 +25,7 @@ compiles() {
 }
 
 echo "TAP version 13"
-for header in quern.h quern/record.h quern/layout.h quern/view.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/object.h quern/tune.h; do
+for header in quern.h quern/record.h quern/layout.h quern/view.h quern/builder.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/object.h quern/tune.h; do
     for standard in c99 c11 c17; do
         compiles gcc c $standard $header
         compiles clang-19 c $standard $header

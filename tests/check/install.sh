@@ -52,7 +52,7 @@ grep -q avx2 /proc/cpuinfo && compiles=1
 
 echo "TAP version 13"
 passes "all components are installed" cmake --install "$build" --prefix "$prefix"
-for file in quern.h quern.hpp quern_f.f90 quern_values.f90 quern_kernels.f90 quern_f.c quern_version.h quern/record.h quern/layout.h quern/view.h quern/ops.def quern/reducers.def quern/dtypes.def quern/math.def quern/function.h quern/observe.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/embed.h quern/object.h quern/tune.h quern/fortran.h quern/view.hpp quern/function.hpp quern/value.hpp quern/builder.hpp quern/mdspan.hpp; do
+for file in quern.h quern.hpp quern_f.f90 quern_values.f90 quern_kernels.f90 quern_f.c quern_version.h quern/record.h quern/layout.h quern/view.h quern/ops.def quern/reducers.def quern/dtypes.def quern/math.def quern/builder.h quern/function.h quern/observe.h quern/bytes.h quern/dlpack.h quern/cuda.h quern/cache.h quern/embed.h quern/object.h quern/tune.h quern/fortran.h quern/view.hpp quern/function.hpp quern/value.hpp quern/builder.hpp quern/mdspan.hpp; do
     passes "$file is there" test -f "$prefix/include/$file"
 done
 pc=$(find "$prefix" -name quern.pc)
