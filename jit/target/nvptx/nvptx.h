@@ -7,6 +7,15 @@
 
 #include "jit/lower/hooks.h"
 
+/** The hook `run`: the body for all iterations of this thread (target/nvptx/units.c). */
+void qn__nvptx_run(lower *g, const span *spans);
+/** Whether the body is straight code and branches of a thread that loads little: more registers
+ * than its values need would only let fewer threads have loads under way. */
+bool qn__nvptx_is_light(const qn_kernel *k, const qn_plan *p);
+/** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
+int64_t qn__nvptx_units(const qn_facts *f, const qn_plan *p);
+/** Whether each unit has a block of its own, so that blocks need no loop over units. */
+bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 /** Address of the scratch memory. */
 LLVMValueRef qn__nvptx_scratch(lower *g);
 /** Shared memory of the block; its size is given at the launch. */

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * units.c: the walk of a GPU's threads over the domain. A unit of work is a tile of the parallel
+ * dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x + gridDim.x, ...; the threads
+ * of a block take the iterations of its unit (plan->axis).
+ */
+#include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/private.h"
+#include "jit/target/nvptx/rest.h"
+#include "jit/target/nvptx/stage.h"
+#include "jit/target/nvptx/team.h"
+#include "jit/lower/nest.h"
+#include "jit/lower/wide.h"
+
+#include <string.h>
+
+bool qn__nvptx_is_light(const qn_kernel *k, const qn_plan *p)
+{
+    enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
+    int64_t registers = 0;
+    if (p->team != QN_TEAM_THREAD || p->staged || p->jam > 1)
+        return false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE ||
+            x->op == QN_I_ATOMIC)
+            return false;
+        if (x->op == QN_I_LOAD)
+            registers += (qn_dtype_bytes(x->type) + 3) / 4 * p->width;
+    }
+    return registers <= FEW_REGISTERS;
+}
+
+int64_t qn__nvptx_units(const qn_facts *f, const qn_plan *p)
+{
+    int64_t n = 1;
+    for (int at = 0; at < p->n_loops; at++) {
+        int d = p->order[at];
+        int64_t tile = p->tile[d], extent = qn__trips(f, d) + qn__plan_reach(p, d);
+        if (tile == 0)
+            continue;
+        if (!qn__is_exact(f, d))
+            return 0;
+        if (__builtin_mul_overflow(n, extent / tile + (extent % tile != 0), &n))
+            return 0;
+    }
+    return n;
+}
+
+bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    int64_t units = qn__nvptx_is_light(k, p) && !p->is_split ? qn__nvptx_units(f, p) : 0;
+    return units > 0 && units <= INT32_MAX;
+}
+
+/** The walk over one function's units. Tiles are counted in `type`. */
+typedef struct walk {
+    int n, dim[QN_MAX_RANK]; /* tiled dimensions, outermost first */
+    LLVMValueRef low[QN_MAX_RANK], high[QN_MAX_RANK], tiles[QN_MAX_RANK];
+    LLVMValueRef units, unit; /* tiles */
+    LLVMValueRef apart;       /* blocks of points of each, in the first of two steps; else NULL */
+    LLVMTypeRef type;
+    thread_place place;
+} walk;
+
+static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
+{
+    return LLVMConstInt(t, (unsigned long long)n, true);
+}
+
+/** ceil(extent / tile), i64 */
+static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
+{
+    int64_t tile = g->p->tile[w->dim[n]], low, high;
+    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
+        high += qn__plan_reach(g->p, w->dim[n]);
+        return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
+    }
+    LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
+    if (tile == 1)
+        return extent;
+    extent = LLVMBuildAdd(g->b, extent, qn__const_i64(g, tile - 1), "");
+    return LLVMBuildUDiv(g->b, extent, qn__const_i64(g, tile), "");
+}
+
+/** Blocks of 4096 points of the reduces. */
+static int64_t blocks_apart(const lower *g)
+{
+    return (qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body)).points + BLOCK - 1) /
+           BLOCK;
+}
+
+/** Counts tiles and units; in 32 bits where their number is known to fit. */
+static void count_units(lower *g, walk *w)
+{
+    int64_t apart = g->p->is_split && g->step == 0 ? blocks_apart(g) : 1, known = apart, n;
+    w->units = qn__const_i64(g, 1);
+    for (int i = 0; i < w->n; i++) {
+        w->tiles[i] = tiles_of(g, w, i);
+        if (!qn__is_const(w->tiles[i], &n) || known > INT32_MAX / (n > 0 ? n : 1))
+            known = INT64_MAX;
+        else
+            known *= n;
+        w->units = LLVMBuildMul(g->b, w->units, w->tiles[i], "");
+    }
+    w->type = known > INT32_MAX ? g->i64 : g->i32;
+    w->apart = g->p->is_split && g->step == 0 ? constant(w->type, apart) : NULL;
+    if (known > INT32_MAX)
+        return; /* in 32 bits a step of gridDim.x < 2^31 beyond the last unit does not wrap either
+                 */
+    w->units = constant(g->i32, known / apart);
+    for (int i = 0; i < w->n; i++)
+        w->tiles[i] = LLVMBuildTrunc(g->b, w->tiles[i], g->i32, "");
+}
+
+/** The type of what is counted along dimension number n: i32 where all of it fits, tiles that reach
+ * beyond the end too. */
+static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
+{
+    int64_t low, high, last, tile = g->p->tile[w->dim[n]];
+    bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) &&
+                qn__is_const(w->high[n], &high) && low > INT32_MIN / 2 &&
+                !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
+    return fits ? g->i32 : g->i64;
+}
+
+/** Iterations from where threads begin to the end of dimension number n. */
+static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
+{
+    int64_t low, high, reach = qn__plan_reach(g->p, w->dim[n]);
+    if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
+        return constant(t, high - low + reach);
+    return LLVMBuildSub(g->b, w->high[n], w->low[n], ""); /* no lead then */
+}
+
+/** Notes what code for several iterations at once must know of its place. */
+static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMValueRef extent)
+{
+    for (int n = 0; n < 2; n++)
+        if (d == (n ? g->p->jam_dim : g->p->lane_dim)) {
+            w->place.ahead[n] = ahead;
+            w->place.extent[n] = extent;
+        }
+}
+
+/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for
+ * the present unit; *ok is anded with "inside the domain". */
+static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number,
+                                 LLVMValueRef *ok)
+{
+    static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
+    int d = w->dim[n];
+    bool is_block = g->p->team == QN_TEAM_BLOCK;
+    int64_t tile = g->p->tile[d], each = qn__plan_at_once(g->p, d), low, known;
+    LLVMTypeRef t = counter_type(g, w, n);
+    LLVMValueRef ahead =
+        LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
+    if (tile != 1)
+        ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
+    bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) ||
+                     ((g->p->staged || is_block) && d == g->p->axis[0]);
+    for (int a = 0; a < 3 && !is_corner; a++)
+        if (g->p->axis[a] == d) {
+            LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
+            if (each > 1)
+                first = LLVMBuildMul(g->b, first, constant(t, each), "");
+            ahead = LLVMBuildAdd(g->b, ahead, first, "");
+        }
+    LLVMValueRef extent = extent_from(g, w, n, t);
+    note_place(g, w, d, ahead, extent);
+    if (tile != 1 && !is_corner && !(qn__is_const(extent, &known) && known % tile == 0)) {
+        LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, "");
+        *ok = *ok ? LLVMBuildAnd(g->b, *ok, inside, "") : inside;
+    }
+    if (!qn__is_const(w->low[n], &low))
+        return LLVMBuildAdd(g->b, w->low[n], ahead, "");
+    low -= qn__plan_lead(g->p, d);
+    if (low)
+        ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
+    return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
+}
+
+/** Sets the indices of the tiled dimensions for the present unit; the condition under which they
+ * are inside, or NULL. */
+static LLVMValueRef set_indices(lower *g, walk *w)
+{
+    LLVMValueRef rest = w->unit, ok = NULL;
+    for (int n = w->n - 1; n >= 0; n--) {
+        int64_t tiles;
+        LLVMValueRef number = rest;
+        if (qn__is_const(w->tiles[n], &tiles) && tiles == 1) {
+            number = constant(w->type, 0);
+        } else if (n > 0) {
+            number = LLVMBuildURem(g->b, rest, w->tiles[n], "");
+            rest = LLVMBuildUDiv(g->b, rest, w->tiles[n], "");
+        }
+        qn__set_index(g, w->dim[n], thread_index(g, w, n, number, &ok));
+    }
+    return ok;
+}
+
+typedef struct unit_body {
+    walk *w;
+    void (*run)(lower *g, void *arg);
+    void *arg;
+} unit_body;
+
+static LLVMValueRef as_i64(lower *g, LLVMValueRef v)
+{
+    return LLVMTypeOf(v) == g->i64 ? v : LLVMBuildZExt(g->b, v, g->i64, "");
+}
+
+/** A tile whose reduces all threads share, or a block of its points. */
+static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMValueRef number)
+{
+    LLVMValueRef low = g->iv[g->p->axis[0]], tiles = as_i64(g, body->w->units);
+    if (!g->p->is_split)
+        qn__block_tile(g, low, body->run, body->arg);
+    else if (g->step == 0)
+        qn__block_first(g, low, tiles, as_i64(g, tile), as_i64(g, number));
+    else
+        qn__block_second(g, low, tiles, as_i64(g, tile), body->run, body->arg);
+}
+
+static void run_thread(lower *g, const unit_body *body)
+{
+    if (g->p->lane_dim >= 0)
+        qn__wide_unit(g, &body->w->place, body->run, body->arg);
+    else
+        body->run(g, body->arg);
+}
+
+/** A unit: the body, if this thread has an iteration in it. */
+static void run_unit(lower *g, LLVMValueRef unit, void *arg)
+{
+    const unit_body *body = arg;
+    LLVMValueRef number = unit;
+    if (body->w->apart) {
+        number = LLVMBuildUDiv(g->b, unit, body->w->units, "");
+        unit = LLVMBuildURem(g->b, unit, body->w->units, "");
+    }
+    body->w->unit = unit;
+    LLVMValueRef ok = set_indices(g, body->w);
+    if (g->p->is_product) {
+        qn__product_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+        return;
+    }
+    if (g->p->team == QN_TEAM_BLOCK) {
+        run_block(g, body, unit, number);
+        return;
+    }
+    if (g->p->staged) {
+        qn__stage_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+        return;
+    }
+    if (!ok) {
+        run_thread(g, body);
+        return;
+    }
+    LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
+    LLVMBuildCondBr(g->b, ok, inside, join);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, inside);
+    run_thread(g, body);
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
+/** body(first, arg) if first < end. */
+static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end,
+                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
+{
+    LLVMBasicBlockRef some = qn__new_block(g, "some"), done = qn__new_block(g, "done");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), some, done);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, some);
+    body(g, first, arg);
+    LLVMBuildBr(g->b, done);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
+                      void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
+{
+    LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"),
+                      done = qn__new_block(g, "done");
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), entry, done);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, entry);
+    LLVMBuildBr(g->b, head);
+    qn__level_open(g, false, false, false);
+    LLVMPositionBuilderAtEnd(g->b, head);
+    LLVMValueRef index = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");
+    LLVMAddIncoming(index, &first, &entry, 1);
+    body(g, index, arg);
+    LLVMValueRef next = LLVMBuildAdd(g->b, index, step, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
+    LLVMAddIncoming(index, &next, &latch, 1);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, next, end, ""), head, done);
+    qn__level_close(g);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, done);
+}
+
+/** A loop of a thread, over dimension number `at` of the plan's order. */
+typedef struct thread_steps {
+    steps steps;
+    const span *spans; /* of all dimensions, by their place */
+    int at;
+} thread_steps;
+
+static void thread_loops(lower *g, const span *spans, int at);
+
+static void inside_loop(lower *g, const steps *of)
+{
+    const thread_steps *x = (const thread_steps *)of;
+    thread_loops(g, x->spans, x->at + 1);
+}
+
+/** The loops of a thread over the dimensions that are no tiles, from place `at` on, and the body.
+ * Of sequential dimensions a launch runs one index. */
+static void thread_loops(lower *g, const span *spans, int at)
+{
+    const qn_plan *p = g->p;
+    while (at < p->n_loops &&
+           (p->tile[p->order[at]] > 0 || qn__dim_kind(g->k, p->order[at]) == QN_DIM_SEQUENTIAL))
+        at++;
+    if (at == p->n_loops) {
+        qn__wide_begin(g);
+        qn__lower_body(g);
+        return;
+    }
+    const thread_steps x = {.steps = {.d = p->order[at], .all = spans[at], .inside = inside_loop},
+                            .spans = spans,
+                            .at = at};
+    qn__nest_over(g, &x.steps, spans[at], 1, false);
+}
+
+static void emit_body(lower *g, void *spans)
+{
+    if (g->p->rest_dims)
+        qn__rest_of_warp(g);
+    else
+        thread_loops(g, spans, 0);
+}
+
+/** The loop over units of work and in it the body, for each thread that has an iteration, with the
+ * indices of the tiled dimensions set. */
+static void run_units(lower *g, const span *spans)
+{
+    walk w = {0};
+    span inside[QN_MAX_RANK];
+    unit_body unit = {&w, emit_body, inside};
+    memcpy(inside, spans, (size_t)g->p->n_loops * sizeof *inside);
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (g->p->tile[g->p->order[at]] > 0) {
+            w.dim[w.n] = g->p->order[at];
+            w.low[w.n] = spans[at].low;
+            w.high[w.n++] = spans[at].high;
+        }
+    count_units(g, &w);
+    g->is_team = g->p->team == QN_TEAM_WARP;
+    qn__kept_open(g);
+    qn__private_open(g);
+    LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
+                 step = qn__nvptx_register(g, "nctaid.x", w.type);
+    LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
+    if (qn__nvptx_has_block_for_each(g->k, g->f, g->p))
+        once_below(g, first, units, run_unit, &unit);
+    else
+        qn__nvptx_stride(g, first, units, step, run_unit, &unit);
+    qn__private_close(g);
+}
+
+void qn__nvptx_run(lower *g, const span *spans)
+{
+    bool is_grid = g->p->team == QN_TEAM_GRID;
+    for (int at = 0; at < g->p->n_loops; at++)
+        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) ==
+                           QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a
+                                                 launch runs one of others */
+            qn__set_index(g, g->p->order[at], spans[at].low);
+    if (!is_grid)
+        run_units(g, spans);
+    else if (g->step == 0)
+        qn__team_first(g);
+    else
+        qn__team_second(g);
+}
