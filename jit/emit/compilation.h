@@ -15,6 +15,8 @@ typedef struct compilation {
     qn_kernel *kernel;
     qn_facts facts;
     qn_plan plan;
+    qn_kernel *declared; /* the kernel, if `kernel` is one with short loops as straight code */
+    qn_facts declared_facts;
     bool is_request;        /* the caller gave the schedule */
     qn_schedule *schedule;  /* it, verified */
     qn_scheduled scheduled; /* what the schedule is of */

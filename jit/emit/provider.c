@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "jit/emit/compilation.h"
 #include "jit/schedule/from_plan.h"
+#include "jit/schedule/search.h"
 #include "jit/schedule/transform.h"
 
 #include <dlfcn.h>
@@ -29,6 +30,17 @@ static double now_ms(void)
 
 static void plan_whole(compilation *c)
 {
+    qn_straight x;
+    if (!c->r->is_retry && !c->r->debug_path && !c->facts.target->has_grid) {
+        if (qn__plan_kernel(c->kernel, &c->facts, &c->plan, &x)) {
+            c->declared = c->kernel;
+            c->declared_facts = c->facts;
+            c->kernel = x.kernel;
+            c->facts = x.facts;
+            c->plan = x.plan;
+        }
+        return;
+    }
     qn__collapse(c->kernel, &c->facts);
     qn__plan_make(c->kernel, &c->facts, &c->plan);
     if (c->r->is_retry)
@@ -309,7 +321,9 @@ static void release(compilation *c)
     qn__free(c->schedule);
     qn__scheduled_end(&c->scheduled);
     qn__facts_release(&c->facts);
+    qn__facts_release(&c->declared_facts);
     qn_kernel_release(c->kernel);
+    qn_kernel_release(c->declared);
 }
 
 /* Whether the memory that a compile may need can be had: LLVM ends the process where it cannot. */

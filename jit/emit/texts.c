@@ -42,7 +42,9 @@ void qn__send_plan(const compilation *c)
             qn__schedule_print(c->schedule, &text);
         else if (c->pieces)
             qn__piece_print(c->pieces, &text);
-        else
+        else if (c->declared)
+            qn__text_add(&text, "short loops are straight code\n");
+        if (!c->is_request && !c->pieces)
             qn__plan_print(&c->plan, c->kernel, &text);
         if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
@@ -92,22 +94,28 @@ static void add_pieces(const qn_piece *p, qn_text *out)
         add_schedule(p->kernel, &p->facts, &p->plan, out);
 }
 
-/* A kernel that is planned in pieces: these as comments, then the whole as declared, which can be
- * given as it is. */
+/* A kernel that is planned in pieces, or with straight code for short loops: that as a comment, and
+ * then the kernel as declared, which can be given as it is. */
 static void add_whole(const compilation *c, qn_text *out)
 {
-    qn_text pieces = {0};
+    qn_text planned = {0};
     qn_facts facts;
-    add_pieces(c->pieces, &pieces);
-    add_comment("the kernel is planned as several functions, one after the other:", out);
-    if (pieces.data && !pieces.failed)
-        add_comment(pieces.data, out);
-    qn__text_release(&pieces);
-    if (!qn__facts_copy(&c->facts, &facts))
+    if (c->pieces)
+        add_pieces(c->pieces, &planned);
+    else
+        add_schedule(c->kernel, &c->facts, &c->plan, &planned);
+    add_comment(c->pieces ? "the kernel is planned as several functions, one after the other:"
+                          : "the kernel is planned with straight code for short loops:",
+                out);
+    if (planned.data && !planned.failed)
+        add_comment(planned.data, out);
+    qn__text_release(&planned);
+    const qn_kernel *k = c->declared ? c->declared : c->kernel;
+    if (!qn__facts_copy(c->declared ? &c->declared_facts : &c->facts, &facts))
         return;
-    qn__collapse(c->kernel, &facts);
+    qn__collapse(k, &facts);
     add_comment("the kernel as declared, in one:", out);
-    add_schedule(c->kernel, &facts, NULL, out);
+    add_schedule(k, &facts, NULL, out);
     qn__facts_release(&facts);
 }
 
@@ -119,7 +127,7 @@ void qn__send_schedule(const compilation *c)
         return;
     if (c->schedule)
         qn__schedule_print(c->schedule, &text);
-    else if (c->pieces)
+    else if (c->pieces || c->declared)
         add_whole(c, &text);
     else
         add_schedule(c->kernel, &c->facts, &c->plan, &text);

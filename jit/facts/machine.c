@@ -14,7 +14,7 @@
     {                                                                                              \
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
         .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
-        .window = 256, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
+        .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
         .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
         .gather_slots = 3, .misses = 24, .cache_cycles = {5, 14, 50},                              \
         .bytes_a_cycle = {32, 32, 8},                                                              \

@@ -60,6 +60,14 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
     return e->is_stepped[a->cut] || most > extent ? extent : larger(most, 1);
 }
 
+double qn__steps(const qn_estimator *e, qn_axis axis)
+{
+    const qn_axis_info *a = qn__axis(e->s, axis);
+    const qn_cut *c = a->kind == QN_AXIS_PART ? &e->s->cut[a->cut] : NULL;
+    bool is_stepped = c && c->kind == QN_CUT_DIGITS && a->number == 0;
+    return is_stepped ? larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
+}
+
 /** Which cuts have parts that are emitted together, and whether lanes are fewer than a vector. */
 static void mark_stepped(qn_estimator *e)
 {
@@ -80,10 +88,42 @@ static void mark_stepped(qn_estimator *e)
     }
 }
 
-/** Whether a loop over points has so few that the code has none. */
+/** Whether the lanes of a step are so many that those far apart are gathered. */
+static void mark_gathered(qn_estimator *e)
+{
+    double lanes = 1;
+    int d = -1;
+    for (uint16_t n = 1; n <= e->s->n_nodes; n++)
+        if (e->s->node[n].kind == QN_NODE_LOOP && e->s->node[n].role == QN_ROLE_VECTOR)
+            d = qn__axis_dim(e->x, e->s, e->s->node[n].axis);
+    for (uint16_t n = 1; n <= e->s->n_nodes && d >= 0; n++) {
+        const qn_node_info *l = &e->s->node[n];
+        bool is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
+        if (l->kind == QN_NODE_LOOP && is_together && qn__axis_dim(e->x, e->s, l->axis) == d)
+            lanes = larger(lanes, (double)step_of(&e->s->cut[qn__axis(e->s, l->axis)->cut], 0));
+    }
+    e->are_gathered = d >= 0 && qn__are_gathered(e->x->k, e->x->f, &e->x->a, d, (int64_t)lanes);
+}
+
+/** Points of a loop and of those inside it. */
+static double points_below(const qn_estimator *e, qn_node node)
+{
+    const qn_node_info *l = qn__node(e->s, node);
+    double most = 1;
+    qn_axis root;
+    for (qn_node n = l->child; n.id; n = qn__node(e->s, n)->next)
+        most = larger(most, points_below(e, n));
+    if (l->kind != QN_NODE_LOOP)
+        return most;
+    qn__axis_weight(e->x, e->s, l->axis, &root);
+    bool is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT;
+    return is_points ? most * qn__nominal_count(e, l->axis) : most;
+}
+
+/** Whether a loop over points has so few, with those inside it, that the code has none. */
 static bool is_straight(const qn_estimator *e, const qn_around *l)
 {
-    return l->is_points && l->count <= qn__plan_straight(e->x->k);
+    return l->is_points && points_below(e, l->node) <= qn__plan_straight(e->x->k);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -178,11 +218,12 @@ static void walk_loop(qn_estimator *e, qn_node node)
                        .is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED,
                        .is_lanes = l->role == QN_ROLE_VECTOR,
                        .is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT};
+    own->is_together |= is_straight(e, own);
     if (own->is_together) {
         walk_together(e, l);
         return;
     }
-    double each = is_straight(e, own) ? 0 : LOOP_INSTRUCTIONS;
+    double each = LOOP_INSTRUCTIONS;
     own->demand.instructions = each;
     e->n++;
     walk(e, l->child);
@@ -190,7 +231,7 @@ static void walk_loop(qn_estimator *e, qn_node node)
     e->n--;
     double tail = cycles_of_tail(e, l->axis, cycles, &main);
     double exit = own->count >= (double)QN_FORESEEN_TRIPS ? e->m->wrong_guess : 0;
-    double entry = each > 0 ? exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions : 0;
+    double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
     double counting = own->count * each / e->m->instructions, runs = executions(e);
     qn_around *outer = &e->around[e->n - 1];
     while (outer->is_together)
@@ -268,6 +309,7 @@ qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_
         e->n_uses = last_use + x->k->n_insts;
         e->around[0].count = 1;
         mark_stepped(e);
+        mark_gathered(e);
         walk(e, s->root);
         out->core = cycles_of(e, &e->around[0]) + e->around[0].inside;
         status = qn__estimate_bytes(e, err);

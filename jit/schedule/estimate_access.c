@@ -13,12 +13,15 @@ double qn__register_bytes(const qn_estimator *e, int bits, int lanes)
     return bytes < most ? bytes : most;
 }
 
-/** How the code makes an access: strided ones under a mask are gathers. */
-static int method_of(const qn_estimator *e, const qn_record_info *r)
+/** How the code makes an access: strided ones under a mask are gathers, and so are loads of lanes
+ * too far apart and too many to be taken one by one. */
+static int method_of(const qn_estimator *e, const qn_record_info *r, bool is_load)
 {
     bool has_masks = e->x->f->target->has_masks;
     bool is_gather = !r || (e->is_masked && (r->method == QN_METHOD_STRIDED ||
                                              (r->method == QN_METHOD_GROUP && !has_masks)));
+    if (is_load && r && r->method == QN_METHOD_STRIDED && !qn__is_small_stride(r->stride))
+        is_gather |= e->are_gathered;
     return is_gather ? QN_METHOD_GATHER : r->method;
 }
 
@@ -92,6 +95,14 @@ bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes)
     return n_found == 1;
 }
 
+/** Slots of a permutation of registers that hold lanes: a port takes a part of one at once. */
+static double shuffle_slots(const qn_estimator *e, int bits, int lanes)
+{
+    double bytes = qn__register_bytes(e, bits, lanes), port = e->m->port_bytes;
+    double slots = (double)qn__work_slots(QN_WORK_SHUFFLE, bits, 2, e->x->f->target);
+    return slots * (bytes > port ? bytes / port : 1);
+}
+
 /** Operations and slots of one member of a group; false: the access moves alone. */
 static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double *moves,
                            double *slots)
@@ -112,8 +123,11 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double 
         return false;
     double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(places);
     *moves = steps * w.moves / members;
-    *slots =
-        steps * w.shuffles / members * (double)qn__work_slots(QN_WORK_SHUFFLE, 8 * w.unit, 2, t);
+    /* each permutation has indices of its own, and half of the registers have room for them */
+    double again = w.shuffles > t->vectors / 2 ? w.shuffles : 0;
+    *moves += steps * again / members;
+    *slots = steps * (w.shuffles + again) / members *
+             shuffle_slots(e, 8 * w.unit, t->vector_bytes / w.unit);
     return true;
 }
 
@@ -130,10 +144,10 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
 {
     const qn_target *t = e->x->f->target;
     bool is_load = e->x->k->inst[i].op == QN_I_LOAD;
-    int bits = (int)(8 * qn__access_bytes(e->x->k, i)), method = method_of(e, r);
+    int bits = (int)(8 * qn__access_bytes(e->x->k, i)), method = method_of(e, r, is_load);
     double registers = (double)qn__registers(bits, lanes, t);
     int64_t apart = r && r->stride < 0 ? -r->stride : r ? r->stride : 0;
-    double shuffle = (double)qn__work_slots(QN_WORK_SHUFFLE, bits, 2, t);
+    double shuffle = shuffle_slots(e, bits, lanes);
     double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
     int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
     if (method == QN_METHOD_GATHER && qn__lanes_are_in_digit(e, i, lanes))

@@ -299,7 +299,8 @@ static lines lines_of(const mover *m, const touched *t, int g)
     double line = m->cache->line, way = (double)qn__way_bytes(m->cache);
     double whole = (double)qn_dtype_bytes(k->param[k->inst[own->inst].imm].dtype);
     double run = own->parts & (own->parts - 1) ? whole : (double)qn__access_bytes(k, own->inst);
-    double runs = 1, apart = 0, sets = 1;
+    double element = run, runs = 1, apart = 0, sets = 1;
+    bool is_aligned = true;
     if (!t->is_touched)
         return (lines){0};
     if (own->buffer)
@@ -311,18 +312,20 @@ static lines lines_of(const mover *m, const touched *t, int g)
             continue;
         }
         double distinct = way / greatest_divisor(s[i].stride, way);
+        is_aligned &= greatest_divisor(s[i].stride, line) == line;
         apart = runs == 1 ? s[i].stride : apart;
         runs *= s[i].n;
         sets *= distinct < s[i].n ? distinct : s[i].n;
     }
-    double own_lines = qn__whole((run + line - 1) / line);
+    /* runs that begin anywhere in a line have the lines of all places in the mean */
+    double own_lines = is_aligned ? qn__whole((run + line - 1) / line) : (run - element) / line + 1;
     lines r = {.n = runs * own_lines, .room = (double)m->cache->bytes / line};
     if (r.n > t->accesses)
         r.n = t->accesses > 1 ? t->accesses : 1;
     sets *= own_lines;
     if (sets * m->cache->ways < r.room && runs > 1)
         r.room = sets * m->cache->ways;
-    r.is_far = own->is_anywhere || (own_lines <= 1 && runs > 1 && apart >= m->e->m->page_bytes);
+    r.is_far = own->is_anywhere || (run <= line && runs > 1 && apart >= m->e->m->page_bytes);
     return r;
 }
 
@@ -389,7 +392,7 @@ static void moved_by(const mover *m, qn_node n, moved *out)
         out[g] = (moved){0};
     if ((kept & groups) != groups)
         moved_by_children(m, l->child, out);
-    double count = is_loop ? qn__nominal_count(m->e, l->axis) : 1;
+    double count = is_loop ? qn__steps(m->e, l->axis) : 1;
     for (int g = 0; g < m->n_groups; g++) {
         out[g].n *= count;
         out[g].far *= count;

@@ -49,6 +49,7 @@ typedef struct qn_estimator {
     int n;                         /* loops around, with the call */
     bool is_stepped[QN_MOST_CUTS]; /* some part of the cut is lanes, or emitted together */
     bool is_masked; /* rows of the lanes are shorter than a vector: all of them run under masks */
+    bool are_gathered; /* loads of lanes far apart: there are too many of them */
     double *ready;  /* [n_insts] when a value is known, from the begin of its statement */
     double *carried; /* [n_insts] cycles since what a loop of the body carries; 0: none of it */
     double *registers;  /* [n_insts] registers that it takes */
@@ -69,6 +70,8 @@ static inline int64_t qn__extent_of(double n)
 
 /** Iterations of a loop over an axis, about. */
 double qn__nominal_count(const qn_estimator *e, qn_axis a);
+/** With the part of a step that is left of the axis. */
+double qn__steps(const qn_estimator *e, qn_axis a);
 /** Adds what a DO asks for to the loops around it. */
 void qn__estimate_statement(qn_estimator *e, qn_node at);
 /** Memory operations and slots of access i of `lanes` lanes; r: its record, or NULL. */

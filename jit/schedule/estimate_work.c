@@ -33,10 +33,23 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/** dims: those that the instruction depends on. */
+/** Points among these parts: they are taken one after the other. */
+static double points_of(const qn_estimator *e, uint32_t dims)
+{
+    double points = 1;
+    for (int n = 1; n < e->n; n++)
+        if (e->around[n].is_together && e->around[n].is_points && !e->around[n].is_lanes &&
+            (e->around[n].dims & dims))
+            points *= e->around[n].count;
+    return points;
+}
+
+/** dims: those that the instruction depends on. What registers have no room for is made again in
+ * each iteration. */
 static placed place_of(qn_estimator *e, uint32_t dims, bool is_inside)
 {
     placed p = {&e->around[0], 1, 1};
+    bool is_kept = points_of(e, dims) <= e->x->f->target->vectors;
     for (int n = 1; n < e->n; n++) {
         qn_around *l = &e->around[n];
         bool moves = (l->dims & dims) != 0;
@@ -44,7 +57,7 @@ static placed place_of(qn_estimator *e, uint32_t dims, bool is_inside)
             p.lanes *= (int)l->count;
         else if (l->is_together && moves)
             p.parts *= l->count;
-        else if (!l->is_together && (moves || is_inside))
+        else if (!l->is_together && (moves || is_inside || !is_kept))
             p.in = l;
     }
     return p;
@@ -110,7 +123,8 @@ static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *sto
         if (p.lanes == 1)
             continue;
         int bits = qn__dtype_width(k->inst[i].type);
-        e->registers[i] = p.parts * (double)qn__registers(bits, p.lanes, t);
+        e->registers[i] = p.parts / points_of(e, e->x->a.value[i].deps) *
+                          (double)qn__registers(bits, p.lanes, t);
         live += e->registers[i];
         double excess = live - room > e->registers[i] ? e->registers[i] : live - room;
         spills += excess > 0 ? excess : 0;
@@ -315,8 +329,9 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_work(e, &p, 1, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
-    if (p.in->is_points && !r->buffer)
-        p.in->demand.chain = larger(p.in->demand.chain, in_turn * latency_of(e, work));
+    double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
+    if (!r->buffer)
+        *chain = larger(*chain, in_turn * latency_of(e, work));
 }
 
 void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slots)

@@ -55,6 +55,7 @@ static int64_t extent_of(const qn_scheduled *x, const int64_t *spans, uint32_t i
     const qn_affine *a = &x->a.affine[value];
     const qn_fact *whole = &x->f->param[x->k->inst[inst].imm].dim[r].extent;
     int64_t extent = 1;
+    bool is_merged = false; /* indices beyond the last are those of the next row */
     for (int n = 0; n < 2; n++)
         if (a->sym[n] && x->a.value[a->sym[n]].deps)
             extent = -1; /* what was loaded, or computed otherwise, may be anywhere */
@@ -66,12 +67,13 @@ static int64_t extent_of(const qn_scheduled *x, const int64_t *spans, uint32_t i
         if (!step)
             continue;
         int64_t span = spans[d];
+        is_merged |= x->f->merged[d] != 0;
         int64_t moved = span == 0 ? 0 : product(span < 0 ? -1 : span - 1, step);
         *is_exact &= step == 1;
         extent = moved < 0 || __builtin_add_overflow(extent, moved, &extent) ? -1 : extent;
     }
     *is_exact &= extent >= 0;
-    if (whole->kind == QN_FACT_EXACT && (extent < 0 || extent > whole->value))
+    if (whole->kind == QN_FACT_EXACT && (extent < 0 || (extent > whole->value && !is_merged)))
         return whole->value;
     return extent;
 }

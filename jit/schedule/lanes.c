@@ -134,18 +134,30 @@ bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes
     return !is_wide || (!is_narrow && vectors * COST_MASKED_STORE > width);
 }
 
-void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                      int64_t lanes)
 {
     enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
+    int64_t n = 0, stride;
+    for (uint32_t m = 0; m < k->n_accesses; m++) {
+        uint32_t i = k->access[m].inst;
+        n += k->inst[i].op == QN_I_LOAD && qn__access_stride(k, f, a, i, d, &stride) &&
+                     !qn__is_small_stride(stride)
+                 ? lanes
+                 : 0;
+    }
+    return n > MOST_ONE_BY_ONE;
+}
+
+void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+{
     bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f),
          is_apart = false;
-    int32_t n_lanes = 0;
     double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
         bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
-        n_lanes += is_far && k->inst[k->access[n].inst].op == QN_I_LOAD ? p->width * p->unroll : 0;
         bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
         is_apart |= is_small;
         moves += is_small;
@@ -155,7 +167,7 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     }
     const qn_machine *m = &f->machine;
     bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;
-    p->gathers = n_lanes > MOST_ONE_BY_ONE;
+    p->gathers = qn__are_gathered(k, f, a, p->lane_dim, p->width * p->unroll);
     p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden;
 }
 

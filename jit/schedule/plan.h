@@ -38,6 +38,10 @@ int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis
 /** How deep floating-point reduces in the striped order are nested. Their partials are in memory,
  * unless they are lanes. */
 int qn__plan_stripe_depth(const qn_kernel *k);
+/** Whether loads whose `lanes` lanes along d lie far apart are gathers: one by one they would be
+ * too much code. */
+bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
+                      int64_t lanes);
 /** Relative cost of one element through one access by its stride along d; COST_GATHER and more:
  * lane by lane. */
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,

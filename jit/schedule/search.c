@@ -4,10 +4,12 @@
  * made by the same rules with one field fixed, in three stages: lanes, width, steps. Each stage
  * starts from the best plan so far. Data in, data out; knows no LLVM.
  */
+#include "jit/analysis/straighten.h"
 #include "jit/schedule/budget.h"
 #include "jit/schedule/estimate.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
+#include "jit/schedule/search.h"
 
 #include <string.h>
 
@@ -22,7 +24,7 @@
 enum { MOST_UNROLL = 8, LEAST_WIDTH = 4 };
 /* Units of code (budget.h) up to which a plan may have more than that of the rules: compiling takes
  * as long as there is code. */
-enum { MOST_UNITS = 400 };
+enum { MOST_UNITS = 400, MOST_STRAIGHT_UNITS = 1500 };
 
 typedef struct search {
     const qn_kernel *k;
@@ -35,18 +37,24 @@ typedef struct search {
     int64_t most_units; /* of code */
 } search;
 
-/** Whether estimates tell a plan from others: those of transposes in registers, and of plans that
- * are chosen for the way to memory, do not. */
+/** Whether a plan is chosen for the way to memory: estimates do not tell it from others. */
+static bool is_for_memory(const qn_plan *p)
+{
+    return p->strip || p->pack_steps || p->tile_at >= 0;
+}
+
+/** Whether estimates tell a plan from others: transposes in registers take longer than theirs. */
 static bool is_modelled(const qn_plan *p)
 {
-    return !p->transpose && !p->strip && !p->pack_steps && p->tile_at < 0;
+    return !p->transpose && !is_for_memory(p);
 }
 
 /** Whether the caller fixes a field that the search would choose, or that decides about one. */
 static bool is_fixed(const qn_plan_options *o)
 {
-    const int32_t field[] = {o->order[0], o->lane_dim, o->width, o->unroll, o->jam_dim, o->jam,
-                             o->cross_dim, o->cross, o->transpose, o->pack, o->strip, o->tile};
+    const int32_t field[] = {o->order[0],  o->lane_dim, o->width,     o->unroll,
+                             o->jam_dim,   o->jam,      o->cross_dim, o->cross,
+                             o->transpose, o->pack,     o->strip,     o->tile};
     bool is = false;
     for (size_t n = 0; n < sizeof field / sizeof field[0]; n++)
         is |= field[n] != 0;
@@ -57,7 +65,7 @@ static bool is_fixed(const qn_plan_options *o)
 static bool estimate(const search *s, const qn_plan *p, qn_estimate *out)
 {
     qn_error why = {0};
-    return is_modelled(p) && qn__schedule_draft(&s->x, p, s->s, &why) == QN_OK &&
+    return qn__schedule_draft(&s->x, p, s->s, &why) == QN_OK &&
            qn__schedule_estimate(&s->x, s->s, out, &why) == QN_OK;
 }
 
@@ -70,7 +78,7 @@ static bool try(search *s, const qn_plan_options *options, double part)
     s->f.plan = *options;
     qn__plan_by_rules(s->k, &s->f, &p);
     if (memcmp(&p, s->best, sizeof p) == 0 || qn__estimate(s->k, &s->f, &p) > s->most_units ||
-        !estimate(s, &p, &e) || e.cycles >= part * s->least.cycles)
+        !is_modelled(&p) || !estimate(s, &p, &e) || e.cycles >= part * s->least.cycles)
         return false;
     *s->best = p;
     s->options = *options;
@@ -123,6 +131,21 @@ static bool has_step(const search *s, int unroll)
     return row < 0 || row >= (int64_t)unroll * s->best->width;
 }
 
+/** A row of the lanes in one step, which ends under a mask. */
+static void try_row(search *s)
+{
+    qn_plan_options o = s->options;
+    int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
+    int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
+    if (!s->f.target->has_masks || vectors <= s->best->unroll || vectors > MOST_UNROLL)
+        return;
+    o.unroll = (int32_t)vectors;
+    (void)try(s, &o, OTHER_STEPS);
+    o.jam = 1;
+    if (s->best->jam > 1)
+        (void)try(s, &o, OTHER_STEPS);
+}
+
 /** No jammed iterations, and more vectors. */
 static void try_steps(search *s)
 {
@@ -146,19 +169,21 @@ static bool is_of_core(const search *s)
     return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
 }
 
-void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+/** The plan of a kernel, and the cycles of its estimate, at least; 0: it has none. */
+static double plan_one(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
     qn_error why = {0};
     search s = {.k = k, .f = *f, .best = out, .options = f->plan};
     qn__plan_by_rules(k, f, out);
-    if (f->target->has_grid || f->is_ordered || is_fixed(&f->plan) || !is_modelled(out))
-        return;
+    if (f->target->has_grid || f->is_ordered || is_fixed(&f->plan) || is_for_memory(out))
+        return 0;
     int64_t units = qn__estimate(k, f, out);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     if (s.s && qn__scheduled_begin(k, f, &s.x, &why) == QN_OK) {
-        if (estimate(&s, out, &s.least)) {
+        if (estimate(&s, out, &s.least) && is_modelled(out)) {
             try_lanes(&s);
+            try_row(&s);
             if (is_of_core(&s))
                 try_width(&s);
             if (is_of_core(&s))
@@ -167,4 +192,71 @@ void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__scheduled_end(&s.x);
     }
     qn__free(s.s);
+    return s.least.cycles;
+}
+
+void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    (void)plan_one(k, f, out);
+}
+
+/* ---------------------------------------------------------------- straight code */
+
+void qn__straight_release(qn_straight *x)
+{
+    qn_kernel_release(x->kernel);
+    if (x->kernel)
+        qn__facts_release(&x->facts);
+    x->kernel = NULL;
+}
+
+/** Short loops of a kernel as straight code, taken where the estimate is below a part of the least.
+ */
+static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops,
+                         double part, qn_straight *best, double *least)
+{
+    qn_straight x = {.kernel = qn__kernel_copy(k)};
+    if (!x.kernel || !qn__facts_copy(f, &x.facts)) {
+        qn_kernel_release(x.kernel);
+        return;
+    }
+    bool is_made = qn__straighten(x.kernel, &x.facts, loops);
+    if (is_made)
+        qn__collapse(x.kernel, &x.facts);
+    double cycles = is_made ? plan_one(x.kernel, &x.facts, &x.plan) : 0;
+    bool is_less = cycles > 0 && cycles < part * *least &&
+                   qn__estimate(x.kernel, &x.facts, &x.plan) <= MOST_STRAIGHT_UNITS;
+    if (is_less) {
+        qn__straight_release(best);
+        *best = x;
+        *least = cycles;
+    } else {
+        qn__straight_release(&x);
+    }
+}
+
+bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_plan *plan, qn_straight *out)
+{
+    const qn_facts declared = *f;
+    qn_short_loops loops = {0};
+    qn_analysis a;
+    uint32_t parallel = 0;
+    *out = (qn_straight){.kernel = NULL};
+    qn__collapse(k, f);
+    double least = plan_one(k, f, plan);
+    if (least <= 0 || !qn__analyse(k, &declared, -1, 0, &a))
+        return false;
+    loops.dims = qn__dims_between(k, &declared, &a);
+    loops.has_trips = qn__has_short_trips(k, &a);
+    qn__analysis_release(&a);
+    for (int d = 0; d < k->n_dims; d++)
+        parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
+    if (loops.has_trips) /* lanes and accesses are the same without them */
+        try_straight(k, &declared, &(qn_short_loops){.has_trips = true}, 1, out, &least);
+    if (loops.dims)
+        try_straight(k, &declared, &loops, OTHER_LANES, out, &least);
+    if (parallel && parallel != loops.dims)
+        try_straight(k, &declared, &(qn_short_loops){parallel, loops.has_trips}, OTHER_LANES, out,
+                     &least);
+    return out->kernel != NULL;
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_straighten.c: short loops as straight code give the bits of the kernel as declared, in the
+ * interpreter; which kernels are planned so. No code generator is needed.
+ */
+#include "jit/analysis/straighten.h"
+#include "jit/schedule/search.h"
+#include "tests/tap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { MOST_VIEWS = 3, MOST_ELEMENTS = 4096 };
+
+/** A kernel on views of f64 with these extents; the first one is written. */
+typedef struct straight_case {
+    const char *what, *text;
+    int n_views, rank[MOST_VIEWS];
+    int64_t extent[MOST_VIEWS][3];
+    qn_short_loops loops;
+    bool is_done;        /* whether the kernel may be written anew so */
+    uint32_t n_accesses; /* of the straight code */
+} straight_case;
+
+static double memory[2][MOST_VIEWS][MOST_ELEMENTS];
+
+typedef struct collected {
+    qn_kernel *k;
+    qn_facts f;
+    qn_domain domain;
+    qn_view view[2][MOST_VIEWS];
+    qn_arg args[2][MOST_VIEWS];
+} collected;
+
+/** Kernel, facts and two sets of equal arguments; false: a test has failed. */
+static bool collect(const straight_case *c, collected *out)
+{
+    qn_error err = {0};
+    uint8_t proved[16] = {0};
+    qn_arg_value values[MOST_VIEWS];
+    const qn_policy policy = {0};
+    memset(out, 0, sizeof *out);
+    for (int p = 0; p < c->n_views; p++)
+        for (int side = 0; side < 2; side++) {
+            qn_view *v = &out->view[side][p];
+            *v = (qn_view){.data = memory[side][p], .dtype = QN_F64};
+            qn_layout_right(c->rank[p], c->extent[p], &v->layout, NULL);
+            out->args[side][p] = qn_arg_view(v);
+            for (int i = 0; i < MOST_ELEMENTS; i++)
+                memory[side][p][i] = (double)((i * 7 + p * 5) % 23) / 11 - 1;
+        }
+    for (int p = 0; p < c->n_views; p++)
+        values[p] = (qn_arg_value){.layout = &out->view[0][p].layout};
+    if (qn_kernel_parse(c->text, strlen(c->text), &out->k, &err) ||
+        qn__domain(out->k, values, false, &out->domain, &err) ||
+        !qn__prove_bounds(out->k, values, &out->domain, proved) ||
+        qn__facts_collect(out->k, out->args[0], &out->domain, proved, NULL, &policy, QN_ISA_V4,
+                          false, &out->f, &err)) {
+        tap_ok(false, "%s: %s", c->what, err.message);
+        qn_kernel_release(out->k);
+        return false;
+    }
+    return true;
+}
+
+static void release(collected *x)
+{
+    qn__facts_release(&x->f);
+    qn_kernel_release(x->k);
+}
+
+/* y is the first view, x the second, w the third */
+#define PIXELS                                                                                     \
+    "kernel p (y: f64[,], x: f64[,], w: f64[,]) contract { for all n, c in y {"                    \
+    " y[n, c] = sum k in dim(x, 0) of x[k, n] * w[c, k] } }"
+#define ROWS(order)                                                                                \
+    "kernel r (y: f64[], x: f64[,]) contract { for all n in y {"                                   \
+    " y[n] = (sum " order " k in dim(x, 1) of x[n, k] * x[n, 0])"                                  \
+    " + (prod " order " k in dim(x, 1) of x[n, k]) - (max k in dim(x, 1) of x[n, k]) } }"
+#define TRIPS                                                                                      \
+    "kernel t (y: f64[], x: f64[,]) { for all n in y { s = x[n, 0]\n t: f64 = 1\n"                 \
+    " for k in 1 .. 8 step 3 { s, t = t * x[n, k] + 1, s }\n for k in 5 .. 5 { s = 0 }\n"          \
+    " for k in 0 .. 8 { if x[n, k] > 0 { t += x[n, k] } }\n y[n] = s - t } }"
+#define IN_PLACE                                                                                   \
+    "kernel i (y: f64[,], x: f64[,]) { for all n, c in y {"                                        \
+    " y[n, c] = y[n, c] * 0.5 + x[n, 2 - c]\n y[n, c] += f64(c) } }"
+#define WHILE                                                                                      \
+    "kernel w (y: f64[,]) { for all n, c in y { t = y[n, c]\n"                                     \
+    " while t > 1 max 9 { t = t * 0.5 }\n y[n, c] = t } }"
+
+static const straight_case cases[] = {
+    {"channels", PIXELS, 3, {2, 2, 2}, {{40, 3}, {4, 40}, {3, 4}}, {2, false}, true, 9},
+    {"channels and points", PIXELS, 3, {2, 2, 2}, {{40, 3}, {4, 40}, {3, 4}}, {6, false}, true, 19},
+    {"points in index order", ROWS("indexed"), 2, {1, 2}, {{50}, {50, 5}}, {2, false}, true, 6},
+    {"points in partials", ROWS("striped"), 2, {1, 2}, {{50}, {50, 7}}, {2, false}, true, 8},
+    {"points in turn", ROWS("ordered"), 2, {1, 2}, {{50}, {50, 16}}, {2, false}, true, 17},
+    {"trips", TRIPS, 2, {1, 2}, {{50}, {50, 8}}, {0, true}, true, 9},
+    {"members in place", IN_PLACE, 2, {2, 2}, {{50, 3}, {50, 3}}, {2, false}, true, 15},
+    {"trips that may be too many", WHILE, 1, {2}, {{50, 3}}, {2, false}, false, 0},
+};
+
+static void test_bits(const straight_case *c)
+{
+    collected x;
+    qn_error err = {0};
+    qn_fault fault = {0};
+    if (!collect(c, &x))
+        return;
+    qn_kernel *k = qn__kernel_copy(x.k);
+    bool is_done = k && qn__straighten(k, &x.f, &c->loops);
+    tap_ok(is_done == c->is_done, "%s: %s", c->what, c->is_done ? "straight code" : "left alone");
+    if (is_done) {
+        tap_ok(k->n_accesses == c->n_accesses && x.f.n_accesses == c->n_accesses, "%s: %u accesses",
+               c->what, k->n_accesses);
+        qn__interpret(x.k, c->n_views, x.args[0], &x.domain, QN_CHECKS_REPORT, &fault, &err);
+        for (int d = 0; d < k->n_dims; d++)
+            if (c->loops.dims >> d & 1) {
+                x.domain.begin[d] = 0;
+                x.domain.end[d] = 1;
+            }
+        qn__interpret(k, c->n_views, x.args[1], &x.domain, QN_CHECKS_REPORT, &fault, &err);
+        tap_ok(memcmp(memory[0], memory[1], sizeof memory[0]) == 0, "%s: the same bits", c->what);
+    }
+    qn_kernel_release(k);
+    release(&x);
+}
+
+/** Whether short loops of a kernel are planned as straight code. */
+static void test_plan(const char *what, const straight_case *c, bool is_expected)
+{
+    collected x;
+    qn_straight straight;
+    qn_plan plan;
+    if (!collect(c, &x))
+        return;
+    bool is = qn__plan_kernel(x.k, &x.f, &plan, &straight);
+    tap_ok(is == is_expected, "%s", what);
+    qn__straight_release(&straight);
+    release(&x);
+}
+
+int main(void)
+{
+    for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
+        test_bits(&cases[n]);
+    test_plan("channels of pixels are stored together",
+              &(straight_case){.what = "pixels",
+                               .text = "kernel p (y: f64[,], x: f64[,]) { for all n, c in y {"
+                                       " y[n, c] = x[c, n] * 2 } }",
+                               .n_views = 2,
+                               .rank = {2, 2},
+                               .extent = {{1000, 3}, {3, 1000}}},
+              true);
+    test_plan("rows that are stored as they are loaded need no straight code",
+              &(straight_case){.what = "rows",
+                               .text = "kernel p (y: f64[,], x: f64[,]) { for all n, c in y {"
+                                       " y[n, c] = x[n, c] * 2 } }",
+                               .n_views = 2,
+                               .rank = {2, 2},
+                               .extent = {{1000, 3}, {1000, 3}}},
+              false);
+    return tap_done();
+}
