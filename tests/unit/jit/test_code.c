@@ -333,7 +333,8 @@ static void test_window(qn_context *c)
     const qn_options o = {.bytes = sizeof o,
                           .engine = QN_ENGINE_NATIVE,
                           .isa = QN_ISA_V3,
-                          .specialize = QN_SPECIALIZE_EXACT};
+                          .specialize = QN_SPECIALIZE_EXACT,
+                          .plan = PLAN_WITH(.width = 8)}; /* no straight code */
     qn_kernel *k = kernel_of(pool);
     qn_code *f = NULL;
     bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
