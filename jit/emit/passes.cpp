@@ -17,6 +17,7 @@ extern "C" {
 #include <llvm/IR/OptBisect.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <new>
 
@@ -53,11 +54,21 @@ public:
     }
 };
 
+/** Joins blocks that always follow one another: accesses of several steps of a loop that lie side
+ * by side then stand in one block, where the code generator makes one of them. */
+void join_blocks(llvm::Module &m)
+{
+    for (llvm::Function &f : m)
+        for (auto at = f.begin(); at != f.end();)
+            llvm::MergeBlockIntoPredecessor(&*at++);
+}
+
 } // namespace
 
 struct qn_passes {
     llvm::SmallVector<char, 4096> bytes;
     llvm::raw_svector_ostream stream{bytes};
+    bool is_text = false;
     gate passes;
     llvm::legacy::PassManager manager;
 };
@@ -74,6 +85,8 @@ qn_passes *qn__passes_new(LLVMTargetMachineRef machine, int is_text,
     }
     if (p)
         p->passes.more = not_for_large_either;
+    if (p)
+        p->is_text = is_text != 0;
     return p;
 }
 
@@ -84,6 +97,8 @@ void qn__passes_run(qn_passes *p, LLVMModuleRef module, int is_large, const char
     llvm::OptPassGate &before = m.getContext().getOptPassGate();
     p->passes.is_large = is_large != 0;
     m.getContext().setOptPassGate(p->passes);
+    if (p->is_text)
+        join_blocks(m);
     p->manager.run(m);
     m.getContext().setOptPassGate(before);
     p->bytes.push_back(0);

@@ -11,12 +11,29 @@
 
 /* ---------------------------------------------------------------- terms of an address */
 
+/** Whether a value is an index of a loop and a constant, not one of the domain: what is known of
+ * that is known of the whole. */
+static bool is_ahead_of_trip(const lower *g, LLVMValueRef value, int64_t *by)
+{
+    if (!qn__is_grid(g->p) || !LLVMIsAInstruction(value) ||
+        LLVMGetInstructionOpcode(value) != LLVMAdd || !qn__is_const(LLVMGetOperand(value, 1), by))
+        return false;
+    for (int at = g->depth; at > 0; at--)
+        if (g->level[at].index == LLVMGetOperand(value, 0))
+            return true;
+    return false;
+}
+
 static void add_term(lower *g, address *x, LLVMValueRef value, int at, int64_t scale,
                      LLVMValueRef stride)
 {
     int64_t known;
     if (scale == 0)
         return;
+    if (!stride && is_ahead_of_trip(g, value, &known)) { /* of trips side by side: one pointer */
+        x->constant = qn__wrap_add(x->constant, qn__wrap_mul(known, scale));
+        value = LLVMGetOperand(value, 0);
+    }
     if (!stride && qn__is_const(value, &known)) {
         x->constant = qn__wrap_add(x->constant, qn__wrap_mul(known, scale));
         return;

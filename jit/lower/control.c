@@ -69,6 +69,8 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
     qn__level_open(g, false, is_sequential, false);
     LLVMPositionBuilderAtEnd(g->b, l->head);
     l->index = LLVMBuildPhi(g->b, g->i64, "");
+    g->level[g->depth].index = l->index;
+    g->level[g->depth].multiple = qn__is_const(start, &s) ? (s | step) & -(s | step) : 1;
     for (int n = 0; n < n_carried; n++)
         phi[n] = LLVMBuildPhi(g->b, LLVMTypeOf(init[n]), "");
 }

@@ -178,7 +178,7 @@ void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_em
         return;
     }
     g->level[++g->depth] =
-        (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty};
+        (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty, NULL, 1};
 }
 
 static void forget_values(lower *g)

@@ -280,17 +280,22 @@ static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef hig
 }
 
 /** How many trips are emitted at once: several of a small body, so that those of the next row are
- * in sight of the processor while sums wait for one another. */
+ * in sight of the processor while sums wait for one another. Threads of a GPU need that where a
+ * trip stores: elements side by side then move together, and loads are ahead of the stores. */
 static int trips_together(const lower *g, uint32_t i)
 {
     enum { TOGETHER = 4, SMALL_BODY = 16 };
     const qn_inst *x = &g->k->inst[i];
-    if (g->f->target->waits_for_loads || g->width > 1 || x->region[2] - x->region[0] > SMALL_BODY)
+    const bool is_thread = g->f->target->waits_for_loads;
+    bool has_store = false;
+    if (g->width > 1 || x->region[2] - x->region[0] > (is_thread ? 2 : 1) * SMALL_BODY)
         return 1;
-    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
+    for (uint32_t n = x->region[0]; n < x->region[2]; n++) {
         if (g->k->inst[n].region[2] != n + 1)
             return 1;
-    return TOGETHER;
+        has_store = has_store || g->k->inst[n].op == QN_I_STORE;
+    }
+    return !is_thread ? TOGETHER : has_store ? 2 * TOGETHER : 1;
 }
 
 /** Tested at the end; the index itself counts where the step is 1. */
@@ -321,8 +326,13 @@ static void lower_counted(lower *g, counted *t)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
     if (together > 1) {
         LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+        int64_t trips;
+        if (g->f->target->waits_for_loads && qn__is_const(n, &trips) && trips > 1 &&
+            trips < 2 * together)
+            together = (int)trips;
         LLVMValueRef middle =
-            LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -together), ""), "");
+            LLVMBuildSub(g->b, high,
+                         LLVMBuildURem(g->b, n, qn__const_i64(g, together), ""), "");
         lower_trips(g, t, low, middle, together, most);
         low = middle;
     }

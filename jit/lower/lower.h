@@ -47,6 +47,8 @@ typedef struct level {
     bool is_branch;           /* nothing is hoisted out */
     bool is_sequential;       /* loads are not hoisted out */
     bool may_be_empty; /* the guard of a loop that may run no trip: loads are not hoisted out */
+    LLVMValueRef index; /* of the loop, NULL: there is none */
+    int64_t multiple;   /* what divides that index */
 } level;
 
 /** The part of a dimension that is run, or a piece of it. */

@@ -61,10 +61,19 @@ static unsigned align_of(const lower *g, uint32_t i)
     return (unsigned)(bits & -bits);
 }
 
-static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer)
+/** Goes to the address of one element, and returns what that is known to be a multiple of. */
+static unsigned displace(lower *g, uint32_t i, address *x)
+{
+    const unsigned known = qn__is_grid(g->p) ? qn__wide_align(g, i, x) : 1, own = align_of(g, i);
+    qn__displace(g, x);
+    return known > own ? known : own;
+}
+
+static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer,
+                               unsigned align)
 {
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(v, align_of(g, i));
+    LLVMSetAlignment(v, align);
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
     else if (g->f->target->has_read_only && g->f->param[g->k->inst[i].imm].is_constant_memory)
@@ -125,15 +134,16 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
     if (condition) {
         branch then = qn__begin_branch(g, condition);
         qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-        qn__displace(g, &x);
-        return qn__end_branch(g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer)));
+        const unsigned align = displace(g, i, &x);
+        return qn__end_branch(
+            g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align)));
     }
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     place here;
     *at = qn__seek(g, load_level(g, i, x.level), &here);
     *at = dims_level(g, i, *at);
-    qn__displace(g, &x);
-    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, t, x.pointer));
+    const unsigned align = displace(g, i, &x);
+    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align));
     qn__unseek(g, &here);
     return v;
 }
@@ -164,7 +174,9 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     qn__displace(g, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(
-            g, qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer)),
+            g,
+            qn__to_register(g, dtype,
+                            plain_load(g, i, qn__memory_type(g, dtype), x.pointer, align)),
             g->depth);
     LLVMTypeRef element = qn__memory_type(g, dtype);
     bool is_strided = qn__has_known_stride(&x, mask);
@@ -174,7 +186,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     } else if (is_strided && !qn__is_gathered(g, &x)) {
         v = qn__load_strided(g, i, &x, t, align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
-        v = plain_load(g, i, t, x.pointer);
+        v = plain_load(g, i, t, x.pointer, align);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         LLVMTypeRef types[2] = {t, g->ptr};
         LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, align, false),
@@ -215,8 +227,8 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
     branch then = qn__begin_checked(g, c);
     qn__make_address(g, i, p, NULL, &x);
     qn__displace(g, &x);
-    LLVMValueRef v =
-        qn__to_register(g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer));
+    LLVMValueRef v = qn__to_register(
+        g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer, align_of(g, i)));
     v = qn__end_checked(g, &then, i, p, v);
     qn__set(g, i, p, v, g->depth);
 }
@@ -294,9 +306,9 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
         then = qn__begin_branch(g, condition);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    qn__displace(g, &x);
+    const unsigned align = displace(g, i, &x);
     LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, dtype, v), x.pointer);
-    LLVMSetAlignment(store, align_of(g, i));
+    LLVMSetAlignment(store, align);
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
     if (condition)

@@ -33,6 +33,23 @@ static int64_t multiple_of(lower *g, const qn_param_fact *param, int rank, LLVMV
     return 1;
 }
 
+/** What divides a number: that of a loop is known where the loop begins at a known one. */
+static int64_t divisor_of(const lower *g, LLVMValueRef v)
+{
+    int64_t known;
+    if (qn__is_const(v, &known))
+        return lowest_bit(known);
+    if (LLVMIsAInstruction(v) && LLVMGetInstructionOpcode(v) == LLVMAdd) {
+        const int64_t a = divisor_of(g, LLVMGetOperand(v, 0)),
+                      b = divisor_of(g, LLVMGetOperand(v, 1));
+        return a < b ? a : b;
+    }
+    for (int at = g->depth; at > 0; at--)
+        if (g->level[at].index == v)
+            return g->level[at].multiple;
+    return 1;
+}
+
 /** Fills align and rest of a base. */
 static base describe(lower *g, uint32_t i, const address *x)
 {
@@ -40,9 +57,9 @@ static base describe(lower *g, uint32_t i, const address *x)
     base b = {.pointer = x->pointer, .align = INT64_C(1) << param->align};
     for (int n = 0; n < x->n_terms; n++) {
         const term *t = &x->term[n];
-        int64_t bit = lowest_bit(qn__wrap_mul(
-                    t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride))),
-                first;
+        const int64_t scale =
+            qn__wrap_mul(t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride));
+        int64_t bit = lowest_bit(qn__wrap_mul(scale, divisor_of(g, t->value))), first;
         if (is_begin_of(g, t, g->p->lane_dim, &first)) {
             b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
@@ -61,6 +78,13 @@ static base describe(lower *g, uint32_t i, const address *x)
     }
     b.rest &= b.align - 1;
     return b;
+}
+
+unsigned qn__wide_align(lower *g, uint32_t i, const address *x)
+{
+    const base b = describe(g, i, x);
+    const int64_t bits = b.align | (b.rest + x->constant) | MOST_BYTES;
+    return (unsigned)(bits & -bits);
 }
 
 /** Room for one more of `n` elements of this size; false without memory. */

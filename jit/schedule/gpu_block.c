@@ -274,8 +274,9 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
     if (v->is_read_again && p->is_along_points) { /* few rows, which are in cache the next time */
         int64_t most = s->f->machine.shared_bytes / BLOCKS_OF_CACHE;
-        tile = smallest;
-        while (p->rest_dims && tile > 1 && v->points > 0 && tile * v->points * v->bytes > most)
+        tile = v->points > 0 ? USUAL_TILE : smallest;
+        while (tile > (p->rest_dims ? 1 : smallest) && v->points > 0 &&
+               tile * v->points * v->bytes > most)
             tile /= 2;
     }
     while (tile > smallest && trips >= 0 &&

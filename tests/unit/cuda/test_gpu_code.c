@@ -214,6 +214,25 @@ static void test_light(void)
            "sin of an array: four at once, each with its own branch for huge arguments");
 }
 
+/** A loop of each thread along a row of its own: eight trips at once, 16 bytes in an access. */
+static void test_trips(void)
+{
+    static _Alignas(16) float most[2][64 * 100];
+    static const char kernel[] =
+        "kernel scan (x: f32[,], y: f32[,]) {\n  for all i in dim(y, 0) {\n    t: f32 = 0\n"
+        "    for j in dim(x, 1) { t += x[i,j]\n y[i,j] = t }\n  }\n}\n";
+    const int64_t extent[2] = {64, 100};
+    qn_layout l;
+    qn_view v[2];
+    qn_layout_right(2, extent, &l, NULL);
+    for (int i = 0; i < 2; i++)
+        qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    tap_ok(count(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") == 2 &&
+               count(text, "st.global.v4.f32") == 2,
+           "running sums along rows: accesses of 16 bytes");
+}
+
 /** Softmax: what the lanes of a warp keep of a row, of so many columns. */
 static void test_kept(void)
 {
@@ -309,6 +328,7 @@ int main(void)
     test_limits();
     test_light();
     test_rare();
+    test_trips();
     test_kept();
     qn_context_release(c);
     return tap_done();
