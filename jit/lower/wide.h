@@ -14,8 +14,8 @@ typedef struct thread_place {
     LLVMValueRef ahead[2], extent[2];
 } thread_place;
 
-/** What the address of an access of a thread of a grid is known to be a multiple of, up to 16 bytes:
- * the code generator joins accesses that follow one another. */
+/** What the address of an access of a thread of a grid is known to be a multiple of, up to 16
+ * bytes: the code generator joins accesses that follow one another. */
 unsigned qn__wide_align(lower *g, uint32_t i, const address *x);
 /** At the begin of the body: loads what can be loaded before anything else. */
 void qn__wide_begin(lower *g);
