@@ -161,6 +161,20 @@ static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vec
     }
 }
 
+/** The digits of an index that is a multiple of the width, where the fastest digit is as long as
+ * that, and there is one more: the index times a number. False: that is not so. */
+static bool add_whole_digits(lower *g, address *x, LLVMValueRef index, int at,
+                             const qn_dim_fact *dim, int64_t bytes)
+{
+    const qn_fact *extent = &g->f->digit[dim->first_digit].extent,
+                  *stride = &g->f->digit[dim->first_digit + 1].stride;
+    if (dim->n_digits != 2 || extent->kind != QN_FACT_EXACT || extent->value != g->width ||
+        stride->kind != QN_FACT_EXACT || qn__wrap_mul(stride->value, bytes) % g->width)
+        return false;
+    add_term(g, x, index, at, qn__wrap_mul(stride->value, bytes) / g->width, NULL);
+    return true;
+}
+
 static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim,
                           int64_t bytes)
 {
@@ -168,10 +182,24 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
         return;
     if (dim->n_digits > 1 && qn__lanes_share_digits(g, value, dim)) {
         int at = dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
-        add_digits(g, x, qn__relative_index(g, value, p, &dim->lower, false), at, false, dim,
-                   bytes);
+        LLVMValueRef index = qn__relative_index(g, value, p, &dim->lower, false);
+        if (!add_whole_digits(g, x, index, at, dim, bytes))
+            add_digits(g, x, index, at, false, dim, bytes);
         x->lane_bytes = qn__wrap_add(
             x->lane_bytes, qn__wrap_mul(g->f->digit[dim->first_digit].stride.value, bytes));
+        return;
+    }
+    int64_t ahead;
+    if (dim->n_digits == 2 && qn__jam_shares_digits(g, value, dim, p, &ahead)) {
+        const qn_fact *extent = &g->f->digit[dim->first_digit].extent,
+                      *stride = &g->f->digit[dim->first_digit + 1].stride;
+        int first = p - p % g->jam_max; /* the first jammed iteration: the fastest digit is 0 */
+        LLVMValueRef index = qn__relative_index(g, value, first, &dim->lower, false);
+        add_term(g, x, index, qn__level_of(g, value, first),
+                 qn__wrap_mul(stride->value, bytes) / extent->value, NULL);
+        x->constant = qn__wrap_add(
+            x->constant,
+            qn__wrap_mul(ahead, qn__wrap_mul(g->f->digit[dim->first_digit].stride.value, bytes)));
         return;
     }
     if (dim->n_digits > 1) {

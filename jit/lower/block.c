@@ -117,3 +117,45 @@ bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *d
     return g->lanes_are_aligned && g->width > 1 && g->a.value[value].shape == QN_LINEAR &&
            qn__is_within_digit(g->k, g->f, &g->a, value, dim, g->p->lane_dim, g->p->width);
 }
+
+/** Whether all steps of a dimension are whole, and begin at multiples of n. */
+static bool has_no_rest(const lower *g, int d, int64_t n)
+{
+    const qn_schedule *s = g->schedule;
+    bool is_divided = (g->p->split_dim == d && g->p->granule % n) ||
+                      (g->p->second_granule && g->p->second_dim == d && g->p->second_granule % n);
+    for (int c = 0; s && c < s->n_cuts; c++)
+        if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d && s->cut[c].tail != QN_TAIL_NONE)
+            return false;
+    return s && !is_divided && has_whole_steps(g, d, n);
+}
+
+bool qn__jam_shares_digits(const lower *g, uint32_t value, const qn_dim_fact *dim, int p,
+                           int64_t *ahead)
+{
+    const qn_affine *x = &g->a.affine[value];
+    const qn_digit_fact *first = &g->f->digit[dim->first_digit], *second = first + 1;
+    int64_t n = first->extent.value;
+    int along = -1;
+    if (first->extent.kind != QN_FACT_EXACT || first->stride.kind != QN_FACT_EXACT ||
+        second->stride.kind != QN_FACT_EXACT || n < 2 || second->stride.value % n ||
+        dim->lower.kind != QN_FACT_EXACT || x->sym[0] || x->sym[1] ||
+        g->a.value[value].shape != QN_UNIFORM || qn__is_grid(g->p))
+        return false;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (x->coef[d] % n == 0)
+            continue;
+        if (along >= 0 || x->coef[d] != 1 || !qn__is_parallel(g->k, d))
+            return false;
+        along = d;
+    }
+    if (along < 0 || g->ahead[along] || g->f->begin[along].kind != QN_FACT_EXACT)
+        return false;
+    for (int j = 0; j < g->jam_max; j++)
+        if (g->jam_ahead[along][j] < 0 || g->jam_ahead[along][j] >= n)
+            return false;
+    int64_t begin = qn__wrap_add(g->f->begin[along].value, x->constant);
+    *ahead = qn__part_ahead(g, along, p);
+    return g->jam_max > 1 && qn__wrap_sub(begin, dim->lower.value) % n == 0 &&
+           has_no_rest(g, along, n);
+}

@@ -265,6 +265,11 @@ void qn__find_alignment(lower *g);
 /** Whether an index of a dimension of several digits has one value of all but the fastest digit in
  * the lanes: its first lane is a multiple of the width, and the width divides the fastest digit. */
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim);
+/** Whether the jammed iterations of an index of two digits are all of the fastest digit, and begin
+ * with it: *ahead is that of part p. Strides are numbers, and the second is a multiple of the
+ * extent of the first. */
+bool qn__jam_shares_digits(const lower *g, uint32_t value, const qn_dim_fact *dim, int p,
+                           int64_t *ahead);
 /** Emits the first n jammed iterations, or those of a mask, until the next call. */
 void qn__set_jam(lower *g, int n);
 void qn__set_active(lower *g, uint64_t active);
