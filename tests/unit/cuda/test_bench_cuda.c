@@ -24,7 +24,7 @@ int main(void)
         tap_skip(reason);
         return tap_done();
     }
-    tap_is_int(gpu_bench_run(&all, 2, TAP_ARGS("--tiny")), 0,
+    tap_is_int(gpu_bench_run(&all, 4, TAP_ARGS("--tiny", "--limit", "1200")), 0,
                "all lines run, with the right results");
     tap_is_int(all.n_wrong, 0, "none is wrong");
     tap_ok(all.n_cases >= 34, "%d lines", all.n_cases);
