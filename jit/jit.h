@@ -214,11 +214,18 @@ typedef struct qn_policy {
                         proved to be inside */
 } qn_policy;
 
-/** Collects facts of checked arguments. `proved` is copied. On success qn__facts_release frees the
- * arrays. */
-qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
-                            const uint8_t *proved, const qn_options *o, const qn_policy *policy,
-                            int isa, bool is_ordered, qn_facts *out, qn_error *err);
+/** A launch of which facts are collected. */
+typedef struct qn_launched {
+    const qn_arg *args; /* checked */
+    const qn_domain *domain;
+    const uint8_t *proved;     /* for each access, may be NULL */
+    const qn_options *options; /* may be NULL */
+    const qn_policy *policy;   /* may be NULL */
+    int isa;
+    bool is_ordered; /* iterations come in order */
+} qn_launched;
+/** Collects facts, into memory of their own. On success qn__facts_release frees the arrays. */
+qn_status qn__facts_collect(const qn_kernel *k, const qn_launched *l, qn_facts *out, qn_error *err);
 void qn__facts_release(qn_facts *f);
 /** A copy with arrays of its own; false without memory, and *to is empty then. */
 bool qn__facts_copy(const qn_facts *f, qn_facts *to);

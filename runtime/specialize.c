@@ -353,8 +353,14 @@ qn_status qn__version_key(qn_launch_state *l, const qn_policy *policy, qn_facts 
     uint8_t *proved = qn__zalloc((size_t)k->n_accesses + 1, 1);
     bool is_proved = proved && qn__prove_bounds(k, value, &l->domain, proved);
     int isa = l->options.isa ? l->options.isa : l->context->isa ? l->context->isa : QN_ISA_V3;
-    qn_status status = is_proved ? qn__facts_collect(k, l->args, &l->domain, proved, &l->options,
-                                                     policy, isa, l->is_ordered, facts, err)
+    const qn_launched launched = {.args = l->args,
+                                  .domain = &l->domain,
+                                  .proved = proved,
+                                  .options = &l->options,
+                                  .policy = policy,
+                                  .isa = isa,
+                                  .is_ordered = l->is_ordered};
+    qn_status status = is_proved ? qn__facts_collect(k, &launched, facts, err)
                                  : qn__fail(err, QN_ERR_MEMORY, "no memory to prove bounds");
     qn__free(proved);
     if (status)

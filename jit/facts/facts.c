@@ -265,40 +265,39 @@ static void forget_checks(const qn_kernel *k, qn_facts *f)
         f->param[p].checks = QN_CHECKS_REPORT;
 }
 
-qn_status qn__facts_collect(const qn_kernel *k, const qn_arg *args, const qn_domain *domain,
-                            const uint8_t *proved, const qn_options *o, const qn_policy *policy,
-                            int isa, bool is_ordered, qn_facts *out, qn_error *err)
+qn_status qn__facts_collect(const qn_kernel *k, const qn_launched *l, qn_facts *out, qn_error *err)
 {
+    const qn_options *o = l->options;
     qn_facts f = {.n_params = k->n_params,
                   .n_dims = k->n_dims,
                   .n_accesses = k->n_accesses,
-                  .isa = isa,
-                  .target = qn__target_row(isa)};
+                  .isa = l->isa,
+                  .target = qn__target_row(l->isa)};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
-    f.is_ordered = is_ordered;
-    f.machine = *qn__machine_usual(isa);
+    f.is_ordered = l->is_ordered;
+    f.machine = *qn__machine_usual(l->isa);
     if (o && o->plan)
         f.plan = *o->plan;
-    if (!allocate(&f, k, args, o ? o->schedule : NULL)) {
+    if (!allocate(&f, k, l->args, o ? o->schedule : NULL)) {
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
     for (uint32_t site = 0; site < k->n_accesses; site++)
-        f.proved[site] = proved && proved[site] && !(policy && policy->is_generic);
+        f.proved[site] = l->proved && l->proved[site] && !(l->policy && l->policy->is_generic);
     for (int p = 0; p < k->n_params; p++) {
-        const choice c = choice_of(k, policy, o, domain, p);
+        const choice c = choice_of(k, l->policy, o, l->domain, p);
         if (k->param[p].rank >= 0)
-            collect_view(&f, &f.param[p], args[p].view, &c);
+            collect_view(&f, &f.param[p], l->args[p].view, &c);
         else
-            collect_scalar(&f, &f.param[p], k->param[p].dtype, &args[p], &c);
+            collect_scalar(&f, &f.param[p], k->param[p].dtype, &l->args[p], &c);
     }
-    if (!qn__facts_domain(k, domain, &f)) {
+    if (!qn__facts_domain(k, l->domain, &f)) {
         qn__facts_release(&f);
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
     forget_checks(k, &f);
     if (f.target->has_grid)
-        qn__facts_gpu(k, args, &f);
+        qn__facts_gpu(k, l->args, &f);
     *out = f;
     return QN_OK;
 }

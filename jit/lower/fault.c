@@ -153,12 +153,10 @@ static LLVMValueRef bits_of(lower *g, int dtype, LLVMValueRef v)
                                                 : LLVMBuildZExt(g->b, v, g->i64, "");
 }
 
-static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, LLVMValueRef iteration,
-                         LLVMValueRef point, int status)
+/** All of the record but iteration and point. */
+static void write_record(lower *g, uint32_t i, int p, LLVMValueRef lane, int status)
 {
     bool is_access = status == QN_ERR_BOUNDS, is_assertion = status == QN_ERR_ASSERT;
-    set_field(g, offsetof(qn_fault, iteration), iteration);
-    set_field(g, offsetof(qn_fault, point), point);
     set_field(
         g, offsetof(qn_fault, site),
         qn__const_i64(g, is_access ? (int64_t)g->k->access[g->site[i]].site : -1 - (int64_t)i));
@@ -268,7 +266,9 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
         release = take_lock(g, iteration, point, r, go_on);
     LLVMBuildCondBr(g->b, is_earlier(g, iteration, point, r), record, release);
     LLVMPositionBuilderAtEnd(g->b, record);
-    write_record(g, i, p, lane, iteration, point, status);
+    set_field(g, offsetof(qn_fault, iteration), iteration);
+    set_field(g, offsetof(qn_fault, point), point);
+    write_record(g, i, p, lane, status);
     LLVMBuildBr(g->b, release);
     if (is_shared(g)) {
         LLVMPositionBuilderAtEnd(g->b, release);

@@ -253,22 +253,23 @@ static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueR
     return LLVMBuildTrunc(g->b, LLVMBuildBinOp(g->b, op, a, b, ""), g->i1, "");
 }
 
-static LLVMValueRef binary(lower *g, int type, LLVMOpcode s, LLVMOpcode u, LLVMOpcode f,
-                           LLVMValueRef a, LLVMValueRef b)
+/** of: for signed and unsigned integers, and floats. */
+static LLVMValueRef binary(lower *g, int type, const LLVMOpcode *of, LLVMValueRef a, LLVMValueRef b)
 {
     if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && g->f->target->has_slow_bools)
-        return in_bytes(g, u, a, b);
+        return in_bytes(g, of[1], a, b);
     int class = class_of(type);
-    return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? f : class == QN_CLASS_S ? s : u, a, b, "");
+    return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? of[2] : of[class != QN_CLASS_S], a, b, "");
 }
 
-static LLVMValueRef compare(lower *g, int type, LLVMIntPredicate s, LLVMIntPredicate u,
-                            LLVMRealPredicate f, LLVMValueRef a, LLVMValueRef b)
+/** of: for signed and unsigned integers. */
+static LLVMValueRef compare(lower *g, int type, const LLVMIntPredicate *of, LLVMRealPredicate f,
+                            LLVMValueRef a, LLVMValueRef b)
 {
     int class = class_of(type);
     if (class == QN_CLASS_F)
         return LLVMBuildFCmp(g->b, f, a, b, "");
-    return LLVMBuildICmp(g->b, class == QN_CLASS_S ? s : u, a, b, "");
+    return LLVMBuildICmp(g->b, of[class != QN_CLASS_S], a, b, "");
 }
 
 static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b,
@@ -282,8 +283,9 @@ LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueR
                           LLVMValueRef c)
 {
     switch (op) {
-#define BIN(s, u, f) binary(g, type, LLVM##s, LLVM##u, LLVM##f, a, b)
-#define CMP(s, u, f) compare(g, type, LLVMInt##s, LLVMInt##u, LLVMReal##f, a, b)
+#define BIN(s, u, f) binary(g, type, (const LLVMOpcode[]){LLVM##s, LLVM##u, LLVM##f}, a, b)
+#define CMP(s, u, f)                                                                               \
+    compare(g, type, (const LLVMIntPredicate[]){LLVMInt##s, LLVMInt##u}, LLVMReal##f, a, b)
 #define CALL(name) call(g, name, n_args, a, b, c)
 #define FN(f) lower_##f(g, type, a, b, c)
 #define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \

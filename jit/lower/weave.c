@@ -69,10 +69,17 @@ static LLVMValueRef permuted(lower *g, LLVMValueRef a, LLVMValueRef b, const int
     return resized(g, v, n);
 }
 
-/** The units m, m + n, m + 2 n, ... of registers side by side: `lanes` of them. */
-static LLVMValueRef take(lower *g, const LLVMValueRef *v, int registers, int units, int n,
-                         int lanes, int m)
+/** Members that lie between one another in registers side by side. */
+typedef struct strand {
+    int registers, units; /* of `units` units each */
+    int n, lanes;         /* members, of so many units */
+    uint32_t places;      /* those that are wanted or given, as bits */
+} strand;
+
+/** Member m: the units m, m + n, m + 2 n, ... */
+static LLVMValueRef take(lower *g, const strand *s, const LLVMValueRef *v, int m)
 {
+    const int registers = s->registers, units = s->units, n = s->n, lanes = s->lanes;
     LLVMValueRef all = NULL;
     int index[MOST_UNITS], done = 0; /* lanes */
     for (int r = 0, next; r < registers; r = next) {
@@ -106,30 +113,30 @@ static uint32_t places_of(uint32_t places, int n, int factor, int residue)
 }
 
 /** member[apart * m] for all places m. */
-static void unzip(lower *g, const LLVMValueRef *v, int registers, int units, int n, int lanes,
-                  uint32_t places, LLVMValueRef *member, int apart)
+static void unzip(lower *g, const strand *s, const LLVMValueRef *v, LLVMValueRef *member, int apart)
 {
-    int shuffles, factor = qn__weave_factor(registers, n, places, true, &shuffles);
-    for (int m = 0; m < n && factor == 1; m++)
-        if (places >> m & 1)
-            member[apart * m] = take(g, v, registers, units, n, lanes, m);
+    int shuffles, factor = qn__weave_factor(s->registers, s->n, s->places, true, &shuffles);
+    for (int m = 0; m < s->n && factor == 1; m++)
+        if (s->places >> m & 1)
+            member[apart * m] = take(g, s, v, m);
+    const strand few = {factor, s->units, factor, s->units, 0};
     for (int a = 0; a < factor && factor > 1; a++) {
         LLVMValueRef own[MOST_REGISTERS];
-        uint32_t wanted = places_of(places, n, factor, a);
-        if (!wanted)
+        const strand inner = {s->registers / factor, s->units, s->n / factor, s->lanes,
+                              places_of(s->places, s->n, factor, a)};
+        if (!inner.places)
             continue;
-        for (int k = 0; k < registers / factor; k++)
-            own[k] = take(g, v + k * factor, factor, units, factor, units, a);
-        unzip(g, own, registers / factor, units, n / factor, lanes, wanted, member + a * apart,
-              apart * factor);
+        for (int k = 0; k < inner.registers; k++)
+            own[k] = take(g, &few, v + k * factor, a);
+        unzip(g, &inner, own, member + a * apart, apart * factor);
     }
 }
 
 /** Register r of those that hold n members of `lanes` units, member by member of a lane; NULL: it
  * holds none. */
-static LLVMValueRef put(lower *g, const LLVMValueRef *member, int apart, int n, int lanes,
-                        int units, int r)
+static LLVMValueRef put(lower *g, const strand *s, const LLVMValueRef *member, int apart, int r)
 {
+    const int n = s->n, lanes = s->lanes, units = s->units;
     LLVMValueRef all = NULL;
     int index[MOST_UNITS], n_put = 0;
     for (int t = 0; t < units; t++)
@@ -160,19 +167,21 @@ static LLVMValueRef put(lower *g, const LLVMValueRef *member, int apart, int n, 
 }
 
 /** The inverse of unzip; a register of no member becomes NULL. */
-static void zip(lower *g, const LLVMValueRef *member, int apart, int n, int lanes, uint32_t places,
-                int registers, int units, LLVMValueRef *v)
+static void zip(lower *g, const strand *s, const LLVMValueRef *member, int apart, LLVMValueRef *v)
 {
     LLVMValueRef own[3][MOST_REGISTERS] = {{NULL}};
-    int shuffles, factor = qn__weave_factor(registers, n, places, false, &shuffles);
-    for (int r = 0; r < registers && factor == 1; r++)
-        v[r] = put(g, member, apart, n, lanes, units, r);
-    for (int a = 0; a < factor && factor > 1; a++)
-        zip(g, member + a * apart, apart * factor, n / factor, lanes,
-            places_of(places, n, factor, a), registers / factor, units, own[a]);
-    for (int r = 0; r < registers && factor > 1; r++) {
+    int shuffles, factor = qn__weave_factor(s->registers, s->n, s->places, false, &shuffles);
+    for (int r = 0; r < s->registers && factor == 1; r++)
+        v[r] = put(g, s, member, apart, r);
+    for (int a = 0; a < factor && factor > 1; a++) {
+        const strand inner = {s->registers / factor, s->units, s->n / factor, s->lanes,
+                              places_of(s->places, s->n, factor, a)};
+        zip(g, &inner, member + a * apart, apart * factor, own[a]);
+    }
+    const strand few = {factor, s->units, factor, s->units, 0};
+    for (int r = 0; r < s->registers && factor > 1; r++) {
         LLVMValueRef of[3] = {own[0][r / factor], own[1][r / factor], own[2][r / factor]};
-        v[r] = put(g, of, 1, factor, units, units, r % factor);
+        v[r] = put(g, &few, of, 1, r % factor);
     }
 }
 
@@ -590,8 +599,8 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
             w->per_chunk > 1 ? load_chunks(g, x, r) : resized(g, load_piece(g, x, at), units_of(w));
     }
     if (w->method == QN_WEAVE_PAIRS)
-        unzip(g, v, w->registers, units_of(w), w->slots, w->lanes / w->per_chunk, w->places, member,
-              1);
+        unzip(g, &(strand){w->registers, units_of(w), w->slots, w->lanes / w->per_chunk, w->places},
+              v, member, 1);
     else if (w->method == QN_WEAVE_BLENDS)
         load_blends(g, w, v, member);
     else if (w->method == QN_WEAVE_CHUNKS)
@@ -608,7 +617,8 @@ static void store_pairs(lower *g, const woven *x, const LLVMValueRef *member)
 {
     const qn_weave *w = x->w;
     LLVMValueRef v[MOST_REGISTERS];
-    zip(g, member, 1, w->slots, w->lanes / w->per_chunk, w->places, w->registers, units_of(w), v);
+    zip(g, &(strand){w->registers, units_of(w), w->slots, w->lanes / w->per_chunk, w->places},
+        member, 1, v);
     for (int r = 0; r < w->registers; r++) {
         if (!v[r])
             continue;

@@ -112,9 +112,9 @@ typedef struct edges {
 /** Of a thread whose `n` parts begin `ahead` iterations from where the first thread's do, which is
  * `lead` before the domain. Of a thread with iterations in the domain those parts have no mask that
  * are inside wherever it stands. */
-static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int lead, int n,
-                       edges *e)
+static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, edges *e)
 {
+    const int lead = (int)qn__plan_lead(g->p, d), n = (int)qn__plan_at_once(g->p, d);
     int64_t known = 0;
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
@@ -137,10 +137,9 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
 static void set_masks(lower *g, const unit *w)
 {
     edges x, y = {.begin = NULL};
-    find_edges(g, g->p->lane_dim, w->at->ahead[0], w->at->extent[0], g->p->lead, g->p->width, &x);
+    find_edges(g, g->p->lane_dim, w->at->ahead[0], w->at->extent[0], &x);
     if (g->p->is_crossed)
-        find_edges(g, g->p->jam_dim, w->at->ahead[1], w->at->extent[1], g->p->jam_lead, g->p->jam,
-                   &y);
+        find_edges(g, g->p->jam_dim, w->at->ahead[1], w->at->extent[1], &y);
     g->edge[0] = x.begin;
     g->edge[1] = x.end;
     g->edge[2] = y.begin;

@@ -35,8 +35,9 @@ static qn_status make_facts(const qn_kernel *given, int n, const qn_arg *args,
     if (status == QN_OK && !qn__prove_bounds(given, values, &domain, proved))
         status = QN_ERR_MEMORY;
     if (status == QN_OK)
-        status = qn__facts_collect(given, args, &domain, proved, &o, &policy, how.isa,
-                                   how.is_ordered, f, err);
+        status = qn__facts_collect(
+            given, &(qn_launched){args, &domain, proved, &o, &policy, how.isa, how.is_ordered}, f,
+            err);
     if (status == QN_OK)
         status = qn__kernel_parse_canonical(given->canonical, given->canonical_bytes, k, err);
     free(proved);

@@ -143,7 +143,8 @@ static bool make(tree_case *c, const char *text, const tree_view *views, int isa
     const qn_policy policy = {.all_dynamic = is_dynamic};
     if (qn__domain(c->kernel, values, false, &c->domain, err) != QN_OK ||
         !qn__prove_bounds(c->kernel, values, &c->domain, proved) ||
-        qn__facts_collect(c->kernel, c->arg, &c->domain, proved, NULL, &policy, isa, false,
+        qn__facts_collect(c->kernel,
+                          &(qn_launched){c->arg, &c->domain, proved, NULL, &policy, isa, false},
                           &c->facts, err) != QN_OK ||
         qn__scheduled_begin(c->kernel, &c->facts, &c->x, err) != QN_OK)
         return false;

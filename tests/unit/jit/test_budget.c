@@ -224,7 +224,8 @@ static bool collect(const example *x, made *m, qn_facts *f, qn_error *err)
     bool is_good =
         proved && !qn__domain(m->kernel, value, false, &domain, err) &&
         qn__prove_bounds(m->kernel, value, &domain, proved) &&
-        !qn__facts_collect(m->kernel, m->arg, &domain, proved, &o, &policy, x->isa, false, f, err);
+        !qn__facts_collect(
+            m->kernel, &(qn_launched){m->arg, &domain, proved, &o, &policy, x->isa, false}, f, err);
     free(proved);
     return is_good;
 }

@@ -43,7 +43,8 @@ static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, 
     if (qn_kernel_parse(text, strlen(text), &k, &err) ||
         qn__domain(k, values, false, &domain, &err) ||
         !qn__prove_bounds(k, values, &domain, proved) ||
-        qn__facts_collect(k, args, &domain, proved, o, &policy, isa, is_one, &f, &err)) {
+        qn__facts_collect(k, &(qn_launched){args, &domain, proved, o, &policy, isa, is_one}, &f,
+                          &err)) {
         tap_ok(false, "%s", err.message);
         qn_kernel_release(k);
         return NULL;

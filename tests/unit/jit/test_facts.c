@@ -19,8 +19,9 @@ static qn_status collect(const setup *s, const qn_policy *policy, qn_facts *out)
     const qn_options o = {.bytes = sizeof o,
                           .plan = PLAN_WITH(.width = 8, .unroll = 2),
                           .schedule = "schedule {\n  axis d0 6;\n}"};
-    return qn__facts_collect(s->k, s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false,
-                             out, NULL);
+    return qn__facts_collect(
+        s->k, &(qn_launched){s->args, &s->domain, s->proved, &o, policy, QN_ISA_V3, false}, out,
+        NULL);
 }
 
 /** scale over two matrices of 6 x 10, the first with rows of 12. */
@@ -220,8 +221,10 @@ static void test_gpu(const setup *s)
     const qn_policy exact = {0};
     qn_facts f, back = {0};
     qn_text key = {0}, text = {0};
-    tap_ok(qn__facts_collect(s->k, s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false,
-                             &f, NULL) == QN_OK,
+    tap_ok(qn__facts_collect(
+               s->k,
+               &(qn_launched){s->args, &s->domain, s->proved, NULL, &exact, QN_ISA_SM80, false}, &f,
+               NULL) == QN_OK,
            "facts for a GPU");
     tap_is_int(f.ptx, 70, "sm_80 takes PTX 7.0");
     tap_ok(f.param[0].is_constant_memory != s->k->param[0].is_written,

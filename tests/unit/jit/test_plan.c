@@ -119,7 +119,8 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
     if (qn_kernel_parse(text, strlen(text), k, &err) ||
         qn__domain(*k, values, false, &domain, &err) ||
         !qn__prove_bounds(*k, values, &domain, proved) ||
-        qn__facts_collect(*k, args, &domain, proved, o, &policy, isa, ordered, f, &err)) {
+        qn__facts_collect(*k, &(qn_launched){args, &domain, proved, o, &policy, isa, ordered}, f,
+                          &err)) {
         tap_ok(false, "plan: %s", err.message);
         return false;
     }

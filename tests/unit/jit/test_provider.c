@@ -131,8 +131,9 @@ static job *make_job_of(const char *text, int isa, bool all_dynamic)
     if (status == QN_OK && !qn__prove_bounds(j->kernel, value, &domain, proved))
         status = qn__fail(&err, QN_ERR_INTERNAL, "bounds are not proved");
     if (status == QN_OK)
-        status = qn__facts_collect(j->kernel, j->arg, &domain, proved, &options, &policy, isa,
-                                   false, &j->facts, &err);
+        status = qn__facts_collect(
+            j->kernel, &(qn_launched){j->arg, &domain, proved, &options, &policy, isa, false},
+            &j->facts, &err);
     if (status == QN_OK && j->facts.n_slots <= 256) {
         qn__key_encode(&j->facts, &j->key);
         qn__facts_fill(&j->facts, j->kernel, j->arg, j->slots);

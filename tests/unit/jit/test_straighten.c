@@ -54,8 +54,10 @@ static bool collect(const straight_case *c, collected *out)
     if (qn_kernel_parse(c->text, strlen(c->text), &out->k, &err) ||
         qn__domain(out->k, values, false, &out->domain, &err) ||
         !qn__prove_bounds(out->k, values, &out->domain, proved) ||
-        qn__facts_collect(out->k, out->args[0], &out->domain, proved, NULL, &policy, QN_ISA_V4,
-                          false, &out->f, &err)) {
+        qn__facts_collect(
+            out->k,
+            &(qn_launched){out->args[0], &out->domain, proved, NULL, &policy, QN_ISA_V4, false},
+            &out->f, &err)) {
         tap_ok(false, "%s: %s", c->what, err.message);
         qn_kernel_release(out->k);
         return false;
