@@ -1,31 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scalar.c: whether a kernel is better off without lanes. In loops whose trips differ between
- * lanes, a lane that has ended waits for the others, and what lies elsewhere for each lane is
- * gathered under a mask; scalar code does neither. Sums of rows in index order would gather a
- * column at a time; scalar code adds several rows at once, each in its order.
+ * scalar.c: whether a kernel is better off without lanes, where its estimate does not say that.
+ * What only moves elements that lie elsewhere for each lane gains nothing by lanes. Sums of rows in
+ * index order would gather a column at a time; scalar code adds several rows at once, each in its
+ * order.
  */
 #include "jit/schedule/plan.h"
 
-/* In vector operations. A gather under a mask takes so many for each lane; in scalar code an access
- * or an operation takes a part of one (several are done at once). Lanes wait for the longest loop
- * among them. */
-#define MASKED_GATHER 1.0
+/* In vector operations: in scalar code an access or an operation takes a part of one, as several
+ * are done at once. */
 #define ROW_GATHER 1.5 /* a cache line for each lane */
 #define SCALAR_COST 0.5
-#define WAITING 1.3
-
-/** Whether the trips of the loop at i differ along d. */
-static bool differs(const qn_kernel *k, const qn_analysis *a, uint32_t i, int d)
-{
-    const uint32_t *arg = qn__args(k, i);
-    uint32_t deps = 0;
-    if (k->inst[i].op == QN_I_FOR)
-        deps = a->value[arg[0]].deps | a->value[arg[1]].deps;
-    else if (k->inst[i].op == QN_I_WHILE)
-        deps = a->value[qn__args(k, k->inst[i].region[1] - 1)[0]].deps;
-    return deps >> d & 1;
-}
 
 /** Whether each lane of access i is an access of its own. */
 static bool is_lane_by_lane(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
@@ -59,22 +44,7 @@ static bool only_moves(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
                         int width)
 {
-    double vector = 0, scalar = 0;
-    if (only_moves(k, f, a, d, width))
-        return true;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_inst *x = &k->inst[i];
-        uint32_t loop = x->parent;
-        while (loop && !differs(k, a, loop, d))
-            loop = k->inst[loop].parent;
-        bool is_access = qn__is_access(x);
-        if (!loop || !(is_access || qn__is_pure(x)) || x->op == QN_I_CONST)
-            continue;
-        double cost = is_access ? qn__access_cost(k, f, a, i, d) : 1;
-        vector += cost >= COST_GATHER ? MASKED_GATHER * width : cost;
-        scalar += SCALAR_COST * width;
-    }
-    return scalar < WAITING * vector;
+    return only_moves(k, f, a, d, width);
 }
 
 bool qn__plan_is_counting(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
