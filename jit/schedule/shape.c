@@ -357,6 +357,17 @@ static bool may_be_place(shaper *m, qn_node place)
     return true;
 }
 
+/** A statement has no reduce that another section has in a tuple. */
+static bool has_no_tuple(shaper *m, const qn_node_info *statement)
+{
+    for (uint32_t i = statement->first; i < statement->end; i++) {
+        const qn_reduced *r = qn__reduction_of(m->s, i);
+        if (r && r->n > 1)
+            return qn__no_code(m->r, "reduces in tuples that differ", (qn_axis){0});
+    }
+    return true;
+}
+
 /* ---------------------------------------------------------------- the tree */
 
 static bool may_be(shaper *m, qn_node n);
@@ -366,7 +377,7 @@ static bool may_be_node(shaper *m, qn_node n)
     const qn_node_info *l = qn__node(m->s, n);
     switch (l->kind) {
     case QN_NODE_DO:
-        return has_same_block(m);
+        return has_same_block(m) && has_no_tuple(m, l);
     case QN_NODE_PLACE:
         return may_be_place(m, n) && may_be(m, l->child);
     case QN_NODE_LOOP: {
