@@ -235,8 +235,8 @@ static double shared_part(const qn_estimator *e, uint32_t i)
         int d = l->dims ? __builtin_ctz(l->dims) : -1;
         if (l->is_lanes)
             lane_dim = d;
-        else if (l->is_together && l->is_points)
-            together |= l->dims;
+        else if (l->is_points && qn__node(e->s, l->node)->role == QN_ROLE_UNROLLED)
+            together |= l->dims; /* others that are emitted together may have a loop after all */
     }
     for (int n = 1; n < e->n; n++) {
         const qn_around *l = &e->around[n];
