@@ -131,13 +131,23 @@ static bool has_step(const search *s, int unroll)
     return row < 0 || row >= (int64_t)unroll * s->best->width;
 }
 
+/** Whether the body has loops: what they carry is in registers, under the masks of all vectors. */
+static bool has_loops(const qn_kernel *k)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE)
+            return true;
+    return false;
+}
+
 /** A row of the lanes in one step, which ends under a mask. */
 static void try_row(search *s)
 {
     qn_plan_options o = s->options;
     int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
     int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
-    if (!s->f.target->has_masks || vectors <= s->best->unroll || vectors > MOST_UNROLL)
+    if (!s->f.target->has_masks || has_loops(s->k) || vectors <= s->best->unroll ||
+        vectors > MOST_UNROLL)
         return;
     o.unroll = (int32_t)vectors;
     (void)try(s, &o, OTHER_STEPS);
