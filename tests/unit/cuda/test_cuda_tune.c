@@ -137,8 +137,11 @@ static void test_search(setup *s)
     const qn_options o = {.bytes = sizeof o, .executor = QN_CUDA, .stream = s->stream};
     counts n = {0};
     qn_tune_result r;
-    const qn_tune_options t = {
-        .bytes = sizeof t, .seconds = 60, .keeps_nothing = 1, .progress = count, .progress_arg = &n};
+    const qn_tune_options t = {.bytes = sizeof t,
+                               .seconds = 60,
+                               .keeps_nothing = 1,
+                               .progress = count,
+                               .progress_arg = &n};
     tap_ok(qn_tune(s->c, s->k, 2, s->args, &o, &t, &r, sizeof r, &err) == QN_OK, "a search: %s",
            err.message);
     tap_ok(n.measured >= 3 && r.n_measured == n.measured, "%d candidates are measured", n.measured);
