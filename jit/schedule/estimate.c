@@ -120,10 +120,13 @@ static double points_below(const qn_estimator *e, qn_node node)
     return is_points ? most * qn__nominal_count(e, l->axis) : most;
 }
 
-/** Whether a loop over points has so few, with those inside it, that the code has none. */
+/** Whether a loop over points has so few, with those inside it, that the code has none. Loops over
+ * steps have a tail. */
 static bool is_straight(const qn_estimator *e, const qn_around *l)
 {
-    return l->is_points && points_below(e, l->node) <= qn__plan_straight(e->x->k);
+    const qn_axis_info *a = qn__axis(e->s, qn__node(e->s, l->node)->axis);
+    bool is_stepped = a->kind == QN_AXIS_PART && e->is_stepped[a->cut];
+    return l->is_points && !is_stepped && points_below(e, l->node) <= qn__plan_straight(e->x->k);
 }
 
 /* ---------------------------------------------------------------- loops */
