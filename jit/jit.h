@@ -344,10 +344,6 @@ typedef struct qn_plan {
     int32_t end_rows; /* rows of a transposing kernel at a time whose streams begin anywhere in a
                       line: what a step of the lanes stores waits for the next one to fill lines; 0:
                       there are none */
-    int32_t apart; /* lanes a few elements apart: 1: are accessed one by one; -1: in vectors under
-                      masks; 0: as the stride says */
-    int32_t
-        gathers; /* 1: lanes further apart are gathered: one by one they would be too much code */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
     int32_t second_dim;          /* x86: another one that they divide as well, */

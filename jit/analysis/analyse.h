@@ -24,7 +24,6 @@ typedef struct qn_value_info {
     uint8_t shape;     /* QN_UNIFORM, ... */
     bool depends_jam;  /* differs between jammed iterations */
     bool is_moved;     /* its bits are stored or passed on; else it is only computed with */
-    bool is_front;     /* a load that asks for memory ahead (qn__mark_fronts) */
     uint32_t deps;     /* bit d: depends on domain dimension d */
     /* Integers, in vectors (jit/analysis/narrow.c): bits that hold the value in a lane; whether it
      * may be negative, and is then extended by its sign; of some ops the bits in which they are

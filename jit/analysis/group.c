@@ -18,11 +18,10 @@ typedef struct grouper {
 
 /* ---------------------------------------------------------------- addresses */
 
-/** Bytes of an element of the view that access i moves a part of. */
-static int64_t unit_of(const grouper *s, uint32_t i)
+int64_t qn__unit_of(const qn_kernel *k, const qn_facts *f, uint32_t access)
 {
-    const qn_kernel_parameter *p = &s->k->param[s->k->inst[i].imm];
-    int64_t unit = s->f->param[s->k->inst[i].imm].unit;
+    const qn_kernel_parameter *p = &k->param[k->inst[access].imm];
+    int64_t unit = f->param[k->inst[access].imm].unit;
     return unit ? unit : p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
 }
 
@@ -31,7 +30,7 @@ static bool lane_bytes(const grouper *s, uint32_t i, int64_t *bytes)
 {
     int64_t stride;
     return qn__access_stride(s->k, s->f, s->a, i, s->lane_dim, &stride) &&
-           !__builtin_mul_overflow(stride, unit_of(s, i), bytes);
+           !__builtin_mul_overflow(stride, qn__unit_of(s->k, s->f, i), bytes);
 }
 
 /** The constant part of the address of access i; accesses of one view that lie a constant apart
@@ -53,7 +52,7 @@ static bool constant_bytes(const grouper *s, uint32_t i, int64_t *bytes)
             __builtin_add_overflow(sum, move, &sum))
             return false;
     }
-    return !__builtin_mul_overflow(sum, unit_of(s, i), &sum) &&
+    return !__builtin_mul_overflow(sum, qn__unit_of(s->k, s->f, i), &sum) &&
            !__builtin_add_overflow(sum, qn__access_offset(k, i), bytes);
 }
 
@@ -87,7 +86,7 @@ static uint32_t known_places(const grouper *s, int place, int n)
     const qn_kernel *k = s->k;
     const qn_param_fact *view = &s->f->param[k->inst[s->i].imm];
     uint32_t all = (UINT32_C(1) << n) - 1, known = 0;
-    int64_t offset = qn__access_offset(k, s->i), unit = unit_of(s, s->i);
+    int64_t offset = qn__access_offset(k, s->i), unit = qn__unit_of(s->k, s->f, s->i);
     if (unit == s->step && offset == place * s->bytes)
         return all;
     for (int r = 0; r < qn__n_indices(k, s->i) && unit == s->bytes; r++) {

@@ -21,6 +21,8 @@ typedef struct qn_group {
     uint32_t first, last; /* members in the order of the program */
 } qn_group;
 
+/** Bytes of an element of the view that an access moves, or moves a part of. */
+int64_t qn__unit_of(const qn_kernel *k, const qn_facts *f, uint32_t access);
 /**
  * The group of load or store i for lanes along lane_dim. Its loads may all be made where the first
  * of them stands, its stores where the last one does. False: there is none of two members or more.

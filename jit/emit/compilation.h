@@ -8,20 +8,17 @@
 
 #include "jit/lower/parts.h"
 #include "jit/schedule/piece.h"
+#include "jit/schedule/planned.h"
 
 /* One compile in progress. All of it is released by compile(). */
 typedef struct compilation {
     qn_request *r;
     qn_kernel *kernel;
     qn_facts facts;
-    qn_plan plan;
     qn_kernel *declared; /* the kernel, if `kernel` is one with short loops as straight code */
     qn_facts declared_facts;
-    bool is_request;        /* the caller gave the schedule */
-    qn_schedule *schedule;  /* it, verified */
-    qn_scheduled scheduled; /* what the schedule is of */
-    qn_block block;         /* of the schedule */
-    qn_piece *pieces; /* NULL: the kernel is one function under the plan */
+    qn_planned planned; /* of the whole kernel */
+    qn_piece *pieces;   /* NULL: the kernel is one function */
     char symbol[QN_DEBUG_NAME_BYTES];
     qn_debug *debug; /* NULL: no lines for debuggers */
     qn_generator *generator; /* of the thread */

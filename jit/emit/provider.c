@@ -32,19 +32,19 @@ static void plan_whole(compilation *c)
 {
     qn_straight x;
     if (!c->r->is_retry && !c->r->debug_path && !c->facts.target->has_grid) {
-        if (qn__plan_kernel(c->kernel, &c->facts, &c->plan, &x)) {
+        if (qn__plan_kernel(c->kernel, &c->facts, &c->planned.plan, &x)) {
             c->declared = c->kernel;
             c->declared_facts = c->facts;
             c->kernel = x.kernel;
             c->facts = x.facts;
-            c->plan = x.plan;
+            c->planned.plan = x.plan;
         }
         return;
     }
     qn__collapse(c->kernel, &c->facts);
-    qn__plan_make(c->kernel, &c->facts, &c->plan);
+    qn__planned_make(c->kernel, &c->facts, &c->planned);
     if (c->r->is_retry)
-        qn__step_to_fast(c->kernel, &c->facts, &c->plan, &c->r->descent);
+        qn__step_to_fast(c->kernel, &c->facts, &c->planned.plan, &c->r->descent);
 }
 
 /* What stands between the braces of WORD "{ ... }"; NULL: the text is another one. */
@@ -69,19 +69,20 @@ static const char *steps_of(const qn_facts *f, const char *word, size_t *n)
 static qn_status read_schedule(compilation *c, qn_error *why)
 {
     size_t n = 0;
+    qn_planned *p = &c->planned;
     const char *on_plan = steps_of(&c->facts, "planned", &n),
                *on_kernel = on_plan ? NULL : steps_of(&c->facts, "declared", &n);
     if (!on_plan && !on_kernel)
-        return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, c->schedule, why);
+        return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, p->schedule, why);
     qn_status status;
     if (on_plan) {
-        qn__plan_make(c->kernel, &c->facts, &c->plan);
-        status = qn__schedule_of_plan(&c->scheduled, &c->plan, c->schedule, why);
+        qn__plan_make(c->kernel, &c->facts, &p->plan);
+        status = qn__schedule_of_plan(&p->scheduled, &p->plan, p->schedule, why);
     } else {
-        status = qn__schedule_begin(&c->scheduled, c->schedule, why);
+        status = qn__schedule_begin(&p->scheduled, p->schedule, why);
     }
     return status ? status
-                  : qn__transform_text(&c->scheduled, c->schedule, on_plan ? on_plan : on_kernel,
+                  : qn__transform_text(&p->scheduled, p->schedule, on_plan ? on_plan : on_kernel,
                                        n, why);
 }
 
@@ -89,21 +90,20 @@ static qn_status read_schedule(compilation *c, qn_error *why)
 static qn_status take_schedule(compilation *c)
 {
     qn_error why = {0};
-    c->is_request = true;
-    c->schedule = qn__alloc(sizeof *c->schedule);
-    if (!c->schedule)
+    qn_planned *p = &c->planned;
+    p->is_request = true;
+    p->schedule = qn__alloc(sizeof *p->schedule);
+    if (!p->schedule)
         return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
-    qn_status status = qn__scheduled_begin(c->kernel, &c->facts, &c->scheduled, &why);
+    qn_status status = qn__scheduled_begin(c->kernel, &c->facts, &p->scheduled, &why);
     if (status == QN_OK)
         status = read_schedule(c, &why);
     if (status == QN_OK)
-        status = qn__schedule_complete(&c->scheduled, c->schedule, &why);
+        status = qn__schedule_complete(&p->scheduled, p->schedule, &why);
     if (status == QN_OK)
-        status = qn__schedule_verify(&c->scheduled, c->schedule, &why);
+        status = qn__schedule_verify(&p->scheduled, p->schedule, &why);
     if (status == QN_OK)
-        status = qn__plan_of_schedule(&c->scheduled, c->schedule, &c->plan, &why);
-    if (status == QN_OK && !c->facts.target->has_grid)
-        status = qn__block_of(&c->scheduled, c->schedule, &c->block, &why);
+        status = qn__planned_read(&p->scheduled, p->schedule, &p->plan, &p->block, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
                              why.message);
@@ -169,15 +169,7 @@ static qn_lowering lowering_of(compilation *c)
 static qn_status lower_whole(compilation *c)
 {
     const qn_lowering to = lowering_of(c);
-    bool has_grid = c->facts.target->has_grid; /* the plan says all of the schedule */
-    const qn_lowered x = {.k = c->kernel,
-                          .f = &c->facts,
-                          .plan = &c->plan,
-                          .is_request = c->is_request,
-                          .schedule = has_grid ? NULL : c->schedule,
-                          .scheduled = &c->scheduled,
-                          .block = &c->block};
-    return qn__llvm_lower(&to, &x, c->symbol, &c->r->error);
+    return qn__llvm_lower(&to, c->kernel, &c->facts, &c->planned, c->symbol, &c->r->error);
 }
 
 /* Several functions, or, if these are too large, one. */
@@ -318,8 +310,7 @@ static void release(compilation *c)
     if (c->context)
         LLVMContextDispose(c->context);
     qn__piece_release(c->pieces);
-    qn__free(c->schedule);
-    qn__scheduled_end(&c->scheduled);
+    qn__planned_release(&c->planned);
     qn__facts_release(&c->facts);
     qn__facts_release(&c->declared_facts);
     qn_kernel_release(c->kernel);

@@ -38,14 +38,14 @@ void qn__send_plan(const compilation *c)
 {
     if (c->r->texts & QN_DUMP_PLAN) {
         qn_text text = {0};
-        if (c->is_request)
-            qn__schedule_print(c->schedule, &text);
+        if (c->planned.is_request)
+            qn__schedule_print(c->planned.schedule, &text);
         else if (c->pieces)
             qn__piece_print(c->pieces, &text);
         else if (c->declared)
             qn__text_add(&text, "short loops are straight code\n");
-        if (!c->is_request && !c->pieces)
-            qn__plan_print(&c->plan, c->kernel, &text);
+        if (!c->planned.is_request && !c->pieces)
+            qn__plan_print(&c->planned.plan, c->kernel, &text);
         if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
                          qn__rung_name(c->r->descent.rung));
@@ -91,7 +91,7 @@ static void add_pieces(const qn_piece *p, qn_text *out)
     for (int n = 0; n < 2 && p->part[0]; n++)
         add_pieces(p->part[n], out);
     if (!p->part[0])
-        add_schedule(p->kernel, &p->facts, &p->plan, out);
+        add_schedule(p->kernel, &p->facts, &p->planned.plan, out);
 }
 
 /* A kernel that is planned in pieces, or with straight code for short loops: that as a comment, and
@@ -103,7 +103,7 @@ static void add_whole(const compilation *c, qn_text *out)
     if (c->pieces)
         add_pieces(c->pieces, &planned);
     else
-        add_schedule(c->kernel, &c->facts, &c->plan, &planned);
+        add_schedule(c->kernel, &c->facts, &c->planned.plan, &planned);
     add_comment(c->pieces ? "the kernel is planned as several functions, one after the other:"
                           : "the kernel is planned with straight code for short loops:",
                 out);
@@ -125,12 +125,12 @@ void qn__send_schedule(const compilation *c)
     qn_text text = {0};
     if (!(c->r->texts & QN_DUMP_SCHEDULE))
         return;
-    if (c->schedule)
-        qn__schedule_print(c->schedule, &text);
+    if (c->planned.is_request)
+        qn__schedule_print(c->planned.schedule, &text);
     else if (c->pieces || c->declared)
         add_whole(c, &text);
     else
-        add_schedule(c->kernel, &c->facts, &c->plan, &text);
+        add_schedule(c->kernel, &c->facts, &c->planned.plan, &text);
     send_text(c->r, QN_SINK_SCHEDULE, &text);
 }
 
@@ -167,7 +167,7 @@ static void add_estimates(const qn_piece *p, qn_text *out)
     for (int n = 0; n < 2 && p->part[0]; n++)
         add_estimates(p->part[n], out);
     if (!p->part[0])
-        add_estimate_of_plan(p->kernel, &p->facts, &p->plan, out);
+        add_estimate_of_plan(p->kernel, &p->facts, &p->planned.plan, out);
 }
 
 void qn__send_estimate(const compilation *c)
@@ -175,12 +175,12 @@ void qn__send_estimate(const compilation *c)
     qn_text text = {0};
     if (!(c->r->texts & QN_DUMP_ESTIMATE))
         return;
-    if (c->schedule)
-        add_estimate(&c->scheduled, c->schedule, &text);
+    if (c->planned.is_request)
+        add_estimate(&c->planned.scheduled, c->planned.schedule, &text);
     else if (c->pieces)
         add_estimates(c->pieces, &text);
     else
-        add_estimate_of_plan(c->kernel, &c->facts, &c->plan, &text);
+        add_estimate_of_plan(c->kernel, &c->facts, &c->planned.plan, &text);
     send_text(c->r, QN_SINK_ESTIMATE, &text);
 }
 

@@ -132,12 +132,13 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
 /* ---- lower/stride.c */
 /** Whether lanes lie a known number of elements apart, not together, and none of them is masked. */
 bool qn__has_known_stride(const address *x, LLVMValueRef mask);
-/** Whether they lie so far apart that a load gathers them under this plan. */
-bool qn__is_gathered(const lower *g, const address *x);
+/** Whether they lie so far apart that a load gathers them, as the record of access i says. */
+bool qn__is_gathered(const lower *g, uint32_t i, const address *x);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               unsigned align);
-void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align);
+void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, int64_t bytes,
+                       unsigned align);
 /** Whether load i takes small elements that lie a small stride apart in a view that has no gaps
  * between them. */
 bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask);
@@ -208,9 +209,13 @@ void qn__line_ends_close(lower *g, span rows, LLVMValueRef end);
 /* ---- lower/buffer.c */
 /** Makes g->filled; false without memory. */
 bool qn__buffers_open(lower *g);
-/** From here on, or not any more, accesses of the statements of node n go through the buffers that
- * their records name. */
+/** From here on accesses of the statements of node n are made as their records say; or, not any
+ * more, they go through the buffers that these name. */
 void qn__go_through(lower *g, qn_node n, bool is_begin);
+/** The record of access i in the statement that is emitted, NULL: it has none. */
+const qn_record_info *qn__record_of(const lower *g, uint32_t i);
+/** Whether what is emitted now is no whole step of the lanes. */
+bool qn__is_rest(const lower *g);
 /** The buffer that load i goes through now, -1: none. */
 int qn__buffer_of(const lower *g, uint32_t i);
 /** Bytes in a buffer between an index of dimension d and one so many iterations further, where the

@@ -5,6 +5,7 @@
  * loop is computed outside it and shared between accesses; what no loop changes comes next, as one
  * index register; the constant part is added last and becomes the displacement of the instruction.
  */
+#include "jit/analysis/group.h"
 #include "jit/lower/lower.h"
 
 #include <string.h>
@@ -15,7 +16,7 @@
  * that is known of the whole. */
 static bool is_ahead_of_trip(const lower *g, LLVMValueRef value, int64_t *by)
 {
-    if (!qn__is_grid(g->p) || !LLVMIsAInstruction(value) ||
+    if (!g->grid || !LLVMIsAInstruction(value) ||
         LLVMGetInstructionOpcode(value) != LLVMAdd || !qn__is_const(LLVMGetOperand(value, 1), by))
         return false;
     for (int at = g->depth; at > 0; at--)
@@ -87,7 +88,7 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
     for (int d = 0; d < g->k->n_dims; d++) {
         if (!f->coef[d])
             continue;
-        bool is_lane = d == g->p->lane_dim;
+        bool is_lane = d == g->block->lane_dim;
         constant =
             qn__wrap_add(constant, qn__wrap_mul(f->coef[d], qn__part_ahead(g, d, p) + g->ahead[d]));
         add_term(g, x, g->iv[d], g->iv_level[d], qn__wrap_mul(f->coef[d], scale), stride);
@@ -343,10 +344,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
     const qn_inst *inst = &g->k->inst[i];
     const qn_param_fact *param = &g->f->param[inst->imm];
     const uint32_t *arg = qn__args(g->k, i);
-    const qn_kernel_parameter *of = &g->k->param[inst->imm];
-    int64_t unit = param->unit  ? param->unit
-                   : of->record ? of->record->bytes
-                                : qn_dtype_bytes(of->dtype);
+    int64_t unit = qn__unit_of(g->k, g->f, i);
     memset(x, 0, sizeof *x);
     x->constant = qn__access_offset(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {

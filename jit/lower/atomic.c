@@ -169,7 +169,7 @@ LLVMValueRef qn__update_as_needed(lower *g, uint32_t i, const expression *e, emi
                 .combine = g->k->inst[i].sub,
                 .is_used = qn__is_used(g->k, i)};
     if (!g->alone) {
-        u.is_plain = g->p->atomics == QN_ATOMICS_OF_ONE;
+        u.is_plain = g->block->atomics == QN_ATOMICS_OF_ONE;
         LLVMValueRef v = emit(g, &u, of);
         return u.is_used ? v : NULL;
     }

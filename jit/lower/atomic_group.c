@@ -262,7 +262,7 @@ static void update_part(lower *g, group *of)
 uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end)
 {
     group of = {0};
-    if (g->width == 1 || g->p->atomics == QN_ATOMICS_OF_ALL || !may_be_member(g, i) ||
+    if (g->width == 1 || g->block->atomics == QN_ATOMICS_OF_ALL || !may_be_member(g, i) ||
         find_members(g, i, end, &of) < 2)
         return 0;
     FOR_PARTS(g, p)

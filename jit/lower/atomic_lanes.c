@@ -33,7 +33,7 @@ LLVMValueRef qn__lane_buffer(lower *g, int which)
 {
     enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane */
     if (!g->lane_buffer[which])
-        g->lane_buffer[which] = qn__new_buffer(g, (uint64_t)(MOST_BYTES * g->p->width), ALIGN);
+        g->lane_buffer[which] = qn__new_buffer(g, (uint64_t)(MOST_BYTES * g->block->width), ALIGN);
     return g->lane_buffer[which];
 }
 

@@ -37,28 +37,7 @@ void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead)
     }
 }
 
-void qn__block_of_plan(lower *g)
-{
-    const qn_plan *p = g->p;
-    int64_t jammed[MOST_PARTS], crossed[MOST_PARTS], skewed[MOST_PARTS];
-    g->jam_max = p->jam * p->cross;
-    for (int j = 0; j < g->jam_max; j++) {
-        jammed[j] = j % p->jam;
-        crossed[j] = j / p->jam;
-        skewed[j] = -(int64_t)j * p->skew;
-    }
-    if (p->jam_dim >= 0 && p->jam > 1)
-        qn__set_jam_ahead(g, p->jam_dim, jammed);
-    if (p->cross > 1)
-        qn__set_jam_ahead(g, p->cross_dim, crossed);
-    if (p->skew)
-        qn__set_jam_ahead(g, p->lane_dim, skewed);
-    g->across = p->jam_dim;
-    g->n_across = p->jam;
-    qn__set_jam(g, 1);
-}
-
-void qn__block_of_schedule(lower *g)
+void qn__parts_of_block(lower *g)
 {
     const qn_block *b = g->block;
     g->jam_max = 1;
@@ -72,6 +51,8 @@ void qn__block_of_schedule(lower *g)
         for (int n = b->n - 1; n >= 0; inside *= b->extent[n--])
             for (int j = 0; j < g->jam_max && b->dim[n] == d; j++)
                 ahead[j] += j / inside % b->extent[n] * b->weight[n];
+        for (int j = 0; j < g->jam_max && d == b->lane_dim; j++)
+            ahead[j] -= (int64_t)j * b->skew;
         qn__set_jam_ahead(g, d, ahead);
     }
     qn__set_jam(g, 1);
@@ -100,30 +81,28 @@ static bool has_whole_steps(const lower *g, int d, int64_t w)
 
 void qn__find_alignment(lower *g)
 {
-    const qn_plan *p = g->p;
-    int d = p->lane_dim;
-    int64_t w = p->width;
-    g->lanes_are_aligned = false;
-    if (!qn__is_parallel(g->k, d) || w < 2 || qn__is_grid(p) || p->streams ||
-        g->f->begin[d].kind != QN_FACT_EXACT || p->remainder == QN_REMAINDER_OVERLAP ||
-        (p->split_dim == d && p->granule % w) ||
-        (p->second_granule && p->second_dim == d && p->second_granule % w) || p->tile[d] % w)
-        return;
-    g->lanes_are_aligned = !g->schedule || has_whole_steps(g, d, w);
+    const qn_block *b = g->block;
+    int d = b->lane_dim;
+    int64_t w = b->width;
+    g->lanes_are_aligned =
+        g->schedule && qn__is_parallel(g->k, d) && w >= 2 && !b->streams &&
+        g->f->begin[d].kind == QN_FACT_EXACT && !(b->split_dim == d && b->granule % w) &&
+        !(b->second_granule && b->second_dim == d && b->second_granule % w) &&
+        has_whole_steps(g, d, w);
 }
 
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim)
 {
     return g->lanes_are_aligned && g->width > 1 && g->a.value[value].shape == QN_LINEAR &&
-           qn__is_within_digit(g->k, g->f, &g->a, value, dim, g->p->lane_dim, g->p->width);
+           qn__is_within_digit(g->k, g->f, &g->a, value, dim, g->block->lane_dim, g->block->width);
 }
 
 /** Whether all steps of a dimension are whole, and begin at multiples of n. */
 static bool has_no_rest(const lower *g, int d, int64_t n)
 {
     const qn_schedule *s = g->schedule;
-    bool is_divided = (g->p->split_dim == d && g->p->granule % n) ||
-                      (g->p->second_granule && g->p->second_dim == d && g->p->second_granule % n);
+    bool is_divided = (g->block->split_dim == d && g->block->granule % n) ||
+                      (g->block->second_granule && g->block->second_dim == d && g->block->second_granule % n);
     for (int c = 0; s && c < s->n_cuts; c++)
         if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d && s->cut[c].tail != QN_TAIL_NONE)
             return false;
@@ -140,7 +119,7 @@ bool qn__jam_shares_digits(const lower *g, uint32_t value, const qn_dim_fact *di
     if (first->extent.kind != QN_FACT_EXACT || first->stride.kind != QN_FACT_EXACT ||
         second->stride.kind != QN_FACT_EXACT || n < 2 || second->stride.value % n ||
         dim->lower.kind != QN_FACT_EXACT || x->sym[0] || x->sym[1] ||
-        g->a.value[value].shape != QN_UNIFORM || qn__is_grid(g->p))
+        g->a.value[value].shape != QN_UNIFORM || g->grid)
         return false;
     for (int d = 0; d < g->k->n_dims; d++) {
         if (x->coef[d] % n == 0)

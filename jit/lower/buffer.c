@@ -20,12 +20,17 @@ bool qn__buffers_open(lower *g)
     return g->filled || n == 0;
 }
 
+const qn_record_info *qn__record_of(const lower *g, uint32_t i)
+{
+    const uint16_t *record = g->value[i].record;
+    int n = record[0] == record[1] ? record[0] : record[qn__is_rest(g)];
+    return n ? &g->schedule->record[n - 1] : NULL;
+}
+
 void qn__go_through(lower *g, qn_node n, bool is_begin)
 {
     const qn_schedule *s = g->schedule;
     const qn_node_info *l = qn__node(s, n);
-    if (s->n_buffers == 0)
-        return;
     for (int tail = 0; tail < 2 && l->kind == QN_NODE_DO; tail++)
         for (int r = 0; r < s->n_records; r++) {
             const qn_record_info *x = &s->record[r];
@@ -33,22 +38,24 @@ void qn__go_through(lower *g, qn_node n, bool is_begin)
                 continue;
             bool is_through = is_begin && x->method == QN_METHOD_THROUGH &&
                               !((g->block->rows | g->block->ends) >> (x->index - 1) & 1);
-            uint8_t *through = g->value[x->inst].through;
-            through[1] = is_through ? x->index : 0;
-            if (!tail) /* and in the rest, if that has no record */
-                through[0] = through[1];
+            emitted *v = &g->value[x->inst];
+            v->through[1] = is_through ? x->index : 0;
+            v->record[1] = (uint16_t)(r + 1);
+            if (!tail) { /* and in the rest, if that has no record */
+                v->through[0] = v->through[1];
+                v->record[0] = v->record[1];
+            }
         }
     for (qn_node c = l->child; c.id; c = qn__node(s, c)->next)
         qn__go_through(g, c, is_begin);
 }
 
-/** Whether what is emitted now is no whole step of the lanes. */
-static bool is_rest(const lower *g)
+bool qn__is_rest(const lower *g)
 {
     bool is_masked = false;
     FOR_PARTS(g, p)
         is_masked |= g->tail_mask[p] != NULL;
-    return is_masked || g->width != g->p->width || g->unroll != g->p->unroll;
+    return is_masked || g->width != g->block->width || g->unroll != g->block->unroll;
 }
 
 int qn__buffer_of(const lower *g, uint32_t i)
@@ -56,7 +63,7 @@ int qn__buffer_of(const lower *g, uint32_t i)
     const uint8_t *through = g->value[i].through;
     if (through[0] == through[1])
         return through[0] - 1;
-    return through[is_rest(g)] - 1;
+    return through[qn__is_rest(g)] - 1;
 }
 
 /* ---------------------------------------------------------------- places */
@@ -105,10 +112,10 @@ static bool is_whole_step(const lower *g, int d, int64_t iterations)
     int64_t step = 1;
     if (qn__begins_early(g->scheduled, g->schedule, d))
         return false;
-    if (d == g->p->lane_dim)
-        return iterations == (int64_t)g->p->width * g->p->unroll &&
-               (g->p->remainder == QN_REMAINDER_NONE || g->p->remainder == QN_REMAINDER_TILE ||
-                !is_rest(g));
+    if (d == g->block->lane_dim)
+        return iterations == (int64_t)g->block->width * g->block->unroll &&
+               (g->block->tail == QN_TAIL_NONE || g->block->tail == QN_TAIL_NARROWER ||
+                !qn__is_rest(g));
     for (int j = 0; j < g->jam_max; j++)
         step = g->jam_ahead[d][j] >= step ? g->jam_ahead[d][j] + 1 : step;
     return is_whole && iterations == step;

@@ -57,7 +57,7 @@ static LLVMValueRef position(lower *g, int d, int p, LLVMValueRef lane)
 {
     LLVMValueRef v = g->iv[d];
     int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d];
-    if (d == g->p->lane_dim && g->width > 1)
+    if (d == g->block->lane_dim && g->width > 1)
         v = LLVMBuildAdd(g->b, v, lane, "");
     if (ahead)
         v = LLVMBuildAdd(g->b, v, qn__const_i64(g, ahead), "");
@@ -108,14 +108,14 @@ static LLVMValueRef at_lane(lower *g, uint32_t value, int p, LLVMValueRef lane)
         return v;
     if (shape == QN_VARYING)
         return LLVMBuildExtractElement(g->b, qn__vector(g, value, p), lane, "");
-    int64_t step = g->a.affine[value].coef[g->p->lane_dim];
+    int64_t step = g->a.affine[value].coef[g->block->lane_dim];
     return LLVMBuildAdd(g->b, v, LLVMBuildMul(g->b, lane, qn__const_i64(g, step), ""), "");
 }
 
 /** Whether failures of one iteration come in another order than that of the program. */
 static bool is_out_of_time(const lower *g)
 {
-    return g->p->n_shared_reduces || g->p->team == QN_TEAM_GRID || g->p->team == QN_TEAM_BLOCK;
+    return g->block->n_shared || g->block->team == QN_TEAM_GRID || g->block->team == QN_TEAM_BLOCK;
 }
 
 static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)
@@ -128,9 +128,9 @@ static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef po
             LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
         return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
     }
-    bool over_lanes = r && g->width > 1 && qn__is_reduction(g->k, g->p->lane_dim);
+    bool over_lanes = r && g->width > 1 && qn__is_reduction(g->k, g->block->lane_dim);
     bool in_strip = r && g->strip.done; /* several points at once, in the order of partials */
-    if (!over_lanes && !in_strip && !(r && g->p->team == QN_TEAM_WARP))
+    if (!over_lanes && !in_strip && !(r && g->block->team == QN_TEAM_WARP))
         return earlier;
     LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
     LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
@@ -200,7 +200,7 @@ void qn__mark_likely(lower *g, LLVMValueRef branch_inst)
  * place: a reduce whose points threads of a grid share, else the instruction at the top. */
 static uint32_t place_of(const lower *g, uint32_t i, int status)
 {
-    if (qn__is_grid(g->p) && (g->team_reduce || !is_out_of_time(g)))
+    if (g->grid && (g->team_reduce || !is_out_of_time(g)))
         return g->team_reduce;
     if (!is_out_of_time(g))
         return status != QN_ERR_LIMIT ? qn__enclosing_reduce(g->k, i) : 0;

@@ -89,9 +89,9 @@ static void copy_together(fill *f, int d, int n)
 static void copy_lanes(fill *f, int d, int n)
 {
     lower *g = f->g;
-    int lanes = g->p->lane_dim;
+    int lanes = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll;
-    bool has_rest = !f->is_whole && g->p->remainder != QN_REMAINDER_NONE;
+    bool has_rest = !f->is_whole && g->block->tail != QN_TAIL_NONE;
     span s = f->of[lanes];
     loop l;
     LLVMValueRef high = has_rest ? qn__whole_steps(g, s, step) : s.high;
@@ -160,10 +160,10 @@ static void first_of_lanes(lower *g, const steps *of)
 static void copy_all_steps(fill *f)
 {
     lower *g = f->g;
-    int lanes = g->p->lane_dim;
+    int lanes = g->block->lane_dim;
     if (!f->has_rest) {
-        g->width = g->p->width;
-        g->unroll = g->p->unroll;
+        g->width = g->block->width;
+        g->unroll = g->block->unroll;
         copy_steps(f, 0);
         return;
     }

@@ -71,7 +71,7 @@ static LLVMValueRef load_row(const rows *r, LLVMValueRef pointer)
 static void copy_square(const rows *r, LLVMValueRef first)
 {
     lower *g = r->f->g;
-    const int lanes = g->p->lane_dim;
+    const int lanes = g->block->lane_dim;
     LLVMValueRef row[QN_MOST_TRANSPOSED], index = g->iv[lanes];
     address x;
     qn__make_address(g, r->f->inst, 0, NULL, &x);
@@ -108,7 +108,7 @@ void qn__fill_rows(fill *f)
 {
     lower *g = f->g;
     const qn_buffer_layout *layout = &g->filled[f->buffer].layout;
-    int lanes = g->p->lane_dim;
+    int lanes = g->block->lane_dim;
     rows r = {.f = f, .d = f->how.dim[0], .bytes = qn_dtype_bytes(g->k->inst[f->inst].type)};
     LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
     int64_t begin = 0, end = 0;
@@ -119,7 +119,7 @@ void qn__fill_rows(fill *f)
     qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->unroll), 1, false, false, 0, NULL,
                   NULL);
     LLVMValueRef ahead = LLVMBuildMul(g->b, l.index, width, "");
-    int64_t each = qn__buffer_distance(layout, lanes, g->p->width);
+    int64_t each = qn__buffer_distance(layout, lanes, g->block->width);
     r.behind = LLVMBuildMul(g->b, l.index, qn__const_i64(g, each), "");
     if (g->rest_lanes) {
         int64_t most = (g->unroll - 1) * g->width + g->rest_lanes - 1;

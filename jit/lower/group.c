@@ -24,13 +24,11 @@ static bool active_lanes(const lower *g, uint32_t i, int p, LLVMValueRef *count)
     return !mask || mask == g->first_lanes.mask;
 }
 
-/** Whether a schedule has an access as one of a group; without a schedule all are that may be. */
+/** Whether the schedule has an access as one of a group. */
 static bool is_asked(const lower *g, uint32_t i)
 {
-    for (int n = 0; g->schedule && n < g->schedule->n_records; n++)
-        if (g->schedule->record[n].inst == i)
-            return g->schedule->record[n].method == QN_METHOD_GROUP;
-    return true;
+    const qn_record_info *r = qn__record_of(g, i);
+    return !r || r->method == QN_METHOD_GROUP;
 }
 
 /* ---------------------------------------------------------------- the order of the lanes */
@@ -39,7 +37,7 @@ static bool is_asked(const lower *g, uint32_t i)
 static bool is_of_pair(const lower *g, uint32_t i)
 {
     qn_group x;
-    if (!is_asked(g, i) || !qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, i, &x) || x.n != 2)
+    if (!is_asked(g, i) || !qn__group_of(g->k, g->f, &g->a, g->block->lane_dim, i, &x) || x.n != 2)
         return false;
     for (int p = 0; p < x.n; p++)
         if (!x.inst[p] || !is_asked(g, x.inst[p]) || !g->f->proved[g->site[x.inst[p]]])
@@ -74,11 +72,10 @@ void qn__find_lane_order(lower *g)
     int64_t bytes = 0;
     uint8_t *is_index = qn__zalloc(k->n_insts, 1);
     bool may = is_index && g->schedule && g->schedule->n_buffers == 0 &&
-               qn__is_parallel(k, g->p->lane_dim) && !qn__is_grid(g->p) && !g->p->streams &&
-               !g->p->transpose && !g->debug;
+               qn__is_parallel(k, g->block->lane_dim) && !g->block->streams && !g->debug;
     for (uint32_t i = 1; i < k->n_insts && may; i++) {
         if (k->inst[i].op == QN_I_DIM)
-            is_index[i] = (int)k->inst[i].imm == g->p->lane_dim;
+            is_index[i] = (int)k->inst[i].imm == g->block->lane_dim;
         else
             may = may_be_free(g, i, is_index, &bytes) || i < k->body;
     }
@@ -101,7 +98,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
     uint32_t places = 0;
     bool is_load = g->k->inst[i].op == QN_I_LOAD, ignores_masks = qn__ignores_masks(g, i);
     if (g->width < 2 || g->is_team || !is_asked(g, i) ||
-        !qn__group_of(g->k, g->f, &g->a, g->p->lane_dim, i, x))
+        !qn__group_of(g->k, g->f, &g->a, g->block->lane_dim, i, x))
         return false;
     for (int p = 0; p < x->n; p++)
         if (x->inst[p] && is_plain(g, x->inst[p]) && is_asked(g, x->inst[p]) &&

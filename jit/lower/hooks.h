@@ -32,7 +32,7 @@ typedef struct qn_hooks {
      * block. */
     void (*open)(lower *g, const char *symbol);
     /** All loops and the body, for a domain that is not known to be empty; the bounds of the loops
-     * of plan->order. */
+     * of block->order. */
     void (*run)(lower *g, const span *spans);
     /** NULL, or what a launch must know of it; block_bytes: shared memory that was asked for while
      * it was emitted. */

@@ -49,7 +49,7 @@ static bool reach_of(const lower *g, int d, int64_t *low, int64_t *high)
     FOR_PARTS(g, p)
     {
         int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d],
-                last = ahead + (d == g->p->lane_dim ? g->width - 1 : 0);
+                last = ahead + (d == g->block->lane_dim ? g->width - 1 : 0);
         *low = ahead < *low ? ahead : *low;
         *high = last > *high ? last : *high;
     }
@@ -212,7 +212,7 @@ static bool is_worth(const lower *g)
 {
     bool is_small =
         g->k->n_insts - g->k->body <= LARGEST_BODY && g->depth + LEVELS_LEFT < MOST_LEVELS;
-    for (uint32_t i = g->k->body; i < g->k->n_insts && qn__is_grid(g->p); i++)
+    for (uint32_t i = g->k->body; i < g->k->n_insts && g->grid; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
             return false;
     return is_small;

@@ -133,7 +133,7 @@ static void known_vector(lower *g, const steps *of, int64_t low, int width, int6
  * the rest is cut into powers of two. */
 static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
 {
-    int width = g->p->width;
+    int width = g->block->width;
     int64_t whole = (high - low) / width * width;
     if (whole)
         qn__nest_over(g, of, (span){qn__const_i64(g, low), qn__const_i64(g, low + whole)}, width,
@@ -143,7 +143,7 @@ static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
         int64_t n = high - low, fits = 1;
         while (fits * 2 <= n)
             fits *= 2;
-        bool is_whole = fits == n || g->p->remainder != QN_REMAINDER_MASK;
+        bool is_whole = fits == n || g->block->tail != QN_TAIL_MASK;
         int64_t taken = is_whole ? fits : n;
         known_vector(g, of, low, (int)(is_whole ? fits : 2 * fits), taken);
         low += taken;
@@ -177,8 +177,8 @@ enum { LARGE_BODY = 256 };
 void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
 {
     g->unroll = 1;
-    if (g->p->remainder == QN_REMAINDER_MASK) {
-        g->width = g->p->width;
+    if (g->block->tail == QN_TAIL_MASK) {
+        g->width = g->block->width;
         masked_rest(g, of, s, step);
     } else {
         g->width = 1;
@@ -189,8 +189,8 @@ void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
 /** Whole steps. */
 void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming)
 {
-    g->width = g->p->width;
-    g->unroll = g->p->unroll;
+    g->width = g->block->width;
+    g->unroll = g->block->unroll;
     g->streaming = streaming;
     if (of->whole)
         of->whole(g, of, s);
@@ -217,10 +217,10 @@ static void lanes_streamed(lower *g, const steps *of, span s, LLVMValueRef agree
 static bool loop_streams(lower *g, const steps *of)
 {
     span s = of->all;
-    int64_t step = (int64_t)g->p->width * g->p->unroll;
-    g->width = g->p->width;
+    int64_t step = (int64_t)g->block->width * g->block->unroll;
+    g->width = g->block->width;
     of->first(g, of);
-    LLVMValueRef begin = g->p->streams ? qn__emit_stream_begin(g, s.low, s.high) : NULL;
+    LLVMValueRef begin = g->block->streams ? qn__emit_stream_begin(g, s.low, s.high) : NULL;
     if (!begin)
         return false;
     LLVMValueRef agree = qn__streams_agree(g),
@@ -242,8 +242,8 @@ static bool has_strips(const lower *g)
 /** A body so large that compiling it twice costs more than masks do. */
 static bool is_emitted_once(const lower *g)
 {
-    return g->p->remainder == QN_REMAINDER_MASK && g->p->unroll == 1 && g->jam_max == 1 &&
-           !g->p->streams && !has_strips(g) && !g->filled &&
+    return g->block->tail == QN_TAIL_MASK && g->block->unroll == 1 && g->jam_max == 1 &&
+           !g->block->streams && !has_strips(g) && !g->filled &&
            g->k->n_insts - g->k->body > LARGE_BODY;
 }
 
@@ -255,18 +255,18 @@ static bool may_have_no_step(const lower *g, const steps *of, int64_t step)
         return true;
     if (!of->may_be_short && qn__is_at_least(g->f, of->d, step))
         return false;
-    return g->p->remainder != QN_REMAINDER_NONE || !qn__is_exact(g->f, of->d);
+    return g->block->tail != QN_TAIL_NONE || !qn__is_exact(g->f, of->d);
 }
 
 void qn__nest_lanes(lower *g, const steps *of)
 {
     span s = of->all;
-    int64_t step = (int64_t)g->p->width * g->p->unroll, low, high;
-    bool has_rest = g->p->remainder != QN_REMAINDER_NONE;
+    int64_t step = (int64_t)g->block->width * g->block->unroll, low, high;
+    bool has_rest = g->block->tail != QN_TAIL_NONE;
     if (loop_streams(g, of))
         return;
     if (has_rest && is_emitted_once(g)) {
-        g->width = g->p->width;
+        g->width = g->block->width;
         masked_all(g, of, s);
         g->width = 1;
         return;
@@ -283,16 +283,16 @@ void qn__nest_lanes(lower *g, const steps *of)
     else
         qn__lanes_whole(g, of, (span){s.low, middle},
                        may_have_no_step(g, of, step), STREAM_NONE);
-    g->width = g->p->width;
-    if (g->p->remainder == QN_REMAINDER_TILE) {
-        rest_tile(g, of, middle, s.high, qn__known_rest_of(g, g->p->lane_dim, step));
+    g->width = g->block->width;
+    if (g->block->tail == QN_TAIL_NARROWER) {
+        rest_tile(g, of, middle, s.high, qn__known_rest_of(g, g->block->lane_dim, step));
         g->unroll = g->width = 1;
         return;
     }
     g->unroll = 1;
     if (has_rest && is_known && is_small)
         known_rest(g, of, low, high);
-    else if (g->p->remainder == QN_REMAINDER_MASK && g->depth > 0 && is_small)
+    else if (g->block->tail == QN_TAIL_MASK && g->depth > 0 && is_small)
         masked_rest_of_rows(g, of, (span){middle, s.high}, step);
     else if (has_rest)
         qn__lanes_rest(g, of, (span){middle, s.high}, step);

@@ -13,7 +13,7 @@
  * A buffer of line ends is over so many rows that their lines stay in the second-level cache.
  */
 #include "jit/lower/hooks.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 static bool has_line_ends(const lower *g, uint32_t site)
 {
@@ -80,7 +80,7 @@ bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueR
     LLVMValueRef row =
         qn__ahead(g, row_memory(g, g->site[i]), (int64_t)(p % g->jam_max) * LINE_BYTES);
     LLVMValueRef is_first =
-        LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->p->lane_dim], g->ends.first, "");
+        LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->block->lane_dim], g->ends.first, "");
     branch x = qn__begin_choice(g, is_first, "first", "line");
     LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), (unsigned)bytes);
     qn__begin_other(g, &x);
@@ -121,11 +121,11 @@ static void end_row(lower *g, uint32_t site)
 void qn__line_ends_close(lower *g, span rows, LLVMValueRef end)
 {
     loop once, l;
-    g->width = g->p->width;
+    g->width = g->block->width;
     qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->ends.first, ""));
     qn__loop_open(g, &l, rows.low, rows.high, 1, true, false, 0, NULL, NULL);
     qn__set_index(g, g->across, l.index);
-    qn__set_index(g, g->p->lane_dim, end);
+    qn__set_index(g, g->block->lane_dim, end);
     for (uint32_t site = 0; site < g->k->n_accesses; site++)
         if (has_line_ends(g, site))
             end_row(g, site);

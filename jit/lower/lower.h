@@ -22,8 +22,7 @@
 #include "jit/analysis/analyse.h"
 #include "jit/lower/parts.h"
 #include "jit/schedule/buffer.h"
-#include "jit/schedule/plan.h"
-#include "jit/schedule/tree.h"
+#include "jit/schedule/forms.h"
 
 #include <llvm-c/Core.h>
 
@@ -37,6 +36,8 @@ typedef struct emitted {
     LLVMValueRef *part; /* [MOST_PARTS], from the arena; NULL before the first use */
     int level;
     bool is_set;
+    uint16_t record[2]; /* 1 + number of the record of the access in the schedule, in whole steps of
+                           the lanes and in the rest; 0: none */
     uint8_t through[2]; /* 1 + the buffer that the load goes through, in whole steps of the lanes
                            and in the rest; 0: none */
 } emitted;
@@ -104,8 +105,8 @@ typedef struct lower {
     int first_range; /* where the words of qn_entry's `range` begin in `range` */
     const qn_kernel *k;
     const qn_facts *f;
-    const qn_plan *p;
-    const qn_schedule *schedule;    /* whose loops are emitted; NULL: those of the plan */
+    const qn_plan *grid;            /* of a GPU: how threads walk the domain; else NULL */
+    const qn_schedule *schedule;    /* whose loops are emitted; NULL of a GPU */
     const qn_scheduled *scheduled;  /* what it is of */
     const qn_block *block;          /* of the schedule */
     const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
@@ -245,7 +246,7 @@ static inline void qn__set_ahead(lower *g, int d, int64_t n, int at)
 static inline int64_t qn__part_ahead(const lower *g, int d, int p)
 {
     int64_t ahead = g->jam_ahead[d][p % g->jam_max];
-    return d == g->p->lane_dim ? ahead + (int64_t)(p / g->jam_max) * g->width : ahead;
+    return d == g->block->lane_dim ? ahead + (int64_t)(p / g->jam_max) * g->width : ahead;
 }
 
 /** Loops over the parts of the current block that are emitted now. */
@@ -256,10 +257,8 @@ static inline int64_t qn__part_ahead(const lower *g, int d, int p)
             } else
 
 /* ---- lower/block.c: the parts of a block */
-/** The jammed iterations of the plan: plan->jam of one dimension, times plan->cross of another. */
-void qn__block_of_plan(lower *g);
-/** Those of the schedule: its unrolled loops. */
-void qn__block_of_schedule(lower *g);
+/** The jammed iterations of the block: those of its unrolled loops. */
+void qn__parts_of_block(lower *g);
 /** Sets g->lanes_are_aligned. */
 void qn__find_alignment(lower *g);
 /** Whether an index of a dimension of several digits has one value of all but the fastest digit in

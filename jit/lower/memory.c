@@ -34,7 +34,7 @@ static bool is_atomic_view(const lower *g, uint32_t i)
 
 void qn__make_relaxed(const lower *g, LLVMValueRef access)
 {
-    if (g->p->atomics == QN_ATOMICS_OF_ONE)
+    if (g->block->atomics == QN_ATOMICS_OF_ONE)
         return;
     if (g->f->target->has_relaxed_volatile)
         LLVMSetVolatile(access, true);
@@ -64,7 +64,7 @@ static unsigned align_of(const lower *g, uint32_t i)
 /** Goes to the address of one element, and returns what that is known to be a multiple of. */
 static unsigned displace(lower *g, uint32_t i, address *x)
 {
-    const unsigned known = qn__is_grid(g->p) ? qn__wide_align(g, i, x) : 1, own = align_of(g, i);
+    const unsigned known = g->grid ? qn__wide_align(g, i, x) : 1, own = align_of(g, i);
     qn__displace(g, x);
     return known > own ? known : own;
 }
@@ -127,7 +127,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
     else if (!qn__ignores_masks(g, i) && g->mask[p])
         condition = qn__any(g, g->mask[p]);
-    else if (qn__is_grid(g->p) && g->tail_mask[p]) /* parts are scalars there */
+    else if (g->grid && g->tail_mask[p]) /* parts are scalars there */
         condition = g->tail_mask[p];
     address x;
     *at = g->depth;
@@ -183,7 +183,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     if ((v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
     } else if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
-    } else if (is_strided && !qn__is_gathered(g, &x)) {
+    } else if (is_strided && !qn__is_gathered(g, i, &x)) {
         v = qn__load_strided(g, i, &x, t, align);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer, align);
@@ -345,7 +345,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         return;
     }
     if (qn__has_known_stride(&x, mask)) {
-        qn__store_strided(g, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
+        qn__store_strided(g, i, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
         return;
     }
     LLVMTypeRef types[2] = {LLVMTypeOf(v), qn__vector_of(g, g->ptr)};

@@ -2,9 +2,6 @@
 /*
  * nest.c: loops over steps of a dimension, and what is left of whole steps: one smaller step, steps
  * of powers of two, or a last step that overlaps. The loop over the lanes is that of lower/lanes.c.
- *
- * A kernel that has too many parts for a schedule has one loop for each dimension, in the plan's
- * order.
  */
 #include "jit/lower/nest.h"
 
@@ -91,47 +88,4 @@ void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step)
         s.low = next;
     }
     qn__set_active(g, all);
-}
-
-/** Loop number `at` of the plan's order. */
-typedef struct nest_steps {
-    steps steps;
-    const span *spans; /* of all loops, by their place */
-    int at;
-} nest_steps;
-
-static void inside_nest(lower *g, const steps *of)
-{
-    const nest_steps *x = (const nest_steps *)of;
-    qn__nest_emit(g, x->spans, x->at + 1);
-}
-
-static void first_of_nest(lower *g, const steps *of)
-{
-    const nest_steps *x = (const nest_steps *)of;
-    for (int n = x->at; n < g->p->n_loops; n++)
-        qn__set_index(g, g->p->order[n], x->spans[n].low);
-}
-
-void qn__nest_emit(lower *g, const span *spans, int at)
-{
-    const qn_plan *p = g->p;
-    if (at == p->n_loops) {
-        qn__lower_body(g);
-        return;
-    }
-    int d = p->order[at];
-    bool is_divided = d == p->split_dim || (p->second_granule && d == p->second_dim);
-    const nest_steps x = {.steps = {.d = d,
-                                    .all = spans[at],
-                                    .is_inner = at > 0,
-                                    .may_be_short = is_divided,
-                                    .inside = inside_nest,
-                                    .first = first_of_nest},
-                          .spans = spans,
-                          .at = at};
-    if (d == p->lane_dim)
-        qn__nest_lanes(g, &x.steps);
-    else
-        qn__nest_over(g, &x.steps, spans[at], 1, false);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * nest.h: private to the lowering: loops over steps of a dimension (lower/nest.c, lower/lanes.c).
- * Place `at` of the nest is dimension plan->order[at]; spans[at] is what of it is run.
  */
 #ifndef QN_JIT_LLVM_NEST_H
 #define QN_JIT_LLVM_NEST_H
@@ -29,8 +28,6 @@ typedef struct steps {
     void (*whole)(lower *g, const struct steps *of, span s);
 } steps;
 
-/** Plain loops, one for each dimension, from place `at` of the plan's order on, and the body. */
-void qn__nest_emit(lower *g, const span *spans, int at);
 /** [low, high) in steps; high - low is a multiple of step. */
 void qn__nest_over(lower *g, const steps *of, span s, int64_t step, bool guarded);
 /** qn__nest_over of a range that has at most `most` indices. */

@@ -50,21 +50,36 @@ typedef struct qn_lowering {
 typedef struct qn_lowered {
     const qn_kernel *k;
     const qn_facts *f;
-    qn_plan *plan;
-    bool is_request; /* the schedule is the caller's: code that is too large is refused. Else it is
-                        made of the plan, where it says all that the plan says of loops */
-    const qn_schedule *schedule;
+    const qn_block *block;
+    const qn_schedule *schedule;   /* verified; NULL of a GPU, */
     const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
-    const qn_block *block;         /* of the schedule */
+    const qn_plan *grid;           /* of a GPU: how threads walk the domain; else NULL */
 } qn_lowered;
+/** How a function is emitted. */
+typedef struct qn_function_how {
+    int64_t budget; /* of units */
+    bool is_fast;   /* instructions are selected fast */
+    int step;       /* of a grid */
+} qn_function_how;
 
-/** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is
- * beyond the budget is emitted under a plan of less code, which stands in *x->plan then; that of a
- * schedule is not. Beyond all budgets it is QN_ERR_LIMIT. */
-qn_status qn__llvm_lower(const qn_lowering *to, const qn_lowered *x, const char *symbol,
-                         qn_error *err);
-
+/** Adds a function, of a grid the kernel of one step; and counts it. Fewer than 0 instructions: it
+ * could not be lowered. A function that is beyond the budget is not complete. *block_bytes becomes
+ * the most shared memory that a function asks for. */
+qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
+                              const qn_function_how *how, const char *symbol, int32_t *block_bytes);
 struct qn_piece;
+/** Adds the function of a piece with parts, whose functions are there. */
+qn_emitted qn__lower_calls(const qn_lowering *to, const struct qn_piece *piece,
+                           const LLVMValueRef *function, int scratch_word, const char *symbol);
+
+/* ---------------------------------------------------------------- within a budget (emit/fit.c) */
+
+struct qn_planned;
+/** Adds the function `symbol` of type qn_entry, and fills *to->info but for the entry. What is
+ * beyond the budget is emitted under a plan of less code, which stands in *p then; that of a given
+ * schedule is not. Beyond all budgets it is QN_ERR_LIMIT. */
+qn_status qn__llvm_lower(const qn_lowering *to, const qn_kernel *k, const qn_facts *f,
+                         struct qn_planned *p, const char *symbol, qn_error *err);
 /** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which
  * calls them. QN_ERR_LIMIT also where a part would need fast instruction selection. */
 qn_status qn__llvm_lower_piece(const qn_lowering *to, struct qn_piece *p, const char *symbol,

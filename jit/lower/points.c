@@ -11,7 +11,7 @@
  * on threads.
  */
 #include "jit/lower/lower.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 typedef struct points {
     int d; /* dimension */
@@ -117,7 +117,7 @@ static LLVMValueRef does(lower *g, LLVMValueRef phases, int phase)
 
 void qn__lower_points(lower *g)
 {
-    points x = {.d = g->block->shared_dim};
+    points x = {.d = g->block->split_dim};
     LLVMValueRef phases = qn__range_word(g, 3);
     x.memory = LLVMBuildIntToPtr(g->b, qn__range_word(g, 2), g->ptr, "");
     x.blocks = blocks_of(g, g->begin[x.d], g->end[x.d]);

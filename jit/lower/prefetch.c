@@ -5,7 +5,7 @@
  * for beyond the end of a view is not read.
  */
 #include "jit/lower/lower.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
 {
@@ -23,23 +23,33 @@ void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes)
 }
 
 /** The jammed iterations lie side by side: one of each line, and the last. */
-static void prefetch_jammed(lower *g, uint32_t i, int d)
+static void prefetch_jammed(lower *g, uint32_t i, int d, int points)
 {
     int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), along = 0;
     int step = (int)(LINE_BYTES / bytes);
     (void)qn__access_stride(g->k, g->f, &g->a, i, d, &along);
     for (int j = 0; j < g->jam; j += step)
-        qn__prefetch(g, i, j, along * bytes * g->p->prefetch);
+        qn__prefetch(g, i, j, along * bytes * points);
     if ((g->jam - 1) % step)
-        qn__prefetch(g, i, g->jam - 1, along * bytes * g->p->prefetch);
+        qn__prefetch(g, i, g->jam - 1, along * bytes * points);
+}
+
+/** What the record of load i asks for ahead of time, if that is of this kind; else NULL. */
+static const qn_record_info *ahead_of(const lower *g, uint32_t i, int kind)
+{
+    const qn_record_info *r = qn__record_of(g, i);
+    bool is_it = r && r->ahead && qn__ahead_of(g->scheduled, g->schedule, g->block, r) == kind;
+    return is_it ? r : NULL;
 }
 
 void qn__prefetch_point(lower *g, uint32_t reduce, int d)
 {
     const qn_inst *x = &g->k->inst[reduce];
-    for (uint32_t i = x->region[0]; g->p->prefetch && i < x->region[2]; i++)
-        if (qn__is_prefetched(g->k, g->f, &g->a, g->p, i))
-            prefetch_jammed(g, i, d);
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
+        const qn_record_info *r = ahead_of(g, i, QN_AHEAD_POINTS);
+        if (r && qn__enclosing_reduce(g->k, i) == reduce)
+            prefetch_jammed(g, i, d, r->ahead);
+    }
 }
 
 /** Asks for vector `n` points from the index of dimension d, for all jammed iterations that differ.
@@ -59,20 +69,25 @@ static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead
 }
 
 /** Iterations of dimension d that this block has. */
-static int together(const lower *g, int d)
+static int64_t together(const lower *g, int d)
 {
-    return d == g->p->jam_dim ? g->p->jam : d == g->p->cross_dim ? g->p->cross : 1;
+    const qn_block *b = g->block;
+    int64_t all = 1;
+    for (int n = 0; n < b->n; n++)
+        all *= b->dim[n] == d ? b->extent[n] : 1;
+    return all;
 }
 
 void qn__prefetch_step(lower *g, uint32_t reduce)
 {
     const qn_inst *x = &g->k->inst[reduce];
-    if (!g->p->steps_ahead || g->width != g->p->width || g->mask[0] || x->n_args != 1)
+    if (g->width != g->block->width || g->mask[0] || x->n_args != 1)
         return;
     int d = qn__dim_of(g->k, reduce, 0), s;
     for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
         int64_t begin, end, first, last, bytes = qn_dtype_bytes(g->k->inst[i].type);
-        if ((s = qn__asked_by(g->k, g->f, &g->a, g->p, i)) < 0 ||
+        const qn_record_info *r = ahead_of(g, i, QN_AHEAD_STEPS);
+        if (!r || (s = qn__asked_by(g->k, g->f, &g->a, g->block->lane_dim, i)) < 0 ||
             !qn__is_const(g->begin[d], &begin) || !qn__is_const(g->end[d], &end) ||
             !qn__is_const(g->begin[s], &first) || !qn__is_const(g->end[s], &last))
             continue;
@@ -82,26 +97,27 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
         at = LLVMBuildMul(g->b, at, qn__const_i64(g, each), "");
         g->iv[d] = LLVMBuildAdd(g->b, at, g->begin[d], "");
         for (int64_t n = 0; n < each * together(g, s) && n < end - begin; n++)
-            prefetch_parts(g, i, d, n, g->p->steps_ahead * g->p->unroll * g->width * bytes);
+            prefetch_parts(g, i, d, n, (int64_t)r->ahead * g->block->unroll * g->width * bytes);
     }
 }
 
 void qn__prefetch_front(lower *g, uint32_t i)
 {
-    int64_t bytes = g->width * qn_dtype_bytes(g->k->inst[i].type);
-    if (!g->p->front_bytes || g->streaming == STREAM_NONE || !g->a.value[i].is_front)
+    int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
+    const qn_record_info *r = ahead_of(g, i, QN_AHEAD_LANES);
+    if (!r || qn__is_rest(g))
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p &&
-            p / g->jam_max * bytes % LINE_BYTES == 0) /* once a line */
-            qn__prefetch(g, i, p, g->p->front_bytes);
+            p / g->jam_max * g->width * bytes % LINE_BYTES == 0) /* once a line */
+            qn__prefetch(g, i, p, r->ahead * bytes);
 }
 
 void qn__prefetch_row(lower *g, uint32_t i)
 {
     enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
     int64_t stride;
-    if (!g->ends.first || !qn__access_stride(g->k, g->f, &g->a, i, g->p->lane_dim, &stride) ||
+    if (!g->ends.first || !qn__access_stride(g->k, g->f, &g->a, i, g->block->lane_dim, &stride) ||
         stride != 1)
         return;
     FOR_PARTS(g, p)

@@ -198,7 +198,7 @@ void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMVal
     int64_t from, to;
     bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to),
          is_straight = is_worth_unrolling(g, r);
-    if (is_straight && is_known && to > from + 1 && to - from <= g->p->straight / n_sums(r) &&
+    if (is_straight && is_known && to > from + 1 && to - from <= g->block->straight / n_sums(r) &&
         (!g->f->target->waits_for_loads || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
         fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
         return;
@@ -221,7 +221,7 @@ static bool is_short(const lower *g, const reduction *r)
 {
     enum { FEW_POINTS = 32 };
     return g->f->target->waits_for_loads && r->points > 0 && r->points <= FEW_POINTS &&
-           r->points * n_sums(r) <= g->p->straight && is_worth_unrolling(g, r);
+           r->points * n_sums(r) <= g->block->straight && is_worth_unrolling(g, r);
 }
 
 /** Whether the schedule has all points of a dimension of a reduce one beside the other. */
@@ -494,7 +494,8 @@ static void fold_beside(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
 
 void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS])
 {
-    bool over_lanes = g->p->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->p->lane_dim && !r->results;
+    bool over_lanes =
+        g->block->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->block->lane_dim && !r->results;
     int order = qn__order_rule(g->k, r->inst);
     int scratch_used = g->scratch_used;
     if (n > 1 && !over_lanes) {
@@ -518,8 +519,7 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
 
 const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
 {
-    const qn_reduced *r = g->schedule && !qn__is_grid(g->p) ? qn__reduction_of(g->schedule, reduce)
-                                                            : NULL;
+    const qn_reduced *r = g->schedule ? qn__reduction_of(g->schedule, reduce) : NULL;
     return r && r->n > 1 ? r : NULL;
 }
 
@@ -572,14 +572,14 @@ static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
 void qn__lower_reduce(lower *g, uint32_t i)
 {
     if (g->value[i].is_set &&
-        (qn__is_grid(g->p) || g->p->n_shared_reduces)) /* ahead of time, from results of blocks */
+        (g->grid || g->block->n_shared)) /* ahead of time, from results of blocks */
         return;
     const qn_reduced *tuple = qn__tuple_of(g, i);
     if (qn__strip_value(g, i) || (tuple && tuple->inst[0] != i))
         return;
     reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
-    bool is_threads = g->p->team == QN_TEAM_THREAD && !g->p->is_product;
+    bool is_threads = g->block->team == QN_TEAM_THREAD && !g->block->is_product;
     int n = is_threads ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);

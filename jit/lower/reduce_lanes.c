@@ -23,8 +23,8 @@ static outside enter_lanes(lower *g)
     outside o = {.width = g->width, .unroll = g->unroll};
     memcpy(o.mask, g->mask, sizeof o.mask);
     memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
-    g->width = g->p->width;
-    g->unroll = g->p->unroll;
+    g->width = g->block->width;
+    g->unroll = g->block->unroll;
     FOR_PARTS(g, p)
     {
         LLVMValueRef m = o.mask[p % g->jam_max];
@@ -129,7 +129,7 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
 static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
                        LLVMValueRef high, bool is_whole, sums *acc)
 {
-    int d = g->p->lane_dim, n_acc;
+    int d = g->block->lane_dim, n_acc;
     int64_t step = (int64_t)g->width * g->unroll, known;
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
@@ -214,7 +214,7 @@ static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
     bool is_whole = qn__has_scalar_rest(g->k, g->f, r->inst);
     sums inner[MOST_JOINED];
     if (is_whole) {
-        LLVMValueRef step = qn__const_i64(g, (int64_t)g->p->width * g->p->unroll - 1);
+        LLVMValueRef step = qn__const_i64(g, (int64_t)g->block->width * g->block->unroll - 1);
         end = LLVMBuildSub(g->b, high,
                            LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
     }

@@ -8,24 +8,13 @@
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 #include <string.h>
 
-/** Whether the schedule asks for it. */
-static bool is_recorded(const lower *g, uint32_t site)
-{
-    for (int n = 0; n < g->schedule->n_records; n++)
-        if (g->schedule->record[n].inst == g->k->access[site].inst &&
-            g->schedule->record[n].streams)
-            return true;
-    return false;
-}
-
 static bool is_stream(const lower *g, uint32_t site)
 {
-    return g->p->streams && (!g->schedule || is_recorded(g, site)) &&
-           qn__is_stream(g->k, g->f, &g->a, g->p, site);
+    return g->block->streams && qn__is_streamed(g->schedule, g->k->access[site].inst);
 }
 
 static int64_t element_bytes(const lower *g, uint32_t site)
@@ -72,14 +61,14 @@ LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high
 
 void qn__stream_edges(lower *g, LLVMValueRef high)
 {
-    LLVMValueRef low = g->iv[g->p->lane_dim];
-    int at_level = g->iv_level[g->p->lane_dim], anchor = anchor_of(g);
-    qn__set_index(g, g->p->lane_dim, LLVMBuildSub(g->b, high, qn__const_i64(g, 1), ""));
+    LLVMValueRef low = g->iv[g->block->lane_dim];
+    int at_level = g->iv_level[g->block->lane_dim], anchor = anchor_of(g);
+    qn__set_index(g, g->block->lane_dim, LLVMBuildSub(g->b, high, qn__const_i64(g, 1), ""));
     for (uint32_t n = 0; n < g->k->n_accesses; n++)
         for (int line = 0; line < 2 && goes_with(g, n, anchor); line++)
             qn__prefetch(g, g->k->access[n].inst, 0, (int64_t)line * LINE_BYTES);
-    g->iv[g->p->lane_dim] = low;
-    g->iv_level[g->p->lane_dim] = at_level;
+    g->iv[g->block->lane_dim] = low;
+    g->iv_level[g->block->lane_dim] = at_level;
 }
 
 LLVMValueRef qn__streams_agree(lower *g)

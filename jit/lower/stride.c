@@ -9,7 +9,7 @@
  */
 #include "jit/lower/lower.h"
 
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 #include "jit/schedule/stride.h"
 
 bool qn__has_known_stride(const address *x, LLVMValueRef mask)
@@ -17,9 +17,23 @@ bool qn__has_known_stride(const address *x, LLVMValueRef mask)
     return x->kind == ADDRESS_LANES && !mask && x->stride != 0;
 }
 
-bool qn__is_gathered(const lower *g, const address *x)
+static bool is_single(const lower *g, uint32_t i)
 {
-    return g->p->gathers && !qn__is_small_stride(x->stride);
+    const qn_record_info *r = qn__record_of(g, i);
+    return r && r->is_single;
+}
+
+bool qn__is_gathered(const lower *g, uint32_t i, const address *x)
+{
+    return !is_single(g, i) && !qn__is_small_stride(x->stride);
+}
+
+/** Whether each lane has an access of its own. Vectors of fewer lanes than a step's, as a rest has,
+ * are taken apart sooner. */
+static bool is_one_by_one(const lower *g, uint32_t i, const address *x, int64_t bytes)
+{
+    int few = is_single(g, i) ? 1 : g->width == g->block->width ? -1 : 0;
+    return qn__is_one_by_one(g->f, few, g->k->inst[i].op == QN_I_LOAD, bytes, g->width, x->stride);
 }
 
 static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
@@ -133,7 +147,7 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMTypeRef types[2] = {t, g->ptr};
     LLVMValueRef all = NULL;
-    if (qn__is_one_by_one(g->f, g->p->apart, true, bytes, g->width, x->stride))
+    if (is_one_by_one(g, i, x, bytes))
         return load_one_by_one(g, x, t, bytes, align);
     if (window_of(g, i, x, &shared))
         return load_window(g, x, &shared, t, bytes, align);
@@ -167,8 +181,8 @@ bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVM
         const qn_dim_fact *dim = &param->dim[r];
         const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
         bool is_single = dim->n_digits == 1 && stride->kind == QN_FACT_EXACT && stride->value == 1;
-        bool is_forward =
-            g->a.value[arg[r]].shape != QN_VARYING && g->a.affine[arg[r]].coef[g->p->lane_dim] >= 0;
+        bool is_forward = g->a.value[arg[r]].shape != QN_VARYING &&
+                          g->a.affine[arg[r]].coef[g->block->lane_dim] >= 0;
         if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT &&
             dim->extent.value >= x->stride)
             return true;
@@ -219,9 +233,10 @@ LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
 
 /* ---------------------------------------------------------------- stores */
 
-void qn__store_strided(lower *g, const address *x, LLVMValueRef v, int64_t bytes, unsigned align)
+void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, int64_t bytes,
+                       unsigned align)
 {
-    if (qn__is_one_by_one(g->f, g->p->apart, false, bytes, g->width, x->stride)) {
+    if (is_one_by_one(g, i, x, bytes)) {
         for (int l = 0; l < g->width; l++) {
             LLVMValueRef one =
                 LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");

@@ -22,7 +22,7 @@
  * Only whole steps of the lanes are done so; what is left runs as ever.
  */
 #include "jit/lower/lower.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 #include <string.h>
 
@@ -57,7 +57,7 @@ static LLVMValueRef work_array(lower *g, const reduction *r, LLVMValueRef slot)
 /** What lies `ahead` bytes behind the elements of the step of the lanes that stands in g->iv. */
 static LLVMValueRef vector_at(lower *g, const reduction *r, LLVMValueRef array, int64_t ahead)
 {
-    int d = g->p->lane_dim;
+    int d = g->block->lane_dim;
     LLVMValueRef first =
         qn__element_pointer(g, array, g->iv[d], g->iv_level[d], qn_dtype_bytes(r->type));
     return qn__ahead(g, first, ahead);
@@ -98,7 +98,7 @@ static void lanes_open(lower *g, loop *l)
 {
     qn__loop_open(g, l, g->strip.low, g->strip.high, (int64_t)g->width * g->unroll, false, false, 0,
                   NULL, NULL);
-    qn__set_index(g, g->p->lane_dim, l->index);
+    qn__set_index(g, g->block->lane_dim, l->index);
 }
 
 static void fill_identity(lower *g, const reduction *r, LLVMValueRef array)
@@ -492,8 +492,8 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
     loop l;
     if (qn__is_const(low, &first) && qn__is_const(high, &last) && first >= last)
         return;
-    g->width = g->p->width;
-    g->unroll = g->p->unroll;
+    g->width = g->block->width;
+    g->unroll = g->block->unroll;
     LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->block->strip.length);
     qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""),
                   g->block->strip.length, true, false, 0, NULL, NULL);

@@ -25,9 +25,9 @@ static unsigned widest_bytes(const qn_kernel *k)
 /** An array of 64 of the widest elements that are reduced, in the function's frame. */
 static LLVMValueRef new_scratch(lower *g)
 {
-    bool over_reduction = qn__is_reduction(g->k, g->p->lane_dim);
+    bool over_reduction = qn__is_reduction(g->k, g->block->lane_dim);
     uint64_t bytes =
-        (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->p->width) * PARTIALS;
+        (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->block->width) * PARTIALS;
     return qn__new_buffer(g, bytes, 64);
 }
 

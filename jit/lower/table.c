@@ -6,7 +6,7 @@
  * gives zero.
  */
 #include "jit/lower/hooks.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 typedef struct table {
     uint32_t inst;

@@ -19,7 +19,7 @@
  */
 #include "jit/lower/weave.h"
 
-#include "jit/schedule/plan.h"
+#include "jit/schedule/forms.h"
 
 enum { PIECE_BYTES = QN_CHUNK_BYTES, MOST_LANES = 64 };
 
@@ -82,7 +82,7 @@ static bool is_transposed(const lower *g, uint32_t i)
 {
     bool are_first = g->jam_active == (UINT64_C(1) << g->jam) - 1;
     return g->across >= 0 && g->width > 1 && g->jam > 1 && are_first && qn__buffer_of(g, i) < 0 &&
-           qn__is_transposed(g->k, g->f, &g->a, g->p->lane_dim, g->across, g->site[i]);
+           qn__is_transposed(g->k, g->f, &g->a, g->block->lane_dim, g->across, g->site[i]);
 }
 
 /** Where the pieces of vector u from jammed iteration j on lie in memory. */
@@ -181,7 +181,7 @@ void qn__rows_fill(lower *g, uint32_t buffers)
             continue;
         if (!g->rows[buffer])
             g->rows[buffer] = qn__new_buffer(
-                g, (uint64_t)g->p->width * (uint64_t)g->p->unroll * LINE_BYTES, LINE_BYTES);
+                g, (uint64_t)g->block->width * (uint64_t)g->block->unroll * LINE_BYTES, LINE_BYTES);
         fill_rows(g, g->k->access[site].inst, g->rows[buffer]);
     }
 }

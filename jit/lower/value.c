@@ -288,7 +288,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 /** The first vector of a linear value. */
 static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
 {
-    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     LLVMValueRef first = value_of(g, i, p),
                  width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
     LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, step, NULL);
@@ -307,7 +307,7 @@ static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
  * bits. */
 static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
 {
-    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     LLVMValueRef first = value_of(g, i, p),
                  width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
     LLVMValueRef found = qn__memo_find(g, MEMO_NARROW, first, width, step, NULL);
@@ -329,7 +329,7 @@ static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
  * so much further: a vector that is made from a scalar takes longer than an addition. */
 static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
 {
-    int64_t step = g->a.affine[i].coef[g->p->lane_dim];
+    int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     int64_t ahead = qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width);
     if (ahead == 0)
         return bits < 64 ? first_narrow(g, i, p, bits) : first_linear(g, i, p);

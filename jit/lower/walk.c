@@ -199,8 +199,8 @@ static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
         qn__nest_lanes(g, &x->steps);
         return;
     }
-    g->width = g->p->width;
-    g->unroll = g->p->unroll;
+    g->width = g->block->width;
+    g->unroll = g->block->unroll;
     qn__steps_overlap(g, &x->steps, x->steps.all, step);
     g->width = g->unroll = 1;
 }
@@ -257,7 +257,7 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     qn__loop_bound(g, &l, d);
     LLVMValueRef next = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "");
     w->of[d] = (span){l.index, qn__smin(g, s.high, next)};
-    g->lanes_level = d == g->p->lane_dim ? g->depth : lanes_level;
+    g->lanes_level = d == g->block->lane_dim ? g->depth : lanes_level;
     emit_nodes(w, qn__node(w->s, x->loop)->child);
     g->lanes_level = lanes_level;
     qn__loop_close(g, &l, NULL, NULL);
@@ -297,27 +297,6 @@ static void emit_copied_pieces(walk *w, walk_steps *x)
 
 /* ---------------------------------------------------------------- nodes */
 
-/** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
- * loop right inside walks, or, inside of pieces of rows, the loop over steps that leave line ends.
- */
-static bool is_only_chunks(const walk *w, const qn_node_info *l, int d)
-{
-    qn_node n = l->child;
-    if (l->role != QN_ROLE_THREADS)
-        return false;
-    for (bool is_inner = false; qn__node(w->s, n)->kind == QN_NODE_LOOP; is_inner = true) {
-        const qn_node_info *inside = qn__node(w->s, n);
-        bool has_ends = qn__ends_behind(w->s, n) != 0;
-        if (qn__axis_dim(w->x, w->s, inside->axis) == d)
-            return has_ends ||
-                   (!is_inner && !inside->next.id && !qn__is_of_block(w->x, w->s, n));
-        if (inside->next.id)
-            return false;
-        n = inside->child;
-    }
-    return false;
-}
-
 static void emit_loop(walk *w, qn_node at)
 {
     lower *g = w->g;
@@ -326,23 +305,24 @@ static void emit_loop(walk *w, qn_node at)
     qn_axis root;
     int64_t weight = qn__axis_weight(w->x, w->s, l->axis, &root);
     int d = qn__axis(w->s, root)->number;
-    if (w->is_rest && d == g->p->lane_dim) {
+    if (w->is_rest && d == g->block->lane_dim) {
         emit_nodes(w, l->child);
         return;
     }
     qn_node below = qn__loop_below(w->x, w->s, l->child, d);
     span s = span_of(w, l->axis, d);
     int lanes_level = g->lanes_level;
-    if (d == g->p->lane_dim && (s.low != w->of[d].low || s.high != w->of[d].high))
+    if (d == g->block->lane_dim && (s.low != w->of[d].low || s.high != w->of[d].high))
         g->lanes_level = g->depth; /* where the bounds of a section are known */
-    if (is_only_chunks(w, l, d)) {
+    if (qn__is_only_chunks(w->x, w->s, at)) {
         w->of[d] = s;
         emit_nodes(w, l->child);
         g->lanes_level = lanes_level;
         *w = outer;
         return;
     }
-    bool is_divided = d == g->p->split_dim || (g->p->second_granule && d == g->p->second_dim),
+    bool is_divided =
+             d == g->block->split_dim || (g->block->second_granule && d == g->block->second_dim),
          is_piece = w->open >> d & 1, is_part = w->part >> d & 1;
     walk_steps x = {.steps = {.d = d,
                               .all = s,
@@ -367,12 +347,12 @@ static void emit_loop(walk *w, qn_node at)
         emit_copied(w, &x, weight);
     else if (weight == 1)
         qn__nest_over(g, &x.steps, s, 1, is_part);
-    else if (!qn__is_of_block(w->x, w->s, below) && d == g->p->lane_dim &&
+    else if (!qn__is_of_block(w->x, w->s, below) && d == g->block->lane_dim &&
              qn__fills_whole_steps(g, l->child))
         emit_copied_pieces(w, &x);
     else if (!qn__is_of_block(w->x, w->s, below))
         emit_pieces(w, &x, weight);
-    else if (d == g->p->lane_dim)
+    else if (d == g->block->lane_dim)
         emit_lanes(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
     else
         emit_jammed(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
@@ -477,9 +457,9 @@ void qn__walk(lower *g, const span *spans)
     }
     w.is_set = ~stepped;
     bool are_lanes_whole =
-        qn__is_parallel(g->k, g->p->lane_dim) && !(stepped >> g->p->lane_dim & 1);
-    g->width = are_lanes_whole ? g->p->width : 1;
-    g->unroll = are_lanes_whole ? g->p->unroll : 1;
+        qn__is_parallel(g->k, g->block->lane_dim) && !(stepped >> g->block->lane_dim & 1);
+    g->width = are_lanes_whole ? g->block->width : 1;
+    g->unroll = are_lanes_whole ? g->block->unroll : 1;
     qn__set_jam(g, g->block->strip.length ? 1 : g->jam_max);
     emit_nodes(&w, w.s->root);
     g->width = g->unroll = 1;

@@ -60,14 +60,19 @@ static base describe(lower *g, uint32_t i, const address *x)
         const int64_t scale =
             qn__wrap_mul(t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride));
         int64_t bit = lowest_bit(qn__wrap_mul(scale, divisor_of(g, t->value))), first;
-        if (is_begin_of(g, t, g->p->lane_dim, &first)) {
-            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->lead)));
-            bit = lowest_bit(qn__wrap_mul(t->scale, g->p->width));
-        } else if ((g->p->is_crossed || (g->p->skew && g->jam > 1)) &&
-                   is_begin_of(g, t, g->p->jam_dim, &first)) {
+        if (is_begin_of(g, t, g->grid->lane_dim, &first)) {
+            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
+        } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
+                   is_begin_of(g, t, g->grid->jam_dim, &first)) {
             b.rest =
-                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->p->jam_lead)));
-            bit = lowest_bit(qn__wrap_mul(t->scale, g->p->jam));
+                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
+        } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
+                   is_begin_of(g, t, g->grid->jam_dim, &first)) {
+            b.rest = qn__wrap_add(b.rest,
+                                  qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->jam_lead)));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->jam));
         }
         for (int d = 0; d < g->k->n_dims; d++)
             if (g->multiple[d] && is_begin_of(g, t, d, &first)) {

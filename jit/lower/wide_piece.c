@@ -95,7 +95,7 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
     unsigned edges = 0;
     for (int n = 0; n < count; n++) {
         edges |= e[n].edges;
-        if (g->p->skew && e[n].condition) /* each part of a skewed row has its own */
+        if (g->grid->skew && e[n].condition) /* each part of a skewed row has its own */
             all = qn__mask_and(g, all, e[n].condition);
     }
     for (int n = 0; n < N_EDGES; n++)

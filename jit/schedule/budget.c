@@ -5,6 +5,7 @@
 #include "jit/schedule/budget.h"
 
 #include "jit/schedule/plan.h"
+#include "jit/schedule/shape.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -115,32 +116,66 @@ bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, in
     return units > 0 && (is_rare || units >= qn__least_units_to_skip(vectors, target));
 }
 
+/** What code is emitted for at once. */
+typedef struct step_size {
+    int lane_dim, width, unroll, jam;
+    uint32_t jam_dims;
+    bool has_rest, is_rest_scalar;
+} step_size;
+
 /** Parts of a value in one step: vectors that differ times jammed iterations that do. */
-static int64_t parts_of(const qn_kernel *k, const qn_plan *p, const qn_analysis *a, uint32_t i)
+static int64_t parts_of(const qn_kernel *k, const step_size *p, const qn_analysis *a, uint32_t i)
 {
     bool has_value = k->inst[i].type != QN_VOID;
     int64_t lanes = !has_value || a->value[i].shape != QN_UNIFORM ? p->unroll : 1;
-    return lanes * (!has_value || a->value[i].depends_jam ? p->jam * p->cross : 1);
+    return lanes * (!has_value || a->value[i].depends_jam ? p->jam : 1);
 }
 
-int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+static int64_t estimate(const qn_kernel *k, const qn_facts *f, const step_size *p)
 {
     qn_analysis a;
     int64_t step = 0, rest = 0;
     uint32_t site = 0;
-    if (!qn__analyse(k, f, p->lane_dim, p->jam_dim >= 0 ? UINT32_C(1) << p->jam_dim : 0, &a))
+    if (!qn__analyse(k, f, p->lane_dim, p->jam_dims, &a))
         return 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         bool is_checked = false;
         if (qn__is_access(&k->inst[i]) && site < k->n_accesses)
             is_checked = qn__is_checked(f, k, site++);
         step += parts_of(k, p, &a, i) * qn__cost_of_instruction(k, f, &a, i, is_checked, p->width);
-        if (p->remainder != QN_REMAINDER_NONE)
+        if (p->has_rest)
             rest += qn__cost_of_instruction(k, f, &a, i, is_checked,
-                                            p->remainder == QN_REMAINDER_SCALAR ? 1 : p->width);
+                                            p->is_rest_scalar ? 1 : p->width);
     }
     qn__analysis_release(&a);
     return step + rest;
+}
+
+int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+{
+    return estimate(k, f,
+                    &(step_size){.lane_dim = p->lane_dim,
+                                 .width = p->width,
+                                 .unroll = p->unroll,
+                                 .jam = p->jam * p->cross,
+                                 .jam_dims = p->jam_dim >= 0 ? UINT32_C(1) << p->jam_dim : 0,
+                                 .has_rest = p->remainder != QN_REMAINDER_NONE,
+                                 .is_rest_scalar = p->remainder == QN_REMAINDER_SCALAR});
+}
+
+int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const qn_block *b)
+{
+    step_size p = {.lane_dim = b->lane_dim,
+                   .width = b->width,
+                   .unroll = b->unroll,
+                   .jam = 1,
+                   .has_rest = b->tail != QN_TAIL_NONE,
+                   .is_rest_scalar = b->tail == QN_TAIL_SCALAR};
+    for (int n = 0; n < b->n; n++) {
+        p.jam *= (int)b->extent[n];
+        p.jam_dims |= UINT32_C(1) << b->dim[n];
+    }
+    return estimate(k, f, &p);
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -207,6 +242,9 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
     } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
                (is_over || are_lanes_many)) {
         p->width /= 2;
+        if (!p->streams &&
+            qn__is_multiple(f, p->lane_dim, (int64_t)p->width * p->unroll))
+            p->remainder = QN_REMAINDER_NONE;
         note_step(d, QN_RUNG_NARROW, units, p);
     } else if (is_over && d->rung < QN_RUNG_SCALAR && p->lane_dim >= 0) {
         step_to_scalar(k, f, p);

@@ -11,6 +11,8 @@
 #include "jit/analysis/analyse.h"
 #include "jit/schedule/cost.h"
 
+struct qn_block; /* jit/schedule/shape.h */
+
 /** What code is planned and selected with: X(NAME, "text"), each cheaper than the one before. */
 #define QN_RUNG_LIST(X)                                                                            \
     X(PLANNED, "as planned")                                                                       \
@@ -45,6 +47,9 @@ bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, in
                      const qn_target *target);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
+
+/** The same of a schedule's block. */
+int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const struct qn_block *b);
 
 /** How far a plan has stepped down, and why. */
 typedef struct qn_descent {

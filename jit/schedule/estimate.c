@@ -126,7 +126,8 @@ static bool is_straight(const qn_estimator *e, const qn_around *l)
 {
     const qn_axis_info *a = qn__axis(e->s, qn__node(e->s, l->node)->axis);
     bool is_stepped = a->kind == QN_AXIS_PART && e->is_stepped[a->cut];
-    return l->is_points && !is_stepped && points_below(e, l->node) <= qn__plan_straight(e->x->k);
+    return l->is_points && !is_stepped &&
+           points_below(e, l->node) <= qn__straight_of(e->x, e->s);
 }
 
 /* ---------------------------------------------------------------- loops */

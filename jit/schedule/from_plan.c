@@ -123,14 +123,13 @@ static void cut(maker *m, int d, int n, const int64_t *extent, int n_inner, cons
 /** What follows whole steps of a length of a dimension, by the plan's word. */
 static const char *tail_of(const maker *m, int d, int64_t steps, int rest)
 {
-    static const char *const names[] = {"none", "mask", "scalar", "narrower", "overlap"};
     bool is_whole = !m->of[d].tile[0] && qn__is_multiple(m->x->f, d, steps) &&
                     (qn__is_exact(m->x->f, d) || (steps & (steps - 1)) == 0);
     if (is_whole)
         return "none";
     if (rest == QN_REMAINDER_NONE || (rest == QN_REMAINDER_OVERLAP && m->of[d].tile[0]))
         return "scalar";
-    return names[rest];
+    return qn__tail_names[qn__tail_of_remainder(rest)];
 }
 
 static void cut_tiles(maker *m)
@@ -501,6 +500,23 @@ static qn_status finish(maker *m)
     return m->status;
 }
 
+static void divide_all(maker *m)
+{
+    const qn_plan *p = m->p;
+    if (p->split_dim >= 0 && !p->n_shared_reduces)
+        divide(m, p->split_dim, p->granule);
+    if (p->second_granule)
+        divide(m, p->second_dim, p->second_granule);
+}
+
+static void begin_pieces(maker *m)
+{
+    for (int d = 0; d < m->x->k->n_dims; d++) {
+        m->of[d].n = 1;
+        snprintf(m->of[d].name[0], NAME_BYTES, "d%d", d);
+    }
+}
+
 /** All but the marks of accesses. */
 static void make(maker *m)
 {
@@ -508,10 +524,8 @@ static void make(maker *m)
     const qn_plan *p = m->p;
     bool has_grid = x->f->target->has_grid;
     m->status = qn__schedule_begin(x, m->s, m->err);
-    for (int d = 0; d < x->k->n_dims; d++) {
-        m->of[d].n = 1;
-        snprintf(m->of[d].name[0], NAME_BYTES, "d%d", d);
-    }
+    m->s->straight = p->straight == qn__plan_straight(x->k, x->f) ? -1 : p->straight;
+    begin_pieces(m);
     if (has_grid) {
         cut_grid(m);
     } else {
@@ -530,10 +544,8 @@ static void make(maker *m)
         unroll_points(m);
     if (!has_grid && p->strip)
         make_strip(m);
-    if (!has_grid && p->split_dim >= 0 && !p->n_shared_reduces)
-        divide(m, p->split_dim, p->granule);
-    if (!has_grid && p->second_granule)
-        divide(m, p->second_dim, p->second_granule);
+    if (!has_grid)
+        divide_all(m);
     if (m->status == QN_OK)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }
@@ -553,4 +565,26 @@ qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedul
     make(&m);
     qn__mark_accesses(&m);
     return m.status;
+}
+
+qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                             qn_error *err)
+{
+    maker m = {.x = x, .p = p, .s = out, .err = err, .is_draft = true};
+    m.status = qn__schedule_loops(x, out, err);
+    begin_pieces(&m);
+    cut_steps(&m);
+    order_loops(&m);
+    divide_all(&m);
+    return m.status;
+}
+
+int qn__tail_of_remainder(int remainder)
+{
+    static const int tail[] = {[QN_REMAINDER_NONE] = QN_TAIL_NONE,
+                               [QN_REMAINDER_MASK] = QN_TAIL_MASK,
+                               [QN_REMAINDER_SCALAR] = QN_TAIL_SCALAR,
+                               [QN_REMAINDER_TILE] = QN_TAIL_NARROWER,
+                               [QN_REMAINDER_OVERLAP] = QN_TAIL_OVERLAP};
+    return tail[remainder];
 }

@@ -15,4 +15,10 @@ qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_sched
 qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 
+/** Loops of a plan of plain loops: no record, no place of a reduce, and nothing is verified. */
+qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                             qn_error *err);
+/** QN_TAIL_... of QN_REMAINDER_... */
+int qn__tail_of_remainder(int remainder);
+
 #endif

@@ -54,6 +54,7 @@ static void buffer_steps(maker *m, uint32_t i)
         of->index = 0;
         qn__record_derive(m->x, m->s, of);
     }
+    qn__records_ask(m->x, m->s, 0);
 }
 
 /** A copy of a load's rows for each block of the jammed dimension, of each lane one. */
@@ -66,6 +67,22 @@ static void copy_rows(maker *m, uint32_t i)
     for (int n = across->n - 2; n < across->n; n++)
         qn__add_name(order, sizeof order, across->name[n]);
     qn__mark(m, "buffer %%%u %s%s storage=frame;", i, across->name[across->n - 3], order);
+}
+
+/** Loads that meet new memory ask for what comes so many bytes later. */
+static void ask_for_fronts(maker *m, const pieces *lanes)
+{
+    const qn_kernel *k = m->x->k;
+    bool *fronts = qn__zalloc(k->n_accesses + 1, sizeof *fronts);
+    if (!fronts || !qn__find_fronts(k, m->x->f, &m->x->a, m->p, fronts)) {
+        qn__free(fronts);
+        return;
+    }
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (fronts[n])
+            qn__mark(m, "prefetch %%%u %s %d;", k->access[n].inst, lanes->name[lanes->n - 1],
+                     (int)(m->p->front_bytes / qn__access_bytes(k, k->access[n].inst)));
+    qn__free(fronts);
 }
 
 void qn__mark_accesses(maker *m)
@@ -85,10 +102,11 @@ void qn__mark_accesses(maker *m)
         if (p->streams &&
             (qn__is_stream(k, x->f, &x->a, p, n) || qn__has_line_ends(k, x->f, &x->a, p, n)))
             qn__mark(m, "stream %%%u;", i);
-        if (p->prefetch && reduce && qn__is_prefetched(k, x->f, &x->a, p, i))
+        if (p->prefetch && reduce && i != p->pack &&
+            qn__is_prefetched(x, p->lane_dim, p->jam > 1 ? p->jam_dim : -1, i))
             qn__mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
                  p->prefetch);
-        if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p, i) >= 0)
+        if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p->lane_dim, i) >= 0)
             qn__mark(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
         if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
             qn__mark(m, "table %%%u;", i);
@@ -96,6 +114,6 @@ void qn__mark_accesses(maker *m)
     for (uint32_t n = k->n_accesses; p->end_rows && n-- > 0;)
         if (qn__has_line_ends(k, x->f, &x->a, p, n))
             qn__mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
-    for (int r = 0; r < m->s->n_records && p->atomics == QN_ATOMICS_OF_ONE; r++)
-        m->s->record[r].is_plain = k->inst[m->s->record[r].inst].op == QN_I_ATOMIC;
+    if (lanes && p->front_bytes)
+        ask_for_fronts(m, lanes);
 }

@@ -149,14 +149,15 @@ bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     return n > MOST_ONE_BY_ONE;
 }
 
-void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+qn_apart qn__apart_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
+                      int64_t lanes)
 {
     bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f),
          is_apart = false;
     double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
-        bool is_known = qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride);
+        bool is_known = qn__access_stride(k, f, a, k->access[n].inst, lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
         bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
         is_apart |= is_small;
@@ -167,8 +168,8 @@ void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
     }
     const qn_machine *m = &f->machine;
     bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;
-    p->gathers = qn__are_gathered(k, f, a, p->lane_dim, p->width * p->unroll);
-    p->apart = f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden;
+    return (qn_apart){f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden,
+                      qn__are_gathered(k, f, a, lane_dim, lanes)};
 }
 
 /** Of one member of the group of access i, in whole registers; 0: it has no group. */

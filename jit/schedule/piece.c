@@ -31,6 +31,7 @@ void qn__piece_release(qn_piece *p)
         return;
     qn__piece_release(p->part[0]);
     qn__piece_release(p->part[1]);
+    qn__planned_release(&p->planned);
     qn_kernel_release(p->kernel);
     qn__facts_release(&p->facts);
     qn__free(p);
@@ -59,14 +60,17 @@ static bool give_ranges(const qn_piece *p, int n, qn_piece *part)
 static void plan(qn_piece *p)
 {
     qn__collapse(p->kernel, &p->facts);
-    qn__plan_make(p->kernel, &p->facts, &p->plan);
+    qn__planned_make(p->kernel, &p->facts, &p->planned);
     if (p->is_free)
         return;
-    p->plan.split_dim = p->split_dim;
-    p->plan.granule = 1;
-    p->plan.second_dim = p->second_dim;
-    p->plan.second_granule = p->second_dim >= 0;
-    p->plan.n_shared_reduces = 0;
+    qn_plan *plan = &p->planned.plan;
+    plan->split_dim = p->split_dim;
+    plan->granule = 1;
+    plan->second_dim = p->second_dim;
+    plan->second_granule = p->second_dim >= 0;
+    plan->n_shared_reduces = 0;
+    p->planned.has_ranges = true;
+    qn__planned_forget(&p->planned);
 }
 
 static bool divide(qn_piece *p, int depth);
@@ -121,7 +125,7 @@ qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f)
 void qn__piece_print(const qn_piece *p, qn_text *out)
 {
     if (!p->part[0]) {
-        qn__plan_print(&p->plan, p->kernel, out);
+        qn__plan_print(&p->planned.plan, p->kernel, out);
         return;
     }
     if (p->distribution.block_dim >= 0)

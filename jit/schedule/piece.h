@@ -7,6 +7,7 @@
 #define QN_JIT_PIECE_H
 
 #include "jit/analysis/distribute.h"
+#include "jit/schedule/planned.h"
 
 /** Iterations of the block dimension for which two pieces run in turn: so many that a call is
  * little, so few that the rows of a matrix are still in the second-level cache when they are read
@@ -24,7 +25,7 @@ typedef struct qn_piece {
      * the planner's choice where is_free. */
     int split_dim, second_dim;
     bool is_free;
-    qn_plan plan;                 /* of a piece without parts */
+    qn_planned planned;           /* of a piece without parts */
     qn_distribution distribution; /* of the others */
     struct qn_piece *part[2];     /* the reduces, and the rest; NULL: there are none */
 } qn_piece;

@@ -6,6 +6,7 @@
  */
 #include "jit/schedule/budget.h"
 #include "jit/schedule/cost.h"
+#include "jit/schedule/gpu.h"
 #include "jit/schedule/plan.h"
 
 #include <limits.h>
@@ -335,10 +336,12 @@ static void apply_overrides(const planner *s)
     }
 }
 
-int32_t qn__plan_straight(const qn_kernel *k)
+int32_t qn__plan_straight(const qn_kernel *k, const qn_facts *f)
 {
     enum { MOST_ADDITIONS = 128 };
     int32_t n = 0;
+    if (f->target->has_grid)
+        return QN_GPU_STRAIGHT;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         n += k->inst[i].op == QN_I_REDUCE;
     return n ? MOST_ADDITIONS / n : 0;
@@ -363,7 +366,7 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_gpu(k, f, out);
         return;
     }
-    out->straight = qn__plan_straight(k);
+    out->straight = qn__plan_straight(k, f);
     s.has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     int wanted = f->plan.lane_dim - 1;
     if (s.has_analysis && f->plan.lane_dim >= 0) {
@@ -390,8 +393,6 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_streams(k, f, &s.a, out);
     if (s.has_analysis && !s.has_strip)
         qn__plan_tiles(k, f, &s.a, out);
-    if (out->lane_dim >= 0)
-        qn__plan_apart(k, f, &s.a, out);
     choose_jam_rest(&s);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
@@ -399,7 +400,7 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
         qn__plan_pack(k, f, &s.a, out);
         qn__plan_prefetch(k, f, &s.a, out);
     }
-    if (out->streams && f->plan.prefetch >= 0 && qn__mark_fronts(k, f, out, &s.a))
+    if (out->streams && f->plan.prefetch >= 0 && qn__find_fronts(k, f, &s.a, out, NULL))
         out->front_bytes = FRONT_BYTES;
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__plan_points(k, f, out);

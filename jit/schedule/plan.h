@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan.h: what the files of jit/schedule/ show one another, and what the lowering asks of a plan.
+ * plan.h: what the files of jit/schedule/ that make plans show one another.
  */
 #ifndef QN_JIT_PLAN_H
 #define QN_JIT_PLAN_H
 
-#include "jit/analysis/analyse.h"
-#include "jit/schedule/tree.h"
+#include "jit/schedule/forms.h"
 
 /** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). */
 void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out);
@@ -14,22 +13,7 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 /** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code
  * without loops. */
 void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
-
-/* What code is laid out for: lines of a cache as all processors of these instruction sets have
- * them, at which memory for copies begins. */
-enum { LINE_BYTES = 64 };
-enum { SMALL_STRIDE = 4 }; /* lanes so many elements apart, at most, lie in so many vectors */
-static inline bool qn__is_small_stride(int64_t stride)
-{
-    return stride >= -SMALL_STRIDE && stride <= SMALL_STRIDE;
-}
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
-
-/** Points of a reduce, -1 if they are not known or too many (jit/schedule/points.c). */
-int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
-/** The last dimension of a reduce that may have more than one index, else its last; *n: how many
- * have. */
-int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */
 bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
@@ -47,12 +31,6 @@ bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
                        int d);
 #define COST_GATHER 6.0
-/** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one,
- * with p->apart. */
-bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,
-                       int64_t stride);
-/** Sets p->apart. */
-void qn__plan_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 
 /** Elements an access moves along d, about: of dynamic strides only the order is known
  * (jit/schedule/order.c). */
@@ -66,9 +44,6 @@ bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim);
  * (jit/schedule/order.c). */
 void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile,
                     qn_plan *p);
-
-/** Reduces of few points have no loops: so many additions in all of them. */
-int32_t qn__plan_straight(const qn_kernel *k);
 
 /** Whether the caller leaves the lanes, a parallel dimension, innermost. */
 bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim);
@@ -96,19 +71,13 @@ uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
 /** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the
  * rest of the plan is made (jit/schedule/prefetch.c). */
 void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether load i of a register tile is one of those that p->prefetch is for. */
-bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                       const qn_plan *p, uint32_t i);
-/** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in
- * a step of the lanes, where there is one, and its vectors are consecutive elements: each of them
- * asks for a part of the next step; else -1. */
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                 uint32_t i);
 /** Bytes that the front row of a stencil asks for ahead. */
 enum { FRONT_BYTES = 4096 };
-/** Sets `is_front` of loads through a view that others read, too, in rows that lie apart, which
- * meet new memory; whether there are any. False if memory runs out. */
-bool qn__mark_fronts(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a);
+/** Sets fronts[site] of loads through a view that others read, too, in rows that lie apart, which
+ * meet new memory; whether there are any. fronts: [k->n_accesses], or NULL. False if memory runs
+ * out. */
+bool qn__find_fronts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     bool *fronts);
 /** Place of a dimension in the order of the loops; n_loops: it is none of them. */
 static inline int qn__place_of(const qn_plan *p, int d)
 {
@@ -134,18 +103,6 @@ bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
 bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
 /** Its length and memory; the rest of the plan is made. */
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
-enum { MOST_STRIPPED = 16 }; /* reduces */
-/** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at
- * the top, over one last dimension, and before the last of them are only pure operations, loads and
- * reduces. */
-int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim);
-/** Memory of a strip of so many iterations, with so many points at once. */
-int64_t qn__strip_bytes(const qn_kernel *k, const qn_facts *f, int64_t strip, int32_t together);
-/** Where in the memory of a strip of so many iterations a reduce at the top has its result;
- * k->n_insts: where arrays begin that all of them work in. */
-int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);
-/** Bytes from one array to the next. */
-int64_t qn__strip_pitch(int type, int64_t strip);
 
 /** Whether scalar code is better than lanes along d, because of loops that run differently in each
  * (jit/schedule/scalar.c). */
@@ -157,19 +114,8 @@ bool qn__plan_is_scalar(const qn_kernel *k, const qn_facts *f, const qn_analysis
 bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
                       int width);
 
-/** Registers that hold n elements of so many bytes where permutations of them are faster than a
- * gather; 0: they are not (jit/schedule/table.c). */
-int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n);
-/** Registers that hold the view of load i where a permutation of them may take the place of a
- * gather; 0: it may not (jit/schedule/table.c). */
-int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);
-/** Elements of one of them. */
-int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
-
 /** Sets p->split_dim and p->granule, after all else (jit/schedule/threads.c). */
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
-/** Chunks that a thread should have where there are enough iterations. */
-int32_t qn__plan_chunks_per_thread(const qn_plan *p);
 /** Shared memory for the copy of a view whose updates a block collects (plan->privatized). */
 int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
 /** What a product (plan->is_product) keeps of a load in shared memory: the number that it is
@@ -178,7 +124,7 @@ int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
 uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
 int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
-int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
+int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, int lane_dim);
 
 /** Whether scalar code for several iterations of d at once is better, because each does little but
  * an atomic. */
@@ -205,10 +151,6 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
 /** Sets p->tile and p->tile_at if cache tiles pay, once the loops are known and which stores are
  * streams (jit/schedule/reuse.c). */
 void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p);
-/** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on
- * every iteration. */
-bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
-                       int across, uint32_t site);
 /** A dimension across which access i would be transposed, or -1. */
 int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
                           uint32_t i);
@@ -233,18 +175,11 @@ bool qn__plan_unrolls_points(const qn_kernel *k, const qn_facts *f, const qn_ana
  * (-1: none) are emitted together. Points are known. */
 double qn__window_share(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
                         int lane_dim, int jam_dim, int64_t jam);
-/** Whether the region of a reduce uses a value that is marked. */
-bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
-/** Whether the first n reduces at the top may have their points divided: they are over the same
- * dimensions, need nothing of one another, and nothing is written before the last of them
- * (jit/schedule/points.c). */
-bool qn__are_independent(const qn_kernel *k, int n);
 /** Leaves of a plan of a processor a loop for each dimension, and lanes (jit/schedule/plan.c). */
 void qn__plan_plainly(qn_plan *p);
 /** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the
  * plan is made. */
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);
-enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
 enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
 /** Iterations of dimension d before its begin at which threads of a GPU begin, and, with those
  * beyond its end that rows which begin earlier need, in all. */
@@ -261,8 +196,6 @@ static inline int64_t qn__plan_at_once(const qn_plan *p, int d)
 {
     return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
 }
-/** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or
- * any does. */
-bool qn__may_share_points(const qn_kernel *k, uint32_t i);
+
 
 #endif

@@ -22,37 +22,39 @@ enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
  * for. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
 
-bool qn__is_prefetched(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                       const qn_plan *p, uint32_t i)
+bool qn__is_prefetched(const qn_scheduled *x, int lane_dim, int jam_dim, uint32_t i)
 {
+    const qn_kernel *k = x->k;
+    const qn_facts *f = x->f;
+    const qn_analysis *a = &x->a;
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
              deps = a->value[i].deps;
     int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || qn__is_grid(p) || p->jam <= 1 || p->lane_dim < 0 || (deps >> p->lane_dim & 1) ||
-        i == p->pack || !qn__is_known_ahead(k, i))
+    if (!reduce || jam_dim < 0 || lane_dim < 0 || (deps >> lane_dim & 1) ||
+        !qn__is_known_ahead(k, i))
         return false;
     int d = qn__dim_of(k, reduce, 0);
     if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) ||
         qn__trips(f, d) < LEAST_POINTS || !qn__access_stride(k, f, a, i, d, &along) ||
-        !qn__access_stride(k, f, a, i, p->jam_dim, &across))
+        !qn__access_stride(k, f, a, i, jam_dim, &across))
         return false;
     return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
 }
 
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
                  uint32_t i)
 {
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
              deps = a->value[i].deps;
     int64_t along;
     int shared = -1;
-    if (!reduce || qn__is_grid(p) || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) ||
+    if (!reduce || lane_dim < 0 || !qn__is_parallel(k, lane_dim) ||
         !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i) ||
         qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
-        !qn__access_stride(k, f, a, i, p->lane_dim, &along) || along != 1)
+        !qn__access_stride(k, f, a, i, lane_dim, &along) || along != 1)
         return -1;
     for (int d = 0; d < k->n_dims; d++) {
-        if (d == p->lane_dim || !qn__is_parallel(k, d) || qn__trips(f, d) == 1)
+        if (d == lane_dim || !qn__is_parallel(k, d) || qn__trips(f, d) == 1)
             continue;
         if (qn__trips(f, d) <= 0 || (!(deps >> d & 1) && shared >= 0))
             return -1;
@@ -75,14 +77,16 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 {
     if (f->plan.prefetch < 0)
         return;
+    const qn_scheduled x = {k, f, *a};
     for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_prefetched(k, f, a, p, k->access[n].inst))
+        if (p->jam > 1 && k->access[n].inst != p->pack &&
+            qn__is_prefetched(&x, p->lane_dim, p->jam_dim, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
     if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) ||
         qn__touched_in_all(k, f, a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__asked_by(k, f, a, p, k->access[n].inst) >= 0) {
+        if (qn__asked_by(k, f, a, p->lane_dim, k->access[n].inst) >= 0) {
             double ahead = f->machine.memory_cycles * f->machine.operations,
                    steps = ahead / step_operations(k, f, p);
             p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);
@@ -124,10 +128,13 @@ enum { NO_FRONT = 0, MAY_BE_FRONT = 1, DONE = 2 };
 
 /** Of the loads that stay as far from that at `first` as they are, in state MAY_BE_FRONT before and
  * DONE after, marks the one that meets new memory, if they read enough rows; whether it did. */
-static bool mark_front(const qn_kernel *k, const qn_facts *f, const qn_plan *p, uint32_t first,
-                       uint8_t *state, qn_analysis *a)
+static bool mark_front(const qn_scheduled *x, const qn_plan *p, uint32_t first, uint8_t *state,
+                       bool *fronts)
 {
-    uint32_t i = k->access[first].inst, front = i;
+    const qn_kernel *k = x->k;
+    const qn_facts *f = x->f;
+    const qn_analysis *a = &x->a;
+    uint32_t i = k->access[first].inst, front = first;
     int64_t row[MOST_ROWS], apart, most = 0, bytes = qn_dtype_bytes(k->inst[i].type);
     int n_rows = 0, sign = direction(k, f, a, p, i);
     for (uint32_t n = first; n < k->n_accesses; n++) {
@@ -138,7 +145,7 @@ static bool mark_front(const qn_kernel *k, const qn_facts *f, const qn_plan *p, 
         state[n] = DONE;
         if (sign > 0 ? apart > most : apart < most) {
             most = apart;
-            front = m;
+            front = n;
         }
         bool is_near = false;
         for (int r = 0; r < n_rows; r++) {
@@ -149,19 +156,23 @@ static bool mark_front(const qn_kernel *k, const qn_facts *f, const qn_plan *p, 
             row[n_rows++] = apart;
     }
     state[first] = DONE;
-    a->value[front].is_front = sign && n_rows >= LEAST_ROWS;
-    return a->value[front].is_front;
+    bool is_front = sign && n_rows >= LEAST_ROWS;
+    if (fronts)
+        fronts[front] = is_front;
+    return is_front;
 }
 
-bool qn__mark_fronts(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_analysis *a)
+bool qn__find_fronts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
+                     bool *fronts)
 {
+    const qn_scheduled x = {k, f, *a};
     bool has_any = false;
     uint8_t *state = qn__zalloc(k->n_accesses + 1, 1);
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
         state[n] = may_be_front(k, f, a, p, n) ? MAY_BE_FRONT : NO_FRONT;
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
         if (state[n] == MAY_BE_FRONT)
-            has_any |= mark_front(k, f, p, n, state, a);
+            has_any |= mark_front(&x, p, n, state, fronts);
     qn__free(state);
     return has_any;
 }

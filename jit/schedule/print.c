@@ -85,8 +85,6 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         qn__text_add(out, "prefetch %d steps of the lanes ahead\n", p->steps_ahead);
     if (p->end_rows)
         qn__text_add(out, "line ends of %d rows\n", p->end_rows);
-    if (p->apart)
-        qn__text_add(out, "lanes apart %s\n", p->apart > 0 ? "one by one" : "under masks");
     for (int d = 0; d < k->n_dims; d++)
         if (p->tile[d])
             qn__text_add(out, "tile %lld of %d\n", (long long)p->tile[d], d);

@@ -4,6 +4,7 @@
  * streams, prefetch distances and buffers are asked for by transformations.
  */
 #include "jit/analysis/group.h"
+#include "jit/schedule/plan.h"
 #include "jit/schedule/verify.h"
 
 #include <string.h>
@@ -100,7 +101,6 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
     if (!old)
         return;
     r->streams = old->streams;
-    r->is_plain = old->is_plain;
     r->ahead = old->ahead;
     r->along = old->along;
     if (old->check == QN_CHECK_HOISTED && r->check == QN_CHECK_PER_LANE) {
@@ -130,9 +130,68 @@ static bool has_record(const qn_schedule *s, const qn_record_info *r)
     return false;
 }
 
+/* ---------------------------------------------------------------- what facts ask for */
+
+/** Lanes of a step around a statement, and the dimension that they are along. */
+static int64_t lanes_around(const qn_scheduled *x, const qn_schedule *s, qn_node at, int *d,
+                            int *width)
+{
+    qn_node vector = qn__vector_around(s, at);
+    int64_t lanes = qn__axis_count(x, s, qn__node(s, vector)->axis).most;
+    *d = qn__axis_dim(x, s, qn__node(s, vector)->axis);
+    *width = lanes > QN_MOST_LANES ? QN_MOST_LANES : (int)lanes;
+    for (qn_node n = at; n.id; n = qn__node(s, n)->parent) {
+        const qn_node_info *l = qn__node(s, n);
+        bool is_beside = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_UNROLLED &&
+                         qn__axis_dim(x, s, l->axis) == *d;
+        int64_t n_beside = is_beside ? qn__axis_count(x, s, l->axis).most : 1;
+        lanes *= n_beside > QN_MOST_UNROLLED ? QN_MOST_UNROLLED : n_beside;
+    }
+    return lanes;
+}
+
+static bool has_threads(const qn_schedule *s)
+{
+    for (int n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
+            s->node[n].role <= QN_ROLE_THREAD)
+            return true;
+    return false;
+}
+
+void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from)
+{
+    const qn_kernel *k = x->k;
+    qn_apart apart = {0};
+    bool is_known = false, is_alone = x->f->atomics != QN_ATOMICS_OF_ALL && !has_threads(s);
+    for (int n = from; n < s->n_records; n++) {
+        qn_record_info *r = &s->record[n], in_view = *r;
+        int op = k->inst[r->inst].op, d, width;
+        if (r->method == QN_METHOD_THROUGH) /* what is left of whole steps may go to the view */
+            qn__record_derive(x, s, &in_view);
+        r->is_single = 0;
+        r->is_plain = op == QN_I_ATOMIC && is_alone;
+        if ((in_view.method != QN_METHOD_STRIDED && in_view.method != QN_METHOD_GROUP) ||
+            op == QN_I_ATOMIC)
+            continue;
+        int64_t lanes = lanes_around(x, s, r->at, &d, &width),
+                bytes = qn__access_bytes(k, r->inst),
+                stride = qn__wrap_mul(in_view.stride, qn__unit_of(k, x->f, r->inst) / bytes);
+        if (!is_known)
+            apart = qn__apart_of(k, x->f, &x->a, d, lanes);
+        is_known = true;
+        bool is_load = op == QN_I_LOAD,
+             is_gathered = is_load && apart.gathers && !qn__is_small_stride(stride);
+        r->is_single =
+            !is_gathered &&
+            qn__is_one_by_one(x->f, apart.few, is_load, bytes, width, stride);
+    }
+}
+
 /* The numbers of statements may still be anything. */
 qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err)
 {
+    const int given = s->n_records;
     for (uint16_t at = 1; at <= s->n_nodes; at++) {
         const qn_node_info *n = &s->node[at];
         if (n->kind != QN_NODE_DO || n->first < x->k->body || n->end > x->k->n_insts)
@@ -149,6 +208,7 @@ qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *
                 s->record[s->n_records++] = r;
             }
     }
+    qn__records_ask(x, s, given);
     return QN_OK;
 }
 
@@ -177,6 +237,7 @@ qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *e
     if (n <= QN_MOST_RECORDS) {
         memcpy(s->record, made, (size_t)n * sizeof *made);
         s->n_records = n;
+        qn__records_ask(x, s, 0);
     }
     qn__free(made);
     return n <= QN_MOST_RECORDS ? QN_OK : fail_full(x, err);

@@ -75,6 +75,25 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
         qn__statements_of(s, k, c, first, end);
 }
 
+bool qn__is_only_chunks(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
+{
+    const qn_node_info *l = qn__node(s, loop);
+    int d = qn__axis_dim(x, s, l->axis);
+    qn_node n = l->child;
+    if (l->role != QN_ROLE_THREADS)
+        return false;
+    for (bool is_inner = false; qn__node(s, n)->kind == QN_NODE_LOOP; is_inner = true) {
+        const qn_node_info *inside = qn__node(s, n);
+        if (qn__axis_dim(x, s, inside->axis) == d)
+            return qn__ends_behind(s, n) != 0 ||
+                   (!is_inner && !inside->next.id && !qn__is_of_block(x, s, n));
+        if (inside->next.id)
+            return false;
+        n = inside->child;
+    }
+    return false;
+}
+
 int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
@@ -349,11 +368,12 @@ static bool may_be_place(shaper *m, qn_node place)
         if (other->n != r->n || memcmp(other->inst, r->inst, (size_t)r->n * sizeof *r->inst) != 0)
             return qn__no_code(m->r, "reduces in tuples that differ", (qn_axis){0});
     }
+    const bool is_around_shared = m->is_shared;
     m->is_shared = false;
     if (!may_be_inside(m, r->inst[0], qn__node(m->s, place)->child, 0))
         return false;
     m->n_shared += m->is_shared ? r->n : 0;
-    m->is_shared = false;
+    m->is_shared = is_around_shared;
     return true;
 }
 
@@ -427,7 +447,7 @@ static void read_block(shaper *m, qn_block *b)
     const qn_node_info *v = qn__node(m->s, m->vector);
     int64_t all = 1;
     qn_axis root;
-    *b = (qn_block){.lane_dim = -1, .width = 1, .unroll = 1, .points_dim = -1};
+    *b = qn__block_of_one();
     if (m->vector.id) {
         int64_t width = qn__axis_count(m->x, m->s, v->axis).most;
         b->lane_dim = qn__axis_dim(m->x, m->s, v->axis);
@@ -492,7 +512,7 @@ static bool may_share(const shaper *m)
 /** Tuples of reduces, which are folded in one loop. */
 static void read_tuples(shaper *m, const qn_block *b)
 {
-    int64_t parts = (int64_t)b->unroll * b->points_unroll;
+    int64_t parts = b->unroll;
     for (int n = 0; n < b->n; n++)
         parts *= b->extent[n];
     for (int n = 1; n <= m->s->n_nodes && m->r->status == QN_OK; n++) {
@@ -530,6 +550,16 @@ static void read_buffers(shaper *m, qn_block *b)
         qn__no_code(m->r, "buffers of several kinds in the memory of a launch", (qn_axis){0});
 }
 
+qn_block qn__block_of_one(void)
+{
+    return (qn_block){.lane_dim = -1,
+                      .width = 1,
+                      .unroll = 1,
+                      .split_dim = -1,
+                      .granule = 1,
+                      .second_dim = -1};
+}
+
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err)
 {
     qn_reading r = {.x = x, .s = s, .err = err};
@@ -542,17 +572,21 @@ qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *ou
         read_buffers(&m, out);
     if (m.n_shared && !may_share(&m))
         qn__no_code(m.r, "threads over points of reduces like these", (qn_axis){0});
-    out->n_shared = m.n_shared;
-    out->shared_dim = m.shared_dim;
-    if (m.points.width && (out->lane_dim >= 0 || out->n > 0))
+    if (m.points.width && r.status == QN_OK && (out->lane_dim >= 0 || out->n > 0))
         qn__no_code(m.r, "lanes over points inside of a block", (qn_axis){0});
+    if (r.status != QN_OK)
+        return r.status;
     if (m.points.width) {
-        out->points_dim = m.points.d;
-        out->points_width = m.points.width;
-        out->points_unroll = m.points.unroll;
-        out->points_tail = m.points.tail;
+        out->lane_dim = m.points.d;
+        out->width = m.points.width;
+        out->unroll = m.points.unroll;
+        out->tail = m.points.tail;
     }
-    if (r.status == QN_OK)
-        read_tuples(&m, out);
-    return r.status;
+    if (m.n_shared) {
+        out->n_shared = m.n_shared;
+        out->split_dim = m.shared_dim;
+        out->granule = QN_BLOCK_POINTS;
+    }
+    read_tuples(&m, out);
+    return r.status ? r.status : qn__read_launch(&r, out);
 }

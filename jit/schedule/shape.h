@@ -18,23 +18,36 @@ typedef struct qn_strip {
     int together;   /* points that are added at once, jammed iterations of the block */
 } qn_strip;
 
-/** The iterations that each statement of a schedule is emitted for at once: its loops over lanes
- * and its unrolled loops. */
+/** What the code generator reads of a schedule beside its loops and access records: the iterations
+ * that each statement is emitted for at once, how they end, and what threads divide. */
 typedef struct qn_block {
-    int lane_dim;  /* the dimension of the lanes; -1: scalar code */
-    int width;     /* lanes of a vector */
-    int unroll;    /* vectors beside one another along lane_dim */
-    int n;         /* other unrolled loops, outermost first */
+    int lane_dim; /* the dimension of the lanes, which may be one of reduces; -1: scalar code */
+    int width;    /* lanes of a vector */
+    int unroll;   /* vectors beside one another along lane_dim */
+    int tail;     /* QN_TAIL_...: what follows whole steps of the lanes */
+    int n;        /* other unrolled loops, outermost first */
     qn_axis axis[QN_MOST_BLOCK_AXES];
     int dim[QN_MOST_BLOCK_AXES];
     int64_t extent[QN_MOST_BLOCK_AXES], weight[QN_MOST_BLOCK_AXES];
-    int points_dim; /* the dimension of reduces whose points are lanes; -1: none */
-    int points_width, points_unroll, points_tail;
     uint32_t rows; /* bit b: buffer b is a copy of rows along the innermost unrolled loop, */
     int64_t row;   /* each of so many elements */
     uint32_t ends; /* bit b: buffer b holds line ends */
     qn_strip strip;
-    int n_shared, shared_dim; /* reduces whose points along a dimension threads divide; 0: none */
+    bool streams;         /* some stores are non-temporal */
+    int atomics;          /* QN_ATOMICS_OF_... */
+    int straight;         /* see qn_schedule */
+    int n_loops;          /* sequential and parallel dimensions, */
+    int order[QN_MAX_RANK]; /* in the order of their outermost loops */
+    int split_dim;        /* the dimension that threads divide, -1: none */
+    int64_t granule;      /* its chunks begin at multiples of this, counted from its begin */
+    int second_dim;       /* another one that they divide as well, */
+    int64_t second_granule; /* at such multiples; 0: there is none */
+    int n_shared;         /* split_dim is that of so many reduces, whose points threads divide */
+    int64_t scratch_bytes; /* memory of the launch for each chunk */
+    int team;             /* QN_TEAM_...: who runs one iteration, of a GPU */
+    bool is_product;      /* of a GPU: register tiles */
+    int skew;             /* of a GPU: iterations of the lanes by which each row that is emitted at
+                             once begins before the one before it */
 } qn_block;
 
 /** The dimension of the innermost unrolled loop around the lanes, if its iterations are next to one
@@ -74,11 +87,40 @@ bool qn__no_code(qn_reading *r, const char *what, qn_axis a);
 /** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension.
  * Where iterations come in order no unrolled loop is. */
 bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
-/** The block of all statements. QN_ERR_UNSUPPORTED: they have different ones, or one that the code
- * generator has no code for. */
+/** A block of one iteration, of a function that no threads divide. */
+qn_block qn__block_of_one(void);
+/** The block of a schedule that was verified. QN_ERR_UNSUPPORTED: its statements have different
+ * ones, or it has a form that the code generator has no code for. */
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err);
+/** That of a plan of a GPU. */
+qn_block qn__block_of_grid(const qn_plan *p);
+/** What follows the block itself: how steps end, what threads divide, the launch's memory
+ * (jit/schedule/shape_launch.c). */
+qn_status qn__read_launch(qn_reading *r, qn_block *b);
+/** The caller of a function gives the ranges of these dimensions, -1: none, whatever the schedule
+ * says that threads divide. */
+void qn__give_ranges(qn_block *b, int split_dim, int second_dim);
+/** Chunks that a thread should have where there are enough iterations. s: NULL of a GPU
+ * (jit/schedule/threads.c). */
+int32_t qn__chunks_per_thread(const qn_schedule *s, const qn_block *b);
+/** Whether the schedule has a record of a non-temporal store by instruction i, other than through a
+ * buffer of line ends. */
+bool qn__is_streamed(const qn_schedule *s, uint32_t i);
+/** What a record asks for ahead of time. */
+enum {
+    QN_AHEAD_POINTS, /* points of a reduce, of jammed iterations that lie side by side */
+    QN_AHEAD_STEPS,  /* steps of the lanes */
+    QN_AHEAD_LANES,  /* iterations of the lanes, once a line */
+    QN_AHEAD_NONE    /* nothing, or in a way that has no code */
+};
+int qn__ahead_of(const qn_scheduled *x, const qn_schedule *s, const qn_block *b,
+                 const qn_record_info *r);
 /** The first loop over dimension d in the tree from node n on, its siblings included; 0: none. */
 qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, int d);
+/** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
+ * loop right inside walks, or, inside of pieces of rows, the loop over steps that leave line ends.
+ */
+bool qn__is_only_chunks(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
 /** How iterations end that are left of whole steps of a loop, of which the loops of the block
  * inside take all. */
 int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
@@ -91,10 +133,4 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
  * qn__plan_of_schedule (jit/schedule/shape_grid.c). */
 qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *out,
                            qn_error *err);
-/** The plan that says of statements what the schedule says: lanes, threads, what is non-temporal.
- * The loops are those of the schedule. QN_ERR_UNSUPPORTED: the code generator cannot lower it yet.
- */
-qn_status qn__plan_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_plan *out,
-                               qn_error *err);
-
 #endif

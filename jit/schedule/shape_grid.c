@@ -8,6 +8,8 @@
 #include "jit/schedule/gpu.h"
 #include "jit/schedule/shape.h"
 
+#include <string.h>
+
 typedef struct dim_roles {
     int64_t units;   /* iterations of a step of the loop over the grid, 0: there is none */
     int64_t threads; /* count and weight of the loop over the threads of a block */
@@ -213,11 +215,42 @@ static bool may_be_records(reader *m)
     return m->s->n_buffers == 0 || qn__no_code(m->r, "buffers of a GPU", (qn_axis){0});
 }
 
+qn_block qn__block_of_grid(const qn_plan *p)
+{
+    qn_block b = qn__block_of_one();
+    b.lane_dim = p->lane_dim;
+    b.width = p->width;
+    b.unroll = p->unroll;
+    b.atomics = p->atomics;
+    b.straight = p->straight;
+    b.n_loops = p->n_loops;
+    for (int n = 0; n < p->n_loops; n++)
+        b.order[n] = p->order[n];
+    b.split_dim = p->split_dim;
+    b.granule = p->granule;
+    b.scratch_bytes = p->scratch_bytes;
+    b.team = p->team;
+    b.is_product = p->is_product != 0;
+    b.skew = p->skew;
+    if (p->jam > 1) {
+        b.n = 1;
+        b.dim[0] = p->jam_dim;
+        b.extent[0] = p->jam;
+        b.weight[0] = 1;
+    }
+    return b;
+}
+
 qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *p, qn_error *err)
 {
     qn_reading r = {.x = x, .s = s, .err = err};
     reader m = {.x = x, .s = s, .r = &r, .p = p};
-    p->straight = QN_GPU_STRAIGHT;
+    memset(p, 0, sizeof *p);
+    memcpy(p->merged, x->f->merged, sizeof p->merged);
+    p->lane_dim = p->jam_dim = p->cross_dim = p->tile_at = p->split_dim = p->second_dim = -1;
+    p->width = p->unroll = p->jam = p->cross = 1;
+    p->granule = 1;
+    p->straight = qn__straight_of(x, s);
     p->axis[0] = p->axis[1] = p->axis[2] = -1;
     (void)(may_be_records(&m) && read_loops(&m, s->root, false) && set_team(&m) && set_tiles(&m) &&
            set_axes(&m) && set_at_once(&m));

@@ -4,7 +4,7 @@
  * last-level cache, so that what it writes would not stay there, and where it reads none of that
  * and fills whole cache lines: then no line is read before it is written.
  *
- * "May this store be one?" (qn__is_stream) is asked by the lowering too; "is it worth it?"
+ * "May this store be one?" (qn__may_fill_lines) is asked of schedules too; "is it worth it?"
  * (qn__plan_streams) is not.
  */
 #include "jit/schedule/plan.h"
@@ -38,10 +38,10 @@ static bool has_early_address(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return true;
 }
 
-/** Whether store `site` fills whole lines with the lanes, where these begin at one. */
-static bool may_fill_lines(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                           const qn_plan *p, uint32_t site)
+bool qn__may_fill_lines(const qn_scheduled *s, int lane_dim, int width, uint32_t site)
 {
+    const qn_kernel *k = s->k;
+    const qn_facts *f = s->f;
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
@@ -50,9 +50,9 @@ static bool may_fill_lines(const qn_kernel *k, const qn_facts *f, const qn_analy
         qn__is_checked(f, k, site))
         return false;
     if (param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) || LINE_BYTES % bytes ||
-        !qn__is_parallel(k, p->lane_dim) || p->width * bytes < LEAST_VECTOR_BYTES)
+        !qn__is_parallel(k, lane_dim) || width * bytes < LEAST_VECTOR_BYTES)
         return false;
-    return has_early_address(k, f, i) && qn__access_stride(k, f, a, i, p->lane_dim, &stride) &&
+    return has_early_address(k, f, i) && qn__access_stride(k, f, &s->a, i, lane_dim, &stride) &&
            stride == 1;
 }
 
@@ -60,7 +60,7 @@ bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
                    uint32_t site)
 {
     uint32_t i = k->access[site].inst;
-    return may_fill_lines(k, f, a, p, site) &&
+    return qn__may_fill_lines(&(qn_scheduled){k, f, *a}, p->lane_dim, p->width, site) &&
            rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
 }
 
@@ -83,7 +83,8 @@ bool qn__has_line_ends(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         if (n != site && (other == own || (m > i && k->param[other].dtype == k->param[own].dtype)))
             return false;
     }
-    return may_fill_lines(k, f, a, p, site) && !rows_are_congruent(k, f, a, p, i, bytes);
+    return qn__may_fill_lines(&(qn_scheduled){k, f, *a}, p->lane_dim, p->width, site) &&
+           !rows_are_congruent(k, f, a, p, i, bytes);
 }
 
 /** Bytes that access i touches in all; 0 if not known. */

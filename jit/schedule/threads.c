@@ -6,6 +6,7 @@
  * a factor of 100 between a copy of bytes and a long body.
  */
 #include "jit/schedule/plan.h"
+#include "jit/schedule/shape.h"
 
 #include <limits.h>
 
@@ -94,10 +95,13 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
         p->granule = p->cross;
 }
 
-int32_t qn__plan_chunks_per_thread(const qn_plan *p)
+int32_t qn__chunks_per_thread(const qn_schedule *s, const qn_block *b)
 {
-    bool copies_again = (p->pack || p->pack_steps) && p->split_dim != p->lane_dim;
-    return copies_again ? 1 : CHUNKS_PER_THREAD;
+    bool has_copies = false;
+    for (int n = 0; s && n < s->n_buffers; n++)
+        has_copies |= s->buffer[n].content == QN_CONTENT_COPY &&
+                      s->buffer[n].storage == QN_STORAGE_SCRATCH;
+    return has_copies && b->split_dim != b->lane_dim ? 1 : CHUNKS_PER_THREAD;
 }
 
 /* ---------------------------------------------------------------- how much is worth it */
@@ -112,7 +116,7 @@ static int64_t times(const qn_kernel *k, uint32_t i)
     return n;
 }
 
-int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, int lane_dim)
 {
     int64_t work = 1;
     if (f->plan.chunk)
@@ -124,7 +128,7 @@ int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
         else if (x->op >= QN_I_PURE && x->type != QN_I64)
             work += times(k, i) * OPERATION_BYTES;
     }
-    int64_t n = CHUNK_WORK / (p->lane_dim < 0 ? work * SCALAR_FACTOR : work);
+    int64_t n = CHUNK_WORK / (lane_dim < 0 ? work * SCALAR_FACTOR : work);
     return n < LEAST_CHUNK ? LEAST_CHUNK : n;
 }
 
@@ -140,7 +144,7 @@ static bool is_one_chunk(const qn_kernel *k, const qn_facts *f, const qn_plan *p
             return false;
         n *= qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL ? 1 : (double)qn__trips(f, d);
     }
-    return n < 2 * (double)qn__plan_chunk(k, f, p);
+    return n < 2 * (double)qn__plan_chunk(k, f, p->lane_dim);
 }
 
 void qn__plan_atomics(const qn_kernel *k, const qn_facts *f, qn_plan *p)

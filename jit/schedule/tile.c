@@ -183,7 +183,7 @@ static double share(const tiler *s, uint32_t i, const shape *t)
     p.jam_dim = t->jam > 1 ? t->j : -1;
     p.jam = t->jam;
     p.cross = t->cross;
-    p.straight = qn__plan_straight(s->k);
+    p.straight = qn__plan_straight(s->k, s->f);
     uint32_t reduce = qn__enclosing_reduce(s->k, i);
     return qn__plan_unrolls_points(s->k, s->f, s->a, &p, reduce)
                ? qn__window_share(s->k, s->f, s->a, i, p.lane_dim, p.jam_dim, p.jam)

@@ -3,6 +3,7 @@
  * tree.c: the parts of a schedule and how they hang together: nodes, names, copies, and the
  * schedule of a kernel as declared. What axes mean stands in axis.c, what accesses do in record.c.
  */
+#include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
 #include <inttypes.h>
@@ -97,6 +98,11 @@ void qn__node_replace(qn_schedule *s, qn_node n, qn_node instead)
         *at = s->node[n.id].next;
     }
     s->node[n.id].next = s->node[n.id].parent = (qn_node){0};
+}
+
+int qn__straight_of(const qn_scheduled *x, const qn_schedule *s)
+{
+    return s->straight < 0 ? qn__plan_straight(x->k, x->f) : s->straight;
 }
 
 #define COPY_USED(array, n) memcpy(to->array, from->array, (size_t)(n) * sizeof to->array[0])
@@ -284,20 +290,39 @@ static void add_region(maker *m, qn_node parent, uint32_t begin, uint32_t end)
         new_node(m, parent, &(qn_node_info){.kind = QN_NODE_DO, .first = first, .end = end});
 }
 
-qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+/** An empty schedule with a loop for each dimension that is none of reduces; the innermost one. */
+static qn_node begin_loops(maker *m)
 {
-    const qn_kernel *k = x->k;
-    maker m = {.x = x, .s = out};
+    const qn_kernel *k = m->x->k;
+    qn_schedule *s = m->s;
     qn_node at = {0};
-    memset(out, 0, offsetof(qn_schedule, cut));
-    memset(&out->node[0], 0, sizeof out->node[0]);
+    memset(s, 0, offsetof(qn_schedule, cut));
+    memset(&s->node[0], 0, sizeof s->node[0]);
+    s->straight = -1;
     for (int d = 0; d < k->n_dims; d++)
         if (!qn__is_reduction(k, d))
-            at = new_loop(&m, at, (qn_axis_info){.kind = QN_AXIS_DIM, .number = (uint8_t)d});
-    add_region(&m, at, k->body, k->n_insts);
-    if (m.is_full)
-        return qn__fail(err, QN_ERR_LIMIT,
-                        "schedule: kernel \"%s\" has more than %d reduces, or %d statements",
-                        k->name, QN_MOST_REDUCTIONS, QN_MOST_NODES);
-    return qn__schedule_derive(x, out, err);
+            at = new_loop(m, at, (qn_axis_info){.kind = QN_AXIS_DIM, .number = (uint8_t)d});
+    return at;
+}
+
+static qn_status fail_full(const qn_kernel *k, qn_error *err)
+{
+    return qn__fail(err, QN_ERR_LIMIT,
+                    "schedule: kernel \"%s\" has more than %d reduces, or %d statements", k->name,
+                    QN_MOST_REDUCTIONS, QN_MOST_NODES);
+}
+
+qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+{
+    maker m = {.x = x, .s = out};
+    add_region(&m, begin_loops(&m), x->k->body, x->k->n_insts);
+    return m.is_full ? fail_full(x->k, err) : qn__schedule_derive(x, out, err);
+}
+
+qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+{
+    maker m = {.x = x, .s = out};
+    new_node(&m, begin_loops(&m),
+             &(qn_node_info){.kind = QN_NODE_DO, .first = x->k->body, .end = x->k->n_insts});
+    return m.is_full ? fail_full(x->k, err) : QN_OK;
 }

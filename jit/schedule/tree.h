@@ -122,6 +122,7 @@ enum {
     QN_MOST_STEP_AXES = 40, /* of a transformation */
     QN_MOST_LANES = 64,     /* of a vector loop */
     QN_MOST_UNROLLED = 128, /* iterations of an unrolled loop */
+    QN_MOST_STRAIGHT = 256, /* additions without a loop */
     QN_MOST_COPIES = 40000  /* of instructions of the body in the code */
 };
 
@@ -224,6 +225,8 @@ typedef struct qn_record_info {
     uint8_t index;    /* THROUGH: 1 + that of the buffer; GROUP: its number; TABLE: registers */
     uint8_t streams;  /* a non-temporal store */
     uint8_t is_plain; /* an atomic by plain instructions */
+    uint8_t is_single; /* STRIDED, GROUP, THROUGH: the lanes have accesses of their own where they
+                          move neither together nor through the buffer */
     qn_axis hoisted;  /* HOISTED: the axis of the loop */
     qn_axis along;    /* of the prefetch distance */
     int32_t ahead;    /* iterations of `along` ahead at which memory is asked for; 0: it is not */
@@ -241,6 +244,8 @@ typedef struct qn_step {
 
 typedef struct qn_schedule {
     int32_t n_axes, n_cuts, n_nodes, n_buffers, n_reductions, n_records, n_steps;
+    int32_t straight; /* points of a reduce are emitted one behind the other where these are at most
+                         so many additions; -1: as the rules say (qn__straight_of) */
     qn_node root; /* the first of the outermost nodes */
     qn_axis_info axis[QN_MOST_AXES + 1];
     qn_cut cut[QN_MOST_CUTS];
@@ -272,6 +277,10 @@ void qn__scheduled_end(qn_scheduled *x);
  * accesses.
  */
 qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+/** Loops over its dimensions alone, around the whole body as one statement without records. */
+qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+/** Additions of a reduce that have no loop. */
+int qn__straight_of(const qn_scheduled *x, const qn_schedule *s);
 /** A copy of what is used. */
 void qn__schedule_copy(const qn_schedule *from, qn_schedule *to);
 /** An axis or a node; of a number out of range one of kind 0. */
@@ -316,6 +325,9 @@ const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i);
  * was asked of a record (streams, ahead, through a buffer) is kept. QN_ERR_LIMIT if they are too
  * many. */
 qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err);
+/** Sets what the facts ask of the records from number `from` on: which lanes that lie apart are
+ * accessed one by one, and which atomics no other thread meets. */
+void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from);
 /** The method and the check that an access at node n has by the facts. */
 void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_info *r);
 

@@ -222,6 +222,7 @@ static bool parse_record(parser *p, qn_node at)
     if (check < 0 || (check == QN_CHECK_HOISTED && !qn__words_axis(&p->w, p->s, &r->hoisted)))
         return fail(p, QN_ERR_PARSE, "expected a check");
     r->check = (uint8_t)check;
+    r->is_single = qn__words_take(&p->w, "single");
     r->streams = qn__words_take(&p->w, "streams");
     r->is_plain = qn__words_take(&p->w, "plain");
     if (qn__words_take(&p->w, "ahead")) {
@@ -366,6 +367,15 @@ static bool parse_applied(parser *p)
     return true;
 }
 
+static bool parse_straight(parser *p)
+{
+    int64_t n;
+    if (!qn__words_number(&p->w, &n) || n < 0 || n > QN_MOST_STRAIGHT)
+        return fail(p, QN_ERR_PARSE, "expected a number of additions without a loop");
+    p->s->straight = (int32_t)n;
+    return expect(p, ";");
+}
+
 static bool parse_item(parser *p)
 {
     if (qn__words_take(&p->w, "axis"))
@@ -376,6 +386,8 @@ static bool parse_item(parser *p)
         return parse_fuse(p);
     if (qn__words_take(&p->w, "buffer"))
         return parse_buffer(p);
+    if (qn__words_take(&p->w, "straight"))
+        return parse_straight(p);
     if (qn__words_take(&p->w, "applied"))
         return parse_applied(p);
     int kind = node_kind(p);
@@ -388,6 +400,7 @@ qn_status qn__schedule_parse(const char *text, size_t n, qn_schedule *out, qn_er
     parser p = {.s = out, .err = err};
     memset(out, 0, offsetof(qn_schedule, cut));
     memset(&out->node[0], 0, sizeof out->node[0]);
+    out->straight = -1;
     qn__words_begin(&p.w, text, n);
     bool is_read = expect(&p, "schedule") && expect(&p, "{");
     while (is_read && !qn__words_take(&p.w, "}"))

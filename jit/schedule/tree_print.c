@@ -104,6 +104,8 @@ static void print_record(const printer *p, const qn_record_info *r, int depth)
     qn__text_add(p->out, " %s", qn__check_names[r->check]);
     if (r->check == QN_CHECK_HOISTED)
         add_axis(p, " ", r->hoisted);
+    if (r->is_single)
+        qn__text_add(p->out, " single");
     if (r->streams)
         qn__text_add(p->out, " streams");
     if (r->is_plain)
@@ -200,6 +202,8 @@ void qn__schedule_print(const qn_schedule *s, qn_text *out)
     print_axes(&p);
     for (int n = 0; n < s->n_buffers; n++)
         print_buffer(&p, n);
+    if (s->straight >= 0)
+        qn__text_add(out, "\n  straight %d;", s->straight);
     print_nodes(&p, s->root, 1);
     for (int n = 0; n < s->n_steps; n++) {
         qn__text_add(out, "\n  applied ");

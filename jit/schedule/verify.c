@@ -377,7 +377,8 @@ static bool verify(qn_verifier *v)
     if (s->n_axes < 0 || s->n_axes > QN_MOST_AXES || s->n_cuts < 0 || s->n_cuts > QN_MOST_CUTS ||
         s->n_nodes < 0 || s->n_nodes > QN_MOST_NODES || s->n_buffers < 0 ||
         s->n_buffers > QN_MOST_BUFFERS || s->n_reductions < 0 ||
-        s->n_reductions > QN_MOST_REDUCTIONS || s->n_records < 0 || s->n_records > QN_MOST_RECORDS)
+        s->n_reductions > QN_MOST_REDUCTIONS || s->n_records < 0 ||
+        s->n_records > QN_MOST_RECORDS || s->straight < -1 || s->straight > QN_MOST_STRAIGHT)
         return qn__refuse(v, "its lists have no such sizes");
     v->context[0] = (qn_context){.n = 1, .cursor[0] = v->x->k->body, .end[0] = v->x->k->n_insts};
     v->n_contexts = 1;

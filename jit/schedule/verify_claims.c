@@ -461,6 +461,10 @@ static bool has_threads(const qn_schedule *s)
 
 static bool verify_marks(qn_verifier *v, const qn_record_info *r)
 {
+    if (r->is_single && r->method != QN_METHOD_STRIDED && r->method != QN_METHOD_GROUP &&
+        r->method != QN_METHOD_THROUGH)
+        return qn__refuse(v, "access %%%u: its lanes are not a known number of elements apart",
+                          r->inst);
     const qn_inst *x = &v->x->k->inst[r->inst];
     const qn_kernel_parameter *p = &v->x->k->param[x->imm];
     bool is_line = r->method == QN_METHOD_CONTIGUOUS || r->method == QN_METHOD_THROUGH;

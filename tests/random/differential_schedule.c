@@ -8,7 +8,7 @@
 #include "differential_draw.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
-#include "jit/schedule/shape.h"
+#include "jit/schedule/planned.h"
 #include "runtime/tier.h"
 #include "tests/tap.h"
 
@@ -110,7 +110,8 @@ static bool has_code(drawing *d)
 {
     qn_error err = {0};
     qn_plan plan;
-    qn_status status = qn__plan_of_schedule(&d->x, d->now, &plan, &err);
+    qn_block block;
+    qn_status status = qn__planned_read(&d->x, d->now, &plan, &block, &err);
     d->r->schedules.n_legal++;
     d->r->schedules.n_without_code += status != QN_OK;
     if (status != QN_OK)
@@ -258,13 +259,14 @@ static bool is_of_records(const char *row)
 static void drop_records(drawing *d, way *w)
 {
     qn_plan plan;
+    qn_block block;
     qn__schedule_copy(d->now, d->before);
     d->before->n_records = 0;
     w->has_records = qn__schedule_complete(&d->x, d->before, NULL) != QN_OK ||
                      qn__schedule_verify(&d->x, d->before, NULL) != QN_OK;
     if (w->has_records)
         return;
-    d->is_lowered = qn__plan_of_schedule(&d->x, d->before, &plan, NULL) == QN_OK;
+    d->is_lowered = qn__planned_read(&d->x, d->before, &plan, &block, NULL) == QN_OK;
     d->now->n_records = 0;
     for (int i = 0; i < qn__n_transforms; i++)
         if (is_of_records(qn__transforms[i].name))

@@ -19,10 +19,10 @@ enum { TOGETHER = 16, LEVELS = MOST_DEPTH + 1 };
 static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVMValueRef *value,
                      void (*body)(lower *g, void *arg), void *arg)
 {
-    int x = g->p->axis[0], n = 0;
+    int x = g->grid->axis[0], n = 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
     LLVMValueRef mine =
-        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[x]), "");
+        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->grid->tile[x]), "");
     branch then = qn__begin_branch(
         g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     qn__set_index(g, x, at);
@@ -39,20 +39,21 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
 
 int64_t qn__block_value_bytes(const lower *g)
 {
-    int64_t words = g->p->has_values ? qn__n_top_reduces(g->k) * g->p->tile[g->p->axis[0]] : 0;
+    int64_t words =
+        g->grid->has_values ? qn__n_top_reduces(g->k) * g->grid->tile[g->grid->axis[0]] : 0;
     return (8 * words + 15) / 16 * 16;
 }
 
 static LLVMValueRef value_at(lower *g, int reduce, LLVMValueRef iteration)
 {
-    int64_t first = reduce * g->p->tile[g->p->axis[0]];
+    int64_t first = reduce * g->grid->tile[g->grid->axis[0]];
     LLVMValueRef at = LLVMBuildAdd(g->b, iteration, qn__const_i64(g, first), "");
     return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_shared(g), &at, 1, "");
 }
 
 static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
 {
-    LLVMValueRef tile = qn__const_i64(g, g->p->tile[g->p->axis[0]]);
+    LLVMValueRef tile = qn__const_i64(g, g->grid->tile[g->grid->axis[0]]);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
     LLVMValueRef at = value_at(g, reduce, thread);
     LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r->type, v), at), 8);
@@ -82,17 +83,17 @@ void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     int n = 0;
-    if (g->p->has_values)
+    if (g->grid->has_values)
         qn__nvptx_barrier(g); /* those of the tile before have been read */
     FOR_TOP_REDUCES (g->k, i) /* at most MOST_BLOCK_REDUCES */
     {
         reduction r = qn__describe_reduction(g, i);
         value[n] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
-        if (g->p->has_values)
+        if (g->grid->has_values)
             put_value(g, n, thread, &r, value[n]);
         n++;
     }
-    if (!g->p->rest_dims) {
+    if (!g->grid->rest_dims) {
         run_body(g, low, thread, value, body, arg);
         return;
     }
@@ -111,7 +112,7 @@ static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMVal
 {
     LLVMValueRef at =
         LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
-    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->grid->tile[g->grid->axis[0]]), "");
     at = LLVMBuildAdd(g->b, at, thread, "");
     return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
 }
@@ -120,8 +121,8 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
                      LLVMValueRef number)
 {
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
-    LLVMValueRef mine =
-        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]]), "");
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread,
+                                      qn__const_i64(g, g->grid->tile[g->grid->axis[0]]), "");
     LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
     int n = 0;
     FOR_TOP_REDUCES (g->k, i) {
@@ -168,9 +169,9 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
                       void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
-    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->p->tile[g->p->axis[0]] - 1));
+    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->grid->tile[g->grid->axis[0]] - 1));
     LLVMValueRef pitch =
-        LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->p->tile[g->p->axis[0]]), "");
+        LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->grid->tile[g->grid->axis[0]]), "");
     int n = 0;
     FOR_TOP_REDUCES (g->k, i) /* at most MOST_BLOCK_REDUCES */
     {

@@ -12,6 +12,7 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/team.h"
+#include "jit/schedule/plan.h"
 
 #include <string.h>
 
@@ -82,7 +83,7 @@ static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
 static void set_arrays(block *m, const lower *g, uint32_t reduce)
 {
     const qn_kernel *k = g->k;
-    const qn_plan *p = g->p;
+    const qn_plan *p = g->grid;
     m->bytes = qn_dtype_bytes(k->inst[reduce].type);
     m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
     m->buffer_bytes = 0;
@@ -125,7 +126,7 @@ static LLVMValueRef clamped(lower *g, LLVMValueRef v, int d)
 static void set_places(lower *g, block *m)
 {
     int64_t low, high;
-    bool along = g->p->is_along_points;
+    bool along = g->grid->is_along_points;
     LLVMValueRef by = qn__const_i64(g, along ? m->step_k : m->tile);
     LLVMValueRef near = LLVMBuildURem(g->b, m->thread, by, ""),
                  far = LLVMBuildUDiv(g->b, m->thread, by, "");
@@ -256,7 +257,7 @@ static void find_loads(lower *g, block *m)
     m->n_loads = m->n_values = 0;
     for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
         uint32_t i = g->k->access[s].inst, deps = g->a.value[i].deps, parent = g->k->inst[i].parent;
-        if (!(g->p->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst))
+        if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst))
             continue;
         early *e = &m->load[m->n_loads++];
         *e =
@@ -315,7 +316,7 @@ static void get_earlier(lower *g, block *m)
 {
     int n = 0;
     FOR_TOP_REDUCES (g->k, r) {
-        for (int i = 0; g->p->has_values && r < m->r.inst && i < m->each_x; i++) {
+        for (int i = 0; g->grid->has_values && r < m->r.inst && i < m->each_x; i++) {
             LLVMValueRef at = qn__const_i64(g, i * m->step_x);
             m->value[n][i] = qn__block_value(g, r, LLVMBuildAdd(g->b, m->off_x, at, ""));
         }
@@ -327,7 +328,7 @@ static void set_earlier(lower *g, const block *m, int i)
 {
     int n = 0;
     FOR_TOP_REDUCES (g->k, r) {
-        if (g->p->has_values && r < m->r.inst)
+        if (g->grid->has_values && r < m->r.inst)
             qn__set(g, r, 0, m->value[n][i], g->depth);
         n++;
     }
@@ -580,7 +581,7 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     m->k = m->r.n_dims == 1 ? m->r.dim[0] : -1;
     for (int n = 0; n < m->r.n_dims; n++)
         m->reduced |= UINT32_C(1) << m->r.dim[n];
-    set_shape(m, g->p);
+    set_shape(m, g->grid);
     set_arrays(m, g, reduce);
     m->first = qn__block_value_bytes(g);
     int64_t all = m->first + 2 * m->buffer_bytes;

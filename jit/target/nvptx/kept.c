@@ -18,7 +18,7 @@ int32_t qn__kept_bytes(const qn_plan *p)
 
 void qn__kept_open(lower *g)
 {
-    const qn_plan *p = g->p;
+    const qn_plan *p = g->grid;
     int32_t below = p->axis[1] >= 0 ? p->threads[p->axis[1]] : 1;
     if (!g->is_team || !p->n_kept)
         return;
@@ -40,8 +40,8 @@ static LLVMValueRef place_of(lower *g, const qn_kept *x, LLVMValueRef at, int64_
 
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
 {
-    for (int n = 0; g->kept && n < g->p->n_kept; n++) {
-        const qn_kept *x = &g->p->kept[n];
+    for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
+        const qn_kept *x = &g->grid->kept[n];
         if (x->region != region)
             continue;
         int type = g->k->inst[x->to].type;
@@ -54,11 +54,11 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
 
 void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
 {
-    for (int n = 0; g->kept && n < g->p->n_kept; n++) {
-        const qn_kept *x = &g->p->kept[n];
+    for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
+        const qn_kept *x = &g->grid->kept[n];
         bool is_done = x->writer != reduce;
         for (int m = 0; m < n; m++)
-            is_done |= g->p->kept[m].from == x->from;
+            is_done |= g->grid->kept[m].from == x->from;
         if (is_done)
             continue;
         int type = g->k->inst[x->from].type;

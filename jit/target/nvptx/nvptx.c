@@ -36,10 +36,10 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
-    const int at_once = g->p->jam * g->p->width;
-    if (g->p->is_product)
-        return qn__product_blocks(g->k, g->p);
-    if (qn__nvptx_is_light(g->k, g->p)) {
+    const int at_once = g->grid->jam * g->grid->width;
+    if (g->grid->is_product)
+        return qn__product_blocks(g->k, g->grid);
+    if (qn__nvptx_is_light(g->k, g->grid)) {
         int blocks = g->f->machine.threads / (threads[0] * threads[1] * threads[2]);
         return blocks < g->f->machine.blocks ? blocks : g->f->machine.blocks;
     }
@@ -98,13 +98,13 @@ static void open_kernel(lower *g, const char *symbol)
         LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
     }
     int32_t threads[3];
-    block_of(g->p, g->step, threads);
+    block_of(g->grid, g->step, threads);
     annotate(g, threads);
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
     g->range = g->slots;
     g->first_range = g->f->n_slots - 2; /* the sequential dimensions come right after the slots */
     g->fault = word(g, g->slots, n_words - 2, g->ptr);
-    if (g->p->team == QN_TEAM_WARP || g->p->team == QN_TEAM_GRID)
+    if (g->grid->team == QN_TEAM_WARP || g->grid->team == QN_TEAM_GRID)
         g->lane = qn__nvptx_register(g, "tid.x", g->i64);
 }
 
@@ -169,11 +169,11 @@ LLVMValueRef qn__nvptx_thread(lower *g)
     static const char *const names[3] = {"tid.x", "tid.y", "tid.z"};
     LLVMValueRef thread = qn__const_i64(g, 0);
     int64_t below = 1;
-    for (int a = 0; a < 3 && g->p->axis[a] >= 0; a++) {
+    for (int a = 0; a < 3 && g->grid->axis[a] >= 0; a++) {
         LLVMValueRef here = qn__nvptx_register(g, names[a], g->i64);
         here = LLVMBuildMul(g->b, here, qn__const_i64(g, below), "");
         thread = LLVMBuildAdd(g->b, thread, here, "");
-        below *= g->p->threads[g->p->axis[a]];
+        below *= g->grid->threads[g->grid->axis[a]];
     }
     return thread;
 }

@@ -23,7 +23,7 @@ static bool find_copy(const lower *g, int param, copy *out)
     for (int p = 0; p <= param; p++) {
         uint32_t inst = 0;
         for (uint32_t n = 0; n < k->n_accesses && n < 64; n++)
-            if ((g->p->privatized >> n & 1) && (int)k->inst[k->access[n].inst].imm == p)
+            if ((g->grid->privatized >> n & 1) && (int)k->inst[k->access[n].inst].imm == p)
                 inst = k->access[n].inst;
         if (!inst)
             continue;
@@ -57,7 +57,7 @@ LLVMValueRef qn__private_place(lower *g, uint32_t update, LLVMValueRef pointer)
 {
     copy c;
     int param = (int)g->k->inst[update].imm;
-    if (!(g->p->privatized >> g->site[update] & 1) || !find_copy(g, param, &c))
+    if (!(g->grid->privatized >> g->site[update] & 1) || !find_copy(g, param, &c))
         return NULL;
     LLVMValueRef base = qn__slot(g, g->f->param[param].slot, g->i64);
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
@@ -89,7 +89,7 @@ static void for_all(lower *g, bool is_end)
 {
     copy c;
     LLVMValueRef thread = qn__nvptx_thread(g);
-    int64_t threads = qn__nvptx_threads(g->p);
+    int64_t threads = qn__nvptx_threads(g->grid);
     for (int param = 0; param < g->k->n_params; param++) {
         if (!find_copy(g, param, &c))
             continue;
@@ -107,7 +107,7 @@ static void for_all(lower *g, bool is_end)
 
 void qn__private_open(lower *g)
 {
-    if (!g->p->privatized)
+    if (!g->grid->privatized)
         return;
     for_all(g, false);
     qn__nvptx_barrier(g);
@@ -115,7 +115,7 @@ void qn__private_open(lower *g)
 
 void qn__private_close(lower *g)
 {
-    if (!g->p->privatized)
+    if (!g->grid->privatized)
         return;
     qn__nvptx_barrier(g);
     for_all(g, true);

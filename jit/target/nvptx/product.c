@@ -12,6 +12,7 @@
  * loaded again: what comes of it is not stored.
  */
 #include "jit/target/nvptx/stage.h"
+#include "jit/schedule/plan.h"
 
 #include <string.h>
 
@@ -89,7 +90,7 @@ static void find_operands(lower *g, product *m)
 {
     int64_t first = 0, stride, widest = 4;
     for (uint32_t s = 0; s < g->k->n_accesses && s < 64 && m->n < MOST_LOADS; s++) {
-        if (!(g->p->staged >> s & 1))
+        if (!(g->grid->staged >> s & 1))
             continue;
         operand *o = &m->op[m->n++];
         o->inst = g->k->access[s].inst;
@@ -458,9 +459,9 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value,
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
                       void (*body)(lower *g, void *arg), void *arg)
 {
-    product m = {.x = g->p->axis[0], .y = g->p->stage_dim, .low = {low_x, low_y}};
+    product m = {.x = g->grid->axis[0], .y = g->grid->stage_dim, .low = {low_x, low_y}};
     LLVMValueRef acc[MOST_SUMS];
-    set_shape(&m, g->p);
+    set_shape(&m, g->grid);
     m.r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
     m.k = m.r.dim[0];
     if (qn__order_rule(g->k, m.r.inst) != QN_INDEXED)

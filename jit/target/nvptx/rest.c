@@ -26,9 +26,9 @@ static LLVMValueRef extent_of(lower *g, int d)
 static rest find_rest(lower *g)
 {
     rest r = {.count = qn__const_i64(g, 1)};
-    for (int at = 0; at < g->p->n_loops; at++) {
-        int d = g->p->order[at];
-        if (!(g->p->rest_dims >> d & 1))
+    for (int at = 0; at < g->grid->n_loops; at++) {
+        int d = g->grid->order[at];
+        if (!(g->grid->rest_dims >> d & 1))
             continue;
         r.dim[r.n++] = d;
         LLVMValueRef extent = extent_of(g, d), zero = qn__const_i64(g, 0);
@@ -62,10 +62,10 @@ static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
 /** Loads of the body that are kept are not made again. */
 static void hold_loads(lower *g, LLVMValueRef *held)
 {
-    for (int n = 0; n < g->p->n_kept; n++) {
-        uint32_t i = g->p->kept[n].to;
+    for (int n = 0; n < g->grid->n_kept; n++) {
+        uint32_t i = g->grid->kept[n].to;
         bool is_load = g->k->inst[i].op == QN_I_LOAD && g->site[i] < MOST_HELD;
-        if (g->p->kept[n].region == QN_KEPT_BODY && is_load)
+        if (g->grid->kept[n].region == QN_KEPT_BODY && is_load)
             held[g->site[i]] = qn__scalar(g, i, 0);
     }
 }
@@ -123,7 +123,7 @@ static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threa
 static bool is_shared_load(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    return x->op == QN_I_LOAD && !(g->a.value[i].deps & g->p->rest_dims) &&
+    return x->op == QN_I_LOAD && !(g->a.value[i].deps & g->grid->rest_dims) &&
            !qn__is_checked(g->f, g->k, g->site[i]) && g->f->param[x->imm].is_constant_memory &&
            !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
@@ -154,12 +154,12 @@ static int64_t threads_of_row(const rest *r)
 
 void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, LLVMValueRef row))
 {
-    int x = g->p->axis[0];
+    int x = g->grid->axis[0];
     rest r = find_rest(g);
     int64_t threads = threads_of_row(&r), rows = QN_STAGE_THREADS / threads;
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), zero = qn__const_i64(g, 0);
     LLVMValueRef here =
-        qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->p->tile[x]));
+        qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->grid->tile[x]));
     LLVMValueRef own = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef first = LLVMBuildURem(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, here, qn__const_i64(g, rows - 1), "");

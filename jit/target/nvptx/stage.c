@@ -44,7 +44,7 @@ typedef struct stage_place {
 
 bool qn__is_shared(const lower *g, uint32_t i)
 {
-    return g->stage_at && g->site[i] < 64 && (g->p->staged >> g->site[i] & 1);
+    return g->stage_at && g->site[i] < 64 && (g->grid->staged >> g->site[i] & 1);
 }
 
 /** Elements from row to row of a tile. */
@@ -69,7 +69,7 @@ static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
 {
     int64_t first = 0, bytes = qn__access_bytes(g->k, i), row_bytes = row_elements(bytes) * bytes;
     for (uint32_t n = 0; n < g->site[i]; n++)
-        if (g->p->staged >> n & 1) {
+        if (g->grid->staged >> n & 1) {
             int64_t b = qn__access_bytes(g->k, g->k->access[n].inst);
             first += (SIDE * row_elements(b) * b + 15) / 16 * 16;
         }
@@ -186,7 +186,7 @@ static void for_words(lower *g, const tile *t, bool reads, LLVMValueRef *value)
 {
     for (uint32_t s = 0; s < g->k->n_accesses && s < 64; s++) {
         uint32_t i = g->k->access[s].inst;
-        if (!(g->p->words >> s & 1))
+        if (!(g->grid->words >> s & 1))
             continue;
         if (reads)
             read_words(g, t, i, value);
@@ -245,7 +245,7 @@ static void run_unrolled(lower *g, tile *t)
 {
     LLVMValueRef value[EACH][64], words[64 * EACH];
     loop outer, inner;
-    t->by_element = g->p->staged & ~g->p->words;
+    t->by_element = g->grid->staged & ~g->grid->words;
     qn__once_open(g, &outer, NULL);
     for_words(g, t, true, words);
     set_indices(g, t, true, NULL);
@@ -271,7 +271,7 @@ static void run_unrolled(lower *g, tile *t)
 
 static void run_rolled(lower *g, tile *t, bool is_guarded)
 {
-    t->by_element = g->p->staged;
+    t->by_element = g->grid->staged;
     for_rows(g, t, true, is_guarded);
     qn__nvptx_barrier(g);
     for_rows(g, t, false, is_guarded);
@@ -294,8 +294,8 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
                     void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
-    tile t = {.x = g->p->axis[0],
-              .y = g->p->stage_dim,
+    tile t = {.x = g->grid->axis[0],
+              .y = g->grid->stage_dim,
               .low_x = low_x,
               .low_y = low_y,
               .body = body,

@@ -71,9 +71,9 @@ static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
 /** ceil(extent / tile), i64 */
 static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 {
-    int64_t tile = g->p->tile[w->dim[n]], low, high;
+    int64_t tile = g->grid->tile[w->dim[n]], low, high;
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
-        high += qn__plan_reach(g->p, w->dim[n]);
+        high += qn__plan_reach(g->grid, w->dim[n]);
         return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
     }
     LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
@@ -93,7 +93,7 @@ static int64_t blocks_apart(const lower *g)
 /** Counts tiles and units; in 32 bits where their number is known to fit. */
 static void count_units(lower *g, walk *w)
 {
-    int64_t apart = g->p->is_split && g->step == 0 ? blocks_apart(g) : 1, known = apart, n;
+    int64_t apart = g->grid->is_split && g->step == 0 ? blocks_apart(g) : 1, known = apart, n;
     w->units = qn__const_i64(g, 1);
     for (int i = 0; i < w->n; i++) {
         w->tiles[i] = tiles_of(g, w, i);
@@ -104,7 +104,7 @@ static void count_units(lower *g, walk *w)
         w->units = LLVMBuildMul(g->b, w->units, w->tiles[i], "");
     }
     w->type = known > INT32_MAX ? g->i64 : g->i32;
-    w->apart = g->p->is_split && g->step == 0 ? constant(w->type, apart) : NULL;
+    w->apart = g->grid->is_split && g->step == 0 ? constant(w->type, apart) : NULL;
     if (known > INT32_MAX)
         return; /* in 32 bits a step of gridDim.x < 2^31 beyond the last unit does not wrap either
                  */
@@ -117,7 +117,7 @@ static void count_units(lower *g, walk *w)
  * beyond the end too. */
 static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 {
-    int64_t low, high, last, tile = g->p->tile[w->dim[n]];
+    int64_t low, high, last, tile = g->grid->tile[w->dim[n]];
     bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) &&
                 qn__is_const(w->high[n], &high) && low > INT32_MIN / 2 &&
                 !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
@@ -127,7 +127,7 @@ static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 /** Iterations from where threads begin to the end of dimension number n. */
 static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
 {
-    int64_t low, high, reach = qn__plan_reach(g->p, w->dim[n]);
+    int64_t low, high, reach = qn__plan_reach(g->grid, w->dim[n]);
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
         return constant(t, high - low + reach);
     return LLVMBuildSub(g->b, w->high[n], w->low[n], ""); /* no lead then */
@@ -137,7 +137,7 @@ static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
 static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMValueRef extent)
 {
     for (int n = 0; n < 2; n++)
-        if (d == (n ? g->p->jam_dim : g->p->lane_dim)) {
+        if (d == (n ? g->grid->jam_dim : g->grid->lane_dim)) {
             w->place.ahead[n] = ahead;
             w->place.extent[n] = extent;
         }
@@ -150,17 +150,17 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
 {
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
-    bool is_block = g->p->team == QN_TEAM_BLOCK;
-    int64_t tile = g->p->tile[d], each = qn__plan_at_once(g->p, d), low, known;
+    bool is_block = g->grid->team == QN_TEAM_BLOCK;
+    int64_t tile = g->grid->tile[d], each = qn__plan_at_once(g->grid, d), low, known;
     LLVMTypeRef t = counter_type(g, w, n);
     LLVMValueRef ahead =
         LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
-    bool is_corner = (g->p->staged && !is_block && d == g->p->stage_dim) ||
-                     ((g->p->staged || is_block) && d == g->p->axis[0]);
+    bool is_corner = (g->grid->staged && !is_block && d == g->grid->stage_dim) ||
+                     ((g->grid->staged || is_block) && d == g->grid->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
-        if (g->p->axis[a] == d) {
+        if (g->grid->axis[a] == d) {
             LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
             if (each > 1)
                 first = LLVMBuildMul(g->b, first, constant(t, each), "");
@@ -174,7 +174,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     }
     if (!qn__is_const(w->low[n], &low))
         return LLVMBuildAdd(g->b, w->low[n], ahead, "");
-    low -= qn__plan_lead(g->p, d);
+    low -= qn__plan_lead(g->grid, d);
     if (low)
         ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
     return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
@@ -213,8 +213,8 @@ static LLVMValueRef as_i64(lower *g, LLVMValueRef v)
 /** A tile whose reduces all threads share, or a block of its points. */
 static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMValueRef number)
 {
-    LLVMValueRef low = g->iv[g->p->axis[0]], tiles = as_i64(g, body->w->units);
-    if (!g->p->is_split)
+    LLVMValueRef low = g->iv[g->grid->axis[0]], tiles = as_i64(g, body->w->units);
+    if (!g->grid->is_split)
         qn__block_tile(g, low, body->run, body->arg);
     else if (g->step == 0)
         qn__block_first(g, low, tiles, as_i64(g, tile), as_i64(g, number));
@@ -224,7 +224,7 @@ static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMVa
 
 static void run_thread(lower *g, const unit_body *body)
 {
-    if (g->p->lane_dim >= 0)
+    if (g->grid->lane_dim >= 0)
         qn__wide_unit(g, &body->w->place, body->run, body->arg);
     else
         body->run(g, body->arg);
@@ -241,16 +241,17 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     }
     body->w->unit = unit;
     LLVMValueRef ok = set_indices(g, body->w);
-    if (g->p->is_product) {
-        qn__product_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+    if (g->grid->is_product) {
+        qn__product_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run,
+                         body->arg);
         return;
     }
-    if (g->p->team == QN_TEAM_BLOCK) {
+    if (g->grid->team == QN_TEAM_BLOCK) {
         run_block(g, body, unit, number);
         return;
     }
-    if (g->p->staged) {
-        qn__stage_tile(g, g->iv[g->p->axis[0]], g->iv[g->p->stage_dim], body->run, body->arg);
+    if (g->grid->staged) {
+        qn__stage_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run, body->arg);
         return;
     }
     if (!ok) {
@@ -323,7 +324,7 @@ static void inside_loop(lower *g, const steps *of)
  * Of sequential dimensions a launch runs one index. */
 static void thread_loops(lower *g, const span *spans, int at)
 {
-    const qn_plan *p = g->p;
+    const qn_plan *p = g->grid;
     while (at < p->n_loops &&
            (p->tile[p->order[at]] > 0 || qn__dim_kind(g->k, p->order[at]) == QN_DIM_SEQUENTIAL))
         at++;
@@ -340,7 +341,7 @@ static void thread_loops(lower *g, const span *spans, int at)
 
 static void emit_body(lower *g, void *spans)
 {
-    if (g->p->rest_dims)
+    if (g->grid->rest_dims)
         qn__rest_of_warp(g);
     else
         thread_loops(g, spans, 0);
@@ -353,21 +354,21 @@ static void run_units(lower *g, const span *spans)
     walk w = {0};
     span inside[QN_MAX_RANK];
     unit_body unit = {&w, emit_body, inside};
-    memcpy(inside, spans, (size_t)g->p->n_loops * sizeof *inside);
-    for (int at = 0; at < g->p->n_loops; at++)
-        if (g->p->tile[g->p->order[at]] > 0) {
-            w.dim[w.n] = g->p->order[at];
+    memcpy(inside, spans, (size_t)g->grid->n_loops * sizeof *inside);
+    for (int at = 0; at < g->grid->n_loops; at++)
+        if (g->grid->tile[g->grid->order[at]] > 0) {
+            w.dim[w.n] = g->grid->order[at];
             w.low[w.n] = spans[at].low;
             w.high[w.n++] = spans[at].high;
         }
     count_units(g, &w);
-    g->is_team = g->p->team == QN_TEAM_WARP;
+    g->is_team = g->grid->team == QN_TEAM_WARP;
     qn__kept_open(g);
     qn__private_open(g);
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
                  step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
-    if (qn__nvptx_has_block_for_each(g->k, g->f, g->p))
+    if (qn__nvptx_has_block_for_each(g->k, g->f, g->grid))
         once_below(g, first, units, run_unit, &unit);
     else
         qn__nvptx_stride(g, first, units, step, run_unit, &unit);
@@ -376,12 +377,12 @@ static void run_units(lower *g, const span *spans)
 
 void qn__nvptx_run(lower *g, const span *spans)
 {
-    bool is_grid = g->p->team == QN_TEAM_GRID;
-    for (int at = 0; at < g->p->n_loops; at++)
-        if (is_grid || qn__dim_kind(g->k, g->p->order[at]) ==
+    bool is_grid = g->grid->team == QN_TEAM_GRID;
+    for (int at = 0; at < g->grid->n_loops; at++)
+        if (is_grid || qn__dim_kind(g->k, g->grid->order[at]) ==
                            QN_DIM_SEQUENTIAL) /* parallel dimensions of a grid have one index, a
                                                  launch runs one of others */
-            qn__set_index(g, g->p->order[at], spans[at].low);
+            qn__set_index(g, g->grid->order[at], spans[at].low);
     if (!is_grid)
         run_units(g, spans);
     else if (g->step == 0)

@@ -186,7 +186,7 @@ static const example examples[] = {
     {"100 divisions of i8, v3", DIVISIONS, 100, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_NARROW},
     {"1,000 divisions of i8, v3", DIVISIONS, 1000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"9,900 divisions of i8, v3", DIVISIONS, 9900, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_N_RUNGS},
-    {"100 divisions of i8, v4", DIVISIONS, 100, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_SCALAR},
+    {"100 divisions of i8, v4", DIVISIONS, 100, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_NARROW},
     {"1,000 divisions of i8, v4", DIVISIONS, 1000, QN_ISA_V4, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"3,000 selects of u8, v3", SELECTS, 3000, QN_ISA_V3, QN_SPECIALIZE_EXACT, QN_RUNG_FAST},
     {"one update of 1,000 divisions and differences of i8, v3", UPDATE, 1000, QN_ISA_V3,

@@ -71,13 +71,13 @@ static void test_rows(void)
     tap_ok(p && p->distribution.n == 1 && p->distribution.dims == 1 &&
                p->distribution.block_dim == 0,
            "a row's sum is computed once for the row");
-    tap_ok(p && p->split_dim == 0 && p->part[0]->plan.split_dim == 0 &&
-               p->part[1]->plan.split_dim == 0,
+    tap_ok(p && p->split_dim == 0 && p->part[0]->planned.plan.split_dim == 0 &&
+               p->part[1]->planned.plan.split_dim == 0,
            "threads divide the rows, and each part takes the rows that it is given");
     tap_ok(
         p && p->part[0]->kernel->n_accesses == 2 && p->part[1]->kernel->n_accesses == 2,
         "one part loads the points and stores the result, the other loads the result and stores");
-    tap_ok(p && p->part[1]->plan.lane_dim == 1, "the lanes of the rest run along the row");
+    tap_ok(p && p->part[1]->planned.plan.lane_dim == 1, "the lanes of the rest run along the row");
     qn_text plan = {0};
     if (p)
         qn__piece_print(p, &plan);
@@ -97,8 +97,8 @@ static void test_inside_each_other(void)
            "what all iterations share is computed once");
     tap_ok(rest && rest->part[0] && rest->distribution.dims == 1, "then what a row shares");
     tap_ok(inner && inner->part[0] && inner->distribution.dims == 2, "then what a column shares");
-    tap_ok(inner && inner->part[1] && inner->part[1]->plan.second_dim == 0 &&
-               inner->part[1]->plan.second_granule == 1,
+    tap_ok(inner && inner->part[1] && inner->part[1]->planned.plan.second_dim == 0 &&
+               inner->part[1]->planned.plan.second_granule == 1,
            "and what is left takes a range of rows and one of columns");
     qn__piece_release(p);
 }

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * planned.c: the schedule of a plan and its block, for the code generator. Data in, data out; knows
+ * no LLVM.
+ */
+#include "jit/schedule/planned.h"
+#include "jit/schedule/from_plan.h"
+#include "jit/schedule/plan.h"
+
+/** Loops alone. Lanes of the points of reduces have none in such a schedule. */
+static qn_status say_plainly(qn_planned *p, qn_error *err)
+{
+    const qn_plan *plan = &p->plan;
+    p->is_plain = true;
+    qn__plan_plainly(&p->plan);
+    qn_status status = qn__schedule_plain(&p->scheduled, plan, p->schedule, err);
+    if (status == QN_OK)
+        status = qn__block_of(&p->scheduled, p->schedule, &p->block, err);
+    if (status == QN_OK && qn__is_reduction(p->scheduled.k, plan->lane_dim)) {
+        p->block.lane_dim = plan->lane_dim;
+        p->block.width = plan->width;
+        p->block.unroll = plan->unroll;
+        p->block.tail = qn__tail_of_remainder(plan->remainder);
+    }
+    return status;
+}
+
+void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+{
+    *out = (qn_planned){0};
+    qn__plan_make(k, f, &out->plan);
+}
+
+qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
+{
+    qn_error why = {0};
+    if (f->target->has_grid) {
+        p->block = qn__block_of_grid(&p->plan);
+        return QN_OK;
+    }
+    if (p->schedule)
+        return QN_OK;
+    if (!p->scheduled.k) {
+        qn_status status = qn__scheduled_begin(k, f, &p->scheduled, err);
+        if (status != QN_OK)
+            return status;
+    }
+    p->schedule = qn__alloc(sizeof *p->schedule);
+    if (!p->schedule)
+        return qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
+    bool is_made =
+        qn__schedule_of_plan(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK &&
+        qn__block_of(&p->scheduled, p->schedule, &p->block, &why) == QN_OK;
+    qn_status status = is_made ? QN_OK : say_plainly(p, err);
+    if (p->has_ranges)
+        qn__give_ranges(&p->block, p->plan.split_dim, p->plan.second_dim);
+    return status;
+}
+
+qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_plan *grid,
+                           qn_block *block, qn_error *err)
+{
+    if (!x->f->target->has_grid)
+        return qn__block_of(x, s, block, err);
+    qn_status status = qn__plan_of_grid(x, s, grid, err);
+    *block = qn__block_of_grid(grid);
+    return status;
+}
+
+void qn__planned_forget(qn_planned *p)
+{
+    qn__free(p->schedule);
+    p->schedule = NULL;
+    p->is_plain = false;
+}
+
+void qn__planned_release(qn_planned *p)
+{
+    qn__planned_forget(p);
+    qn__scheduled_end(&p->scheduled);
+}
