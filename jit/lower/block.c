@@ -101,8 +101,9 @@ bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *d
 static bool has_no_rest(const lower *g, int d, int64_t n)
 {
     const qn_schedule *s = g->schedule;
-    bool is_divided = (g->block->split_dim == d && g->block->granule % n) ||
-                      (g->block->second_granule && g->block->second_dim == d && g->block->second_granule % n);
+    const qn_block *b = g->block;
+    bool is_divided = (b->split_dim == d && b->granule % n) ||
+                      (b->second_granule && b->second_dim == d && b->second_granule % n);
     for (int c = 0; s && c < s->n_cuts; c++)
         if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d && s->cut[c].tail != QN_TAIL_NONE)
             return false;

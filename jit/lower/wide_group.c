@@ -61,7 +61,8 @@ static base describe(lower *g, uint32_t i, const address *x)
             qn__wrap_mul(t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride));
         int64_t bit = lowest_bit(qn__wrap_mul(scale, divisor_of(g, t->value))), first;
         if (is_begin_of(g, t, g->grid->lane_dim, &first)) {
-            b.rest = qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
+            b.rest =
+                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
         } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
                    is_begin_of(g, t, g->grid->jam_dim, &first)) {
