@@ -382,6 +382,7 @@ typedef struct qn_plan {
                             memory */
     int32_t most_blocks; /* of a launch, each of which takes several units; 0: one for each unit */
     int32_t n_kept, kept_bytes; /* QN_TEAM_WARP: what a team keeps, and the shared memory of each */
+    int32_t is_pair; /* the same: a team is two warps, and alone in its block */
     qn_kept kept[QN_MOST_KEPT];
 } qn_plan;
 

@@ -22,6 +22,13 @@ bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces)
     return true;
 }
 
+bool qn__gpu_wants_pairs(const gpu_planner *s)
+{
+    const qn_machine *m = &s->f->machine;
+    return s->p->n_kept && !qn__gpu_may_share(s->k, true) &&
+           2 * (m->shared_bytes / s->p->kept_bytes) * m->warp < m->threads;
+}
+
 /** The number of reduces that stand in no other; `points`: those of the longest. */
 static int count_reduces(const gpu_planner *s, int64_t *points)
 {

@@ -13,7 +13,7 @@ int32_t qn__kept_bytes(const qn_plan *p)
     int32_t teams = 1;
     for (int a = 0; a < 3; a++)
         teams *= p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
-    return teams * p->kept_bytes;
+    return teams * p->kept_bytes + (p->is_pair ? 2 * WARP_LANES * (int32_t)sizeof(int64_t) : 0);
 }
 
 void qn__kept_open(lower *g)
@@ -49,6 +49,16 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
             LLVMBuildLoad2(g->b, qn__memory_type(g, type), place_of(g, x, at, ahead), "");
         LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(type));
         qn__set(g, x->to, 0, qn__to_register(g, type, v), g->depth);
+    }
+}
+
+void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held)
+{
+    for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
+        const uint32_t i = g->grid->kept[n].to;
+        if (g->grid->kept[n].region == region && g->k->inst[i].op == QN_I_LOAD &&
+            g->site[i] < QN_MOST_HELD)
+            held[g->site[i]] = qn__scalar(g, i, 0);
     }
 }
 

@@ -73,7 +73,7 @@ static void block_of(const qn_plan *p, int step, int32_t *threads)
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
     if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
-        threads[0] = WARP_LANES;
+        threads[0] = qn__team_lanes(p);
     if (p->is_split && step)
         threads[0] = p->tile[p->axis[0]] > WARP_LANES ? (int32_t)p->tile[p->axis[0]] : WARP_LANES;
     if (p->team == QN_TEAM_GRID)

@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { STEPS = 4, MOST_HELD = 64 };
+enum { STEPS = 4 };
 
 /** The dimensions, the last one fastest. */
 typedef struct rest {
@@ -59,27 +59,16 @@ static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
     }
 }
 
-/** Loads of the body that are kept are not made again. */
-static void hold_loads(lower *g, LLVMValueRef *held)
-{
-    for (int n = 0; n < g->grid->n_kept; n++) {
-        uint32_t i = g->grid->kept[n].to;
-        bool is_load = g->k->inst[i].op == QN_I_LOAD && g->site[i] < MOST_HELD;
-        if (g->grid->kept[n].region == QN_KEPT_BODY && is_load)
-            held[g->site[i]] = qn__scalar(g, i, 0);
-    }
-}
-
 /** Iteration q, if `condition` holds; NULL: it does. */
 static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRef condition)
 {
     loop once;
     qn__once_open(g, &once, condition);
     set_iteration(g, r, q);
-    LLVMValueRef held[MOST_HELD] = {NULL};
+    LLVMValueRef held[QN_MOST_HELD] = {NULL};
     if (g->kept) {
         qn__kept_read(g, QN_KEPT_BODY, q, 0);
-        hold_loads(g, held);
+        qn__kept_hold(g, QN_KEPT_BODY, held);
     }
     g->held = held;
     qn__lower_region(g, g->k->body, g->k->n_insts);
@@ -137,7 +126,7 @@ void qn__rest_of_warp(lower *g)
             qn__lower_reduce(g, i);
     rest r = find_rest(g);
     g->is_team = false;
-    emit_rest(g, &r, g->lane, WARP_LANES);
+    emit_rest(g, &r, g->lane, qn__team_lanes(g->grid));
     g->is_team = true;
 }
 

@@ -49,7 +49,8 @@ static LLVMValueRef shuffle(lower *g, const char *name, LLVMValueRef v, int n)
     return LLVMBuildBitCast(g->b, word, t, "");
 }
 
-LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
+/** What lane 0 of each warp has. */
+static LLVMValueRef warp_same(lower *g, LLVMValueRef v)
 {
     return shuffle(g, "llvm.nvvm.shfl.sync.idx.i32", v, 0);
 }
@@ -57,7 +58,31 @@ LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
 static void wait_for_lanes(lower *g)
 {
     LLVMValueRef all = LLVMConstInt(g->i32, 0xffffffffu, false);
-    qn__call(g, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
+    if (g->grid->is_pair)
+        qn__nvptx_barrier(g);
+    else
+        qn__call(g, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
+}
+
+/** The value that a lane of a pair of warps has, through the memory behind what they keep. */
+static LLVMValueRef from_lane(lower *g, LLVMValueRef v, LLVMValueRef lane)
+{
+    const bool is_bit = LLVMTypeOf(v) == g->i1;
+    LLVMValueRef base = qn__ahead(g, qn__nvptx_shared(g), g->grid->kept_bytes);
+    v = is_bit ? LLVMBuildZExt(g->b, v, g->i8, "") : v;
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMSetAlignment(
+        LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, base, &g->lane, 1, "")), 8);
+    qn__nvptx_barrier(g);
+    v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i64, base, &lane, 1, ""), "");
+    LLVMSetAlignment(v, 8);
+    qn__nvptx_barrier(g);
+    return is_bit ? LLVMBuildTrunc(g->b, v, g->i1, "") : v;
+}
+
+LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
+{
+    return g->grid->is_pair ? from_lane(g, v, qn__const_i64(g, 0)) : warp_same(g, v);
 }
 
 static LLVMValueRef is_lane(lower *g, int n)
@@ -149,8 +174,12 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
             qn__team_set_point(g, s->r, ahead(g, q, n));
         g->is_team = false;
         g->team_reduce = s->r->inst;
+        LLVMValueRef held[QN_MOST_HELD] = {NULL};
         qn__kept_read(g, s->r->inst, q, n);
+        qn__kept_hold(g, s->r->inst, held);
+        g->held = held;
         qn__fold_point(g, s->r, &acc);
+        g->held = NULL;
         qn__kept_write(g, s->r->inst, q, n);
         qn__set_ahead(g, s->r->dim[0], 0, 0);
         g->is_team = is_team;
@@ -172,10 +201,25 @@ static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LL
 
 /* ---------------------------------------------------------------- blocks */
 
-/** 64 partials to one: right in lane 0. */
+/** Partials that a lane has. */
+static int halves_of(const lower *g)
+{
+    return PARTIALS / qn__team_lanes(g->grid);
+}
+
+/** 64 partials to one: right in lane 0, of each warp. */
 static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
 {
-    LLVMValueRef v = qn__combine(g, r, acc[0], acc[1]);
+    LLVMValueRef v;
+    if (g->grid->is_pair) {
+        LLVMValueRef own = acc[0], half = qn__const_i64(g, WARP_LANES),
+                     other = from_lane(g, own, LLVMBuildXor(g->b, g->lane, half, "")),
+                     is_low = LLVMBuildICmp(g->b, LLVMIntULT, g->lane, half, "");
+        v = qn__combine(g, r, LLVMBuildSelect(g->b, is_low, own, other, ""),
+                        LLVMBuildSelect(g->b, is_low, other, own, ""));
+    } else {
+        v = qn__combine(g, r, acc[0], acc[1]);
+    }
     for (int n = WARP_LANES / 2; n > 0; n /= 2)
         v = qn__combine(g, r, v, shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v, n));
     return v;
@@ -196,7 +240,7 @@ static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValue
     memcpy(next, phi, sizeof next);
     set_base(g, s, q);
     for (int n = 0; n < steps; n++)
-        for (int half = 0; half < 2; half++)
+        for (int half = 0; half < halves_of(g); half++)
             next[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, next[half]);
     qn__loop_close(g, &l, next, acc);
 }
@@ -218,7 +262,7 @@ static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LL
     int64_t known;
     bool is_known = qn__is_const(left, &known);
     set_base(g, s, q);
-    for (int half = 0; half < 2; half++) {
+    for (int half = 0; half < halves_of(g); half++) {
         LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
         if (!is_known || known > half * WARP_LANES)
             acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q,
@@ -362,7 +406,7 @@ static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValue
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
     qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 2, init, phi);
     span block = qn__block_at(g, low, high, l.index, size);
-    LLVMValueRef v = qn__team_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
+    LLVMValueRef v = warp_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine =
@@ -390,7 +434,7 @@ LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
                                : reduce_range(g, &s, r->n_levels, qn__const_i64(g, 0), s.total);
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
         wait_for_lanes(g);
-    return qn__team_same(g, v);
+    return warp_same(g, v);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -461,26 +505,27 @@ bool qn__team_trips(lower *g, uint32_t i)
 {
     if (!may_share_trips(g, i))
         return false;
+    const int lanes = qn__team_lanes(g->grid);
     LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0),
                  end = qn__scalar(g, qn__args(g->k, i)[1], 0);
     LLVMValueRef zero = qn__const_i64(g, 0), some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, "");
     LLVMValueRef n = LLVMBuildSelect(g->b, some, LLVMBuildSub(g->b, end, begin, ""), zero, "");
-    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * WARP_LANES), "");
+    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * lanes), "");
     LLVMValueRef first = LLVMBuildAdd(g->b, begin, g->lane, "");
     int64_t known, known_whole;
     loop l;
     wait_for_lanes(g);
     if (!qn__is_const(whole, &known_whole) || known_whole > 0) {
-        qn__loop_open(g, &l, zero, whole, STEPS * WARP_LANES, true, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, zero, whole, STEPS * lanes, true, false, 0, NULL, NULL);
         LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, "");
         for (int step = 0; step < STEPS; step++)
-            lower_own_trip(g, i, ahead(g, at, step * WARP_LANES), NULL);
+            lower_own_trip(g, i, ahead(g, at, step * lanes), NULL);
         qn__loop_close(g, &l, NULL, NULL);
     }
     if (!qn__is_const(n, &known) || !qn__is_const(whole, &known_whole) || known > known_whole) {
-        LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, WARP_LANES - 1), "");
-        up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -WARP_LANES), "");
-        qn__loop_open(g, &l, whole, up, WARP_LANES, true, false, 0, NULL, NULL);
+        LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, lanes - 1), "");
+        up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -lanes), "");
+        qn__loop_open(g, &l, whole, up, lanes, true, false, 0, NULL, NULL);
         LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""),
                      here = LLVMBuildAdd(g->b, g->lane, l.index, "");
         lower_own_trip(g, i, at, LLVMBuildICmp(g->b, LLVMIntULT, here, n, ""));

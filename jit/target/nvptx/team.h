@@ -16,7 +16,13 @@
 
 enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
 
-/* Hooks (lower/hooks.h). The team is a warp: lane 0 stores, and its value is that of all. */
+/** Lanes of a team: those of a warp, or of two. */
+static inline int qn__team_lanes(const qn_plan *p)
+{
+    return p->is_pair ? 2 * WARP_LANES : WARP_LANES;
+}
+
+/* Hooks (lower/hooks.h). The team is a warp, or a pair of warps: lane 0 stores, and its value is that of all. */
 LLVMValueRef qn__team_begin(lower *g);
 void qn__team_end(lower *g);
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
@@ -35,6 +41,9 @@ int32_t qn__kept_bytes(const qn_plan *p);
 void qn__kept_open(lower *g);
 /** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
+enum { QN_MOST_HELD = 64 };
+/** Sets held[site] of loads of a region that were read so: they are not made again. */
+void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held);
 /** Keeps what later regions need of a reduce, whose region was emitted for this point. */
 void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
 
