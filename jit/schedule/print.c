@@ -8,7 +8,10 @@ static void print_threads(const qn_plan *p, qn_text *out)
 {
     static const char *const teams[] = {"", "threads", "warps", "all blocks", "blocks"};
     bool is_warp = p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID;
-    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], !is_warp ? "" : p->is_pair ? " 64 of a team" : " 32 of a team");
+    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team],
+                 !is_warp     ? ""
+                 : p->is_pair ? " 64 of a team"
+                              : " 32 of a team");
     for (int a = 0; a < 3; a++)
         if (p->axis[a] >= 0)
             qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);

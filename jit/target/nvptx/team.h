@@ -22,7 +22,8 @@ static inline int qn__team_lanes(const qn_plan *p)
     return p->is_pair ? 2 * WARP_LANES : WARP_LANES;
 }
 
-/* Hooks (lower/hooks.h). The team is a warp, or a pair of warps: lane 0 stores, and its value is that of all. */
+/* Hooks (lower/hooks.h). The team is a warp, or a pair of warps: lane 0 stores, and its value is
+ * that of all. */
 LLVMValueRef qn__team_begin(lower *g);
 void qn__team_end(lower *g);
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
