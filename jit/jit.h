@@ -114,6 +114,7 @@ typedef struct qn_param_fact {
      * must hold them too. */
     int32_t is_constant_memory; /* view: no element of it is written by the launch */
     int32_t align;              /* view: the data is a multiple of 1 << align bytes, at most 16 */
+    uint64_t may_meet; /* straight code: bit q, the view may be that of parameter q */
     qn_dim_fact dim[QN_MAX_RANK];
 } qn_param_fact;
 
@@ -143,6 +144,8 @@ typedef struct qn_facts {
     uint8_t *proved; /* per access site: in range for the whole domain */
     uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it
                                      (qn__collapse); not in the key */
+    int32_t is_straight; /* the kernel has short loops as straight code (qn__straighten): its index
+                            tuples no longer tell which views may be one; not in the key */
 } qn_facts;
 
 /** Whether an access may be out of range and is then reported or clamped. */

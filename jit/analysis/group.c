@@ -69,7 +69,8 @@ static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart
            constant_bytes(s, m, &other) && !__builtin_sub_overflow(at, other, apart);
 }
 
-/** Whether access m, of the same view, is known to touch none of the bytes of i, in any lane. */
+/** Whether access m is known to touch none of the bytes of i, in any lane. Both are of one view, or
+ * of two that are the same elements if they share memory: then the layout of one is that of both. */
 static bool is_between(const grouper *s, uint32_t i, uint32_t m)
 {
     int64_t step, apart;
@@ -131,9 +132,7 @@ static bool disturbs(const grouper *s, uint32_t i, uint32_t m)
         return false;
     if (y->op != QN_I_LOAD && y->op != QN_I_STORE)
         return true;
-    if (y->imm == k->inst[i].imm)
-        return !is_between(s, i, m);
-    return qn__may_meet(k, s->f, s->a, y->imm, k->inst[i].imm);
+    return qn__may_meet(k, s->f, s->a, y->imm, k->inst[i].imm) && !is_between(s, i, m);
 }
 
 /** Whether what access i does may be done anywhere from instruction `from` up to `to`. */

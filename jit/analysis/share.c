@@ -90,6 +90,8 @@ bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, u
     uint32_t first = 0;
     if (p == q)
         return true;
+    if (f->is_straight)
+        return f->param[p].may_meet >> q & 1;
     if (rank != k->param[q].rank || k->param[p].dtype != k->param[q].dtype ||
         has_other_layout(f, &f->param[p], &f->param[q], rank))
         return false;

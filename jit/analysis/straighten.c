@@ -6,6 +6,8 @@
  * 2. A reduce combines in the order of its rule, and its first value is taken as it is: combining
  *    with the identity keeps it.
  * 3. Nothing that is copied may fail: failures are told with indices that are gone.
+ * 4. Which views may be one is a fact of the kernel before: views that overlap are the same elements
+ *    accessed with one index tuple, and straight code has many tuples.
  * Kernel and facts in, kernel and facts out; knows no LLVM.
  */
 #include "jit/analysis/straighten.h"
@@ -335,6 +337,17 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
+/** Bit q: the views of parameters p and q may be one. Straight code accesses elements of one view
+ * with several index tuples, so this must be found before. */
+static uint64_t views_met(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int p)
+{
+    uint64_t met = 0;
+    for (int q = 0; q < k->n_params && k->param[p].rank >= 0; q++)
+        if (k->param[q].rank >= 0 && qn__may_meet(k, f, a, (uint64_t)p, (uint64_t)q))
+            met |= UINT64_C(1) << q;
+    return met;
+}
+
 bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
 {
     enum { OPERANDS_EACH = 4 };
@@ -344,13 +357,16 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     if (k->n_insts > MOST_INSTS || may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
         return false;
     w.written = qn__written_too(k, f, &a);
+    uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
+    for (int p = 0; p < k->n_params && may_meet; p++)
+        may_meet[p] = views_met(k, f, &a, p);
     qn__analysis_release(&a);
     w.inst = qn__zalloc(MOST_INSTS, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
     w.origin = qn__zalloc(MOST_INSTS, sizeof *w.origin);
     w.visible = qn__zalloc(MOST_INSTS, sizeof *w.visible);
     w.map = qn__zalloc(k->n_insts, sizeof *w.map);
-    if (w.inst && w.operand && w.origin && w.visible && w.map) {
+    if (may_meet && w.inst && w.operand && w.origin && w.visible && w.map) {
         begin(&w);
         write_iterations(&w, 0);
         is_done = !w.is_full && take(&w, k, f);
@@ -360,8 +376,13 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     qn__free(w.origin);
     qn__free(w.visible);
     qn__free(w.map);
-    if (is_done)
+    if (is_done) {
+        f->is_straight = 1;
+        for (int p = 0; p < k->n_params; p++)
+            f->param[p].may_meet = may_meet[p];
         qn__share_loads(k, f);
+    }
+    qn__free(may_meet);
     return is_done;
 }
 

@@ -66,11 +66,6 @@ static base describe(lower *g, uint32_t i, const address *x)
             bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
         } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
                    is_begin_of(g, t, g->grid->jam_dim, &first)) {
-            b.rest =
-                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
-            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
-        } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
-                   is_begin_of(g, t, g->grid->jam_dim, &first)) {
             b.rest = qn__wrap_add(b.rest,
                                   qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->jam_lead)));
             bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->jam));
