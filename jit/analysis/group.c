@@ -70,7 +70,8 @@ static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart
 }
 
 /** Whether access m is known to touch none of the bytes of i, in any lane. Both are of one view, or
- * of two that are the same elements if they share memory: then the layout of one is that of both. */
+ * of two that are the same elements if they share memory: then the layout of one is that of both.
+ */
 static bool is_between(const grouper *s, uint32_t i, uint32_t m)
 {
     int64_t step, apart;

@@ -6,8 +6,8 @@
  * 2. A reduce combines in the order of its rule, and its first value is taken as it is: combining
  *    with the identity keeps it.
  * 3. Nothing that is copied may fail: failures are told with indices that are gone.
- * 4. Which views may be one is a fact of the kernel before: views that overlap are the same elements
- *    accessed with one index tuple, and straight code has many tuples.
+ * 4. Which views may be one is a fact of the kernel before: views that overlap are the same
+ *    elements accessed with one index tuple, and straight code has many tuples.
  * Kernel and facts in, kernel and facts out; knows no LLVM.
  */
 #include "jit/analysis/straighten.h"

@@ -285,6 +285,14 @@ static uint64_t int_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, co
     }
 }
 
+/** The low in[3] bits of in[0] in the place of those of in[1] from bit in[2] on. */
+static uint64_t inserted(ptx_type type, const uint64_t *in)
+{
+    const int first = (int)ptx_cut(in[2], 8), n = (int)ptx_cut(in[3], 8);
+    const uint64_t field = first >= type.bits ? 0 : ptx_cut(UINT64_MAX, n) << first;
+    return (in[1] & ~field) | (in[0] << (first & 63) & field);
+}
+
 uint64_t ptx_calculate(const ptx_inst *i, const uint64_t *in, const char **wrong)
 {
     uint64_t out;
@@ -294,6 +302,8 @@ uint64_t ptx_calculate(const ptx_inst *i, const uint64_t *in, const char **wrong
         type = (ptx_type){'p', 1};
     } else if (i->base == BASE_selp) {
         out = in[2] ? in[0] : in[1];
+    } else if (i->base == BASE_bfi) {
+        out = inserted(type, in);
     } else if (i->base == BASE_cvt) {
         out = convert(i, in[0]);
     } else if (i->base == BASE_cvta) {

@@ -12,8 +12,8 @@
     X(mov)                                                                                         \
     X(ld) X(st) X(atom) X(red) X(cvt) X(cvta) X(add) X(sub) X(mul) X(mad) X(fma) X(div) X(rem)     \
         X(neg) X(abs) X(min) X(max) X(and) X(or) X(xor) X(not) X(shl) X(shr) X(setp) X(selp)       \
-            X(sqrt) X(rcp) X(popc) X(clz) X(brev) X(bfe) X(copysign) X(bra) X(ret) X(membar)       \
-                X(bar) X(shfl) X(shf)
+            X(sqrt) X(rcp) X(popc) X(clz) X(brev) X(bfe) X(bfi) X(copysign) X(bra) X(ret)          \
+                X(membar) X(bar) X(shfl) X(shf)
 enum {
 #define X(name) BASE_##name,
     PTX_BASES(X)
@@ -102,7 +102,7 @@ double ptx_as_double(ptx_type t, uint64_t bits);
 uint64_t ptx_f64_bits(double d);
 uint64_t ptx_f32_bits(float f);
 /** The result of an instruction that computes, as a register holds it; *wrong is set to what is
- * wrong, if anything is. */
+ * wrong, if anything is. in: [4]. */
 uint64_t ptx_calculate(const ptx_inst *i, const uint64_t *in, const char **wrong);
 
 #endif

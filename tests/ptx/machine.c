@@ -188,9 +188,9 @@ static void move(machine *v, thread *t, const ptx_inst *i)
 
 static void calculate(machine *v, thread *t, const ptx_inst *i)
 {
-    uint64_t in[3] = {0};
+    uint64_t in[4] = {0};
     const char *wrong = NULL;
-    for (int n = 0; n < 3 && n + 1 < i->n; n++)
+    for (int n = 0; n < 4 && n + 1 < i->n; n++)
         in[n] = operand(v, t, &i->operand[n + 1]);
     uint64_t out = ptx_calculate(i, in, &wrong);
     if (wrong)
