@@ -164,12 +164,13 @@ static void read_order(const qn_reading *m, qn_node n, qn_block *b)
 static bool are_rows_congruent(const qn_reading *m, const qn_block *b, const qn_record_info *r)
 {
     int64_t line = LINE_BYTES / qn__access_bytes(m->x->k, r->inst), stride;
+    bool is_inside = true; /* of the loop over steps of the lanes */
     for (qn_node n = r->at; n.id; n = qn__node(m->s, n)->parent) {
         const qn_node_info *l = qn__node(m->s, n);
+        bool is_of_block = qn__is_of_block(m->x, m->s, n);
         int d = qn__node_dim(m->x, m->s, l);
-        if (d >= 0 && d == b->lane_dim && !qn__is_of_block(m->x, m->s, n))
-            return true;
-        if (d >= 0 && d != b->lane_dim &&
+        is_inside = is_inside && (d < 0 || d != b->lane_dim || is_of_block);
+        if (d >= 0 && d != b->lane_dim && (is_inside || is_of_block) &&
             (!qn__access_stride(m->x->k, m->x->f, &m->x->a, r->inst, d, &stride) || stride % line))
             return false;
     }
