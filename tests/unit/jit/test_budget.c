@@ -11,6 +11,7 @@
 #include "tests/tap.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -497,6 +498,64 @@ static void test_no_room(qn_context *c)
     tap_is_int(status, 0, "without room for the memory of a compile the interpreter runs");
 }
 
+/* ---------------------------------------------------------------- pieces */
+
+enum { PIECE_ROWS = 1, PIECE_COLUMNS = 33, PIECE_LANES = 2 };
+
+/** Launches O[i, j, l] = the sum of ceil(l) over seven points, which iterations share, within
+ * `most` units; *steps: whether the kernel had pieces. */
+static bool shares_within(const qn_kernel *k, int64_t most, bool *steps)
+{
+    static float o[PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES];
+    const int64_t extents[3] = {PIECE_ROWS, PIECE_COLUMNS, PIECE_LANES};
+    qn_context *c = NULL;
+    qn_error err = {0};
+    qn_layout l;
+    qn_view v;
+    const qn_options options = {.bytes = sizeof options,
+                                .specialize = QN_SPECIALIZE_DYNAMIC,
+                                .timeout_ns = 2000000000};
+    if (qn_context_new(NULL, &c, &err) || qn_layout_right(3, extents, &l, &err) ||
+        qn_view_wrap("o", o, QN_F32, &l, 0, &v, &err))
+        return false;
+    memset(o, 0, sizeof o);
+    c->compiler.most_units = most;
+    const qn_arg args[1] = {qn_arg_view(&v)};
+    qn_code *code = NULL;
+    char text[1 << 12] = "";
+    if (qn_specialize(c, k, 1, args, &options, &code, &err) == QN_OK)
+        qn_code_text(code, QN_DUMP_SCHEDULE, text, sizeof text);
+    qn_code_release(code);
+    *steps |= strstr(text, "several functions") != NULL;
+    bool is_right = qn_launch(c, k, 1, args, &options, &err) == QN_OK;
+    for (int n = 0; n < PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES; n++)
+        is_right = is_right && o[n] == (n % PIECE_LANES ? 7.0f : 0.0f);
+    if (!is_right)
+        tap_note("within %d units: %s", (int)most, err.message);
+    qn_context_release(c);
+    return is_right;
+}
+
+static void test_pieces(void)
+{
+    static const char text[] =
+        "kernel \"pieces\" { view o: f32[3]; %z: i64 = const 0; %m: i64 = extent o, 0;\n"
+        "%n: i64 = extent o, 1; %w: i64 = extent o, 2; %p: i64 = const 7;\n"
+        "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %l: i64 = parallel %z, %w;\n"
+        "%k: i64 = reduction %z, %p;\n"
+        "%r: f32 = reduce sum striped over %k {\n"
+        "%a: f32 = cast %l; %b: f32 = ceil %a; yield %b; };\n"
+        "store o[%i, %j, %l], %r; }";
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    bool is_right = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK, has_pieces = false;
+    for (int64_t most = 4; most <= 400 && is_right; most += 4)
+        is_right = shares_within(k, most, &has_pieces);
+    tap_ok(is_right, "pieces with less code divide what they were given: %s", err.message);
+    tap_ok(has_pieces, "... there were pieces");
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     qn_context *c = NULL;
@@ -514,6 +573,7 @@ int main(void)
         else
             test_compile(c, &examples[i]);
     test_interpreted();
+    test_pieces();
     if (IS_SANITIZED)
         tap_skip("sanitizers need more addresses");
     else
