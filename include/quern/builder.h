@@ -121,7 +121,7 @@ QN_API void qn_builder_pin(qn_builder *b, const qn_fact_pin *pin);
  * building and are not part of the kernel. Before any dimension of the domain.
  */
 QN_API void qn_param_kinds(qn_builder *b, qn_param p, const uint8_t *kinds);
-/** The same value with another index kind (an integer), or without (0). */
+/** The value x, an integer, with another index kind; kind 0 is none. */
 QN_API qn_val qn_with_kind(qn_builder *b, qn_val x, int kind);
 
 /** Constants. A value is converted to the dtype's width; bool takes 0 or 1. */

@@ -119,7 +119,7 @@ void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
 /** Whether a load is emitted where it is first used, by qn__lower_load_part. */
 bool qn__is_late(const lower *g, uint32_t i);
-/** The same for one canonical part. */
+/** Emits canonical part p of load i. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
 /** The word of 4 bytes that begins with the element of load i, of memory that nobody writes. */
 LLVMValueRef qn__load_word(lower *g, uint32_t i);

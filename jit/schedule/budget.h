@@ -48,7 +48,8 @@ bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, in
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
 
-/** The same of a schedule's block. */
+/** About the units that the body has under a schedule whose block is b, remainders included; 0
+ * without memory. */
 int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const struct qn_block *b);
 
 /** How far a plan has stepped down, and why. */

@@ -197,5 +197,4 @@ static inline int64_t qn__plan_at_once(const qn_plan *p, int d)
     return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
 }
 
-
 #endif

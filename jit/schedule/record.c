@@ -150,20 +150,11 @@ static int64_t lanes_around(const qn_scheduled *x, const qn_schedule *s, qn_node
     return lanes;
 }
 
-static bool has_threads(const qn_schedule *s)
-{
-    for (int n = 1; n <= s->n_nodes; n++)
-        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
-            s->node[n].role <= QN_ROLE_THREAD)
-            return true;
-    return false;
-}
-
 void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from)
 {
     const qn_kernel *k = x->k;
     qn_apart apart = {0};
-    bool is_known = false, is_alone = x->f->atomics != QN_ATOMICS_OF_ALL && !has_threads(s);
+    bool is_known = false, is_alone = x->f->atomics != QN_ATOMICS_OF_ALL && !qn__has_threads(s);
     for (int n = from; n < s->n_records; n++) {
         qn_record_info *r = &s->record[n], in_view = *r;
         int op = k->inst[r->inst].op, d, width;

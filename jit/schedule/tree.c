@@ -236,6 +236,15 @@ static qn_node new_loop(maker *m, qn_node parent, qn_axis_info axis)
     return new_node(m, parent, &(qn_node_info){.kind = QN_NODE_LOOP, .axis = a});
 }
 
+bool qn__has_threads(const qn_schedule *s)
+{
+    for (int n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
+            s->node[n].role <= QN_ROLE_THREAD)
+            return true;
+    return false;
+}
+
 const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i)
 {
     for (int n = 0; n < s->n_reductions; n++)

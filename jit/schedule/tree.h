@@ -319,6 +319,8 @@ uint32_t qn__axis_dims(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
 bool qn__axis_is_of(const qn_schedule *s, qn_axis a, qn_axis of);
 /** The vector loop around a node, or 0. */
 qn_node qn__vector_around(const qn_schedule *s, qn_node n);
+/** Whether threads of the host or of a GPU divide any loop. */
+bool qn__has_threads(const qn_schedule *s);
 /** The reduction that reduce i is one of; NULL: there is none. */
 const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i);
 /** Makes the access records of all statements anew, each by the method that the facts allow; what

@@ -450,15 +450,6 @@ static bool verify_check(qn_verifier *v, const qn_record_info *r)
                                   r->check < QN_N_CHECKS ? qn__check_names[r->check] : "a check");
 }
 
-static bool has_threads(const qn_schedule *s)
-{
-    for (int n = 1; n <= s->n_nodes; n++)
-        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
-            s->node[n].role <= QN_ROLE_THREAD)
-            return true;
-    return false;
-}
-
 static bool verify_marks(qn_verifier *v, const qn_record_info *r)
 {
     if (r->is_single && r->method != QN_METHOD_STRIDED && r->method != QN_METHOD_GROUP &&
@@ -477,7 +468,8 @@ static bool verify_marks(qn_verifier *v, const qn_record_info *r)
                           r->inst);
     int atomics = v->x->f->atomics;
     if (r->is_plain &&
-        (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL || (has_threads(v->s) && !v->alone)))
+        (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL ||
+         (qn__has_threads(v->s) && !v->alone)))
         return qn__refuse(v, "access %%%u: other threads may meet the element of this atomic",
                           r->inst);
     return !r->ahead || (r->ahead > 0 && is_on_path(v, r->along)) ||
