@@ -146,6 +146,9 @@ typedef struct qn_facts {
                                      (qn__collapse); not in the key */
     int32_t is_straight; /* the kernel has short loops as straight code (qn__straighten): its index
                             tuples no longer tell which views may be one; not in the key */
+    int32_t has_ranges;  /* a piece (jit/schedule/piece.h): its caller gives the ranges of the
+                            dimensions `ranges`, and threads divide no others; not in the key */
+    int32_t ranges[2];   /* -1: none */
 } qn_facts;
 
 /** Whether an access may be out of range and is then reported or clamped. */

@@ -16,17 +16,9 @@
 static bool step_down(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_descent *d,
                       const qn_emitted *n, bool is_over)
 {
-    const qn_plan before = p->plan;
     if (p->is_request || !qn__step_down(k, f, &p->plan, d, n->units, is_over,
                                         n->lanes > (n->instructions + n->lanes) / 2))
         return false;
-    if (p->has_ranges) { /* what a launch divides is that of all pieces */
-        p->plan.split_dim = before.split_dim;
-        p->plan.granule = before.granule;
-        p->plan.second_dim = before.second_dim;
-        p->plan.second_granule = before.second_granule;
-        p->plan.n_shared_reduces = before.n_shared_reduces;
-    }
     qn__planned_forget(p);
     return true;
 }

@@ -60,17 +60,10 @@ static bool give_ranges(const qn_piece *p, int n, qn_piece *part)
 static void plan(qn_piece *p)
 {
     qn__collapse(p->kernel, &p->facts);
+    p->facts.has_ranges = !p->is_free;
+    p->facts.ranges[0] = p->split_dim;
+    p->facts.ranges[1] = p->second_dim;
     qn__planned_make(p->kernel, &p->facts, &p->planned);
-    if (p->is_free)
-        return;
-    qn_plan *plan = &p->planned.plan;
-    plan->split_dim = p->split_dim;
-    plan->granule = 1;
-    plan->second_dim = p->second_dim;
-    plan->second_granule = p->second_dim >= 0;
-    plan->n_shared_reduces = 0;
-    p->planned.has_ranges = true;
-    qn__planned_forget(&p->planned);
 }
 
 static bool divide(qn_piece *p, int depth);

@@ -52,8 +52,8 @@ qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, 
         qn__schedule_of_plan(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK &&
         qn__block_of(&p->scheduled, p->schedule, &p->block, &why) == QN_OK;
     qn_status status = is_made ? QN_OK : say_plainly(p, err);
-    if (p->has_ranges)
-        qn__give_ranges(&p->block, p->plan.split_dim, p->plan.second_dim);
+    if (f->has_ranges)
+        qn__give_ranges(&p->block, f->ranges[0], f->ranges[1]);
     return status;
 }
 

@@ -11,7 +11,6 @@
 typedef struct qn_planned {
     qn_plan plan;      /* of a given schedule only that of a GPU */
     bool is_request;   /* the caller gave the schedule */
-    bool has_ranges;   /* the caller of the function gives the ranges of what the plan divides */
     bool is_plain;     /* it has a loop for each dimension, and no record: the kernel has too many
                           parts for more */
     qn_schedule *schedule;  /* NULL: none was made yet */

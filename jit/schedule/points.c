@@ -87,7 +87,7 @@ static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
     int d = -1, n = 0;
-    if (p->n_loops || f->is_ordered)
+    if (p->n_loops || f->is_ordered || f->has_ranges)
         return;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];

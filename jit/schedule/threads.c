@@ -72,6 +72,12 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
     int64_t most = -1, enough = is_tile ? ENOUGH_STEPS : ENOUGH_PIECES;
     p->split_dim = -1;
     p->granule = 1;
+    if (f->has_ranges) {
+        p->split_dim = f->ranges[0];
+        p->second_dim = f->ranges[1];
+        p->second_granule = p->second_dim >= 0;
+        return;
+    }
     for (int n = 0; n < p->n_loops && !f->is_ordered; n++) {
         int d = p->order[n];
         if (!qn__is_parallel(k, d) || qn__trips(f, d) == 1) /* merged into another one, too */
@@ -151,7 +157,7 @@ void qn__plan_atomics(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
     bool is_one = p->split_dim < 0 || p->n_shared_reduces || is_one_chunk(k, f, p);
     p->atomics = f->atomics == QN_ATOMICS_OF_THREADS && is_one ? QN_ATOMICS_OF_ONE : f->atomics;
-    if (p->atomics != QN_ATOMICS_OF_ONE || p->n_shared_reduces)
+    if (p->atomics != QN_ATOMICS_OF_ONE || p->n_shared_reduces || f->has_ranges)
         return;
     p->split_dim = -1;
     p->granule = 1;

@@ -68,6 +68,8 @@ qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *
 {
     if (how->number[0] < 1 || how->number[0] > UINT8_MAX)
         return no_access(how->inst, "groups have numbers from 1 to 255", err);
+    if (!has_record(s, how->inst))
+        return no_access(how->inst, "there is none", err);
     bool is_any = false;
     for (int n = 0; n < s->n_records; n++) { /* all of the group, in the same statement */
         qn_record_info *r = &s->record[n], d = *r;

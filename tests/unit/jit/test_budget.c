@@ -502,57 +502,91 @@ static void test_no_room(qn_context *c)
 
 enum { PIECE_ROWS = 1, PIECE_COLUMNS = 33, PIECE_LANES = 2 };
 
-/** Launches O[i, j, l] = the sum of ceil(l) over seven points, which iterations share, within
- * `most` units; *steps: whether the kernel had pieces. */
-static bool shares_within(const qn_kernel *k, int64_t most, bool *steps)
+/** O[i, j, l] = the sum of ceil(l) over some points, which iterations share, and that of a term of
+ * each iteration over others. NULL: it cannot be made. */
+static qn_kernel *kernel_of_pieces(int64_t points, int64_t others)
 {
-    static float o[PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES];
+    static const char text[] =
+        "kernel \"pieces\" { view o: f32[3]; %%z: i64 = const 0; %%m: i64 = extent o, 0;\n"
+        "%%n: i64 = extent o, 1; %%w: i64 = extent o, 2;\n"
+        "%%p: i64 = const %lld; %%t: i64 = const %lld;\n"
+        "%%i: i64 = parallel %%z, %%m; %%j: i64 = parallel %%z, %%n;\n"
+        "%%l: i64 = parallel %%z, %%w;\n"
+        "%%k: i64 = reduction %%z, %%p; %%q: i64 = reduction %%z, %%t;\n"
+        "%%r: f32 = reduce sum striped over %%k {\n"
+        "%%a: f32 = cast %%l; %%b: f32 = ceil %%a; yield %%b; };\n"
+        "%%x: i64 = mul %%i, %%j; %%y: i64 = mul %%x, %%l;\n"
+        "%%s: f32 = reduce sum striped over %%q { %%c: f32 = cast %%y; yield %%c; };\n"
+        "%%u: f32 = add %%r, %%s; store o[%%i, %%j, %%l], %%u; }";
+    char own[sizeof text + 40];
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    snprintf(own, sizeof own, text, (long long)points, (long long)others);
+    if (qn_kernel_parse(own, strlen(own), &k, &err) != QN_OK)
+        tap_note("%s", err.message);
+    return k;
+}
+
+/** What a launch within `most` units and a time limit gives; *steps: whether the kernel had
+ * pieces. */
+static qn_status launch_within(const qn_kernel *k, int64_t most, int64_t limit_ns, float *o,
+                               bool *steps, qn_error *err)
+{
     const int64_t extents[3] = {PIECE_ROWS, PIECE_COLUMNS, PIECE_LANES};
     qn_context *c = NULL;
-    qn_error err = {0};
     qn_layout l;
     qn_view v;
-    const qn_options options = {.bytes = sizeof options,
-                                .specialize = QN_SPECIALIZE_DYNAMIC,
-                                .timeout_ns = 2000000000};
-    if (qn_context_new(NULL, &c, &err) || qn_layout_right(3, extents, &l, &err) ||
-        qn_view_wrap("o", o, QN_F32, &l, 0, &v, &err))
-        return false;
-    memset(o, 0, sizeof o);
+    const qn_options options = {
+        .bytes = sizeof options, .specialize = QN_SPECIALIZE_DYNAMIC, .timeout_ns = limit_ns};
+    if (qn_context_new(NULL, &c, err) || qn_layout_right(3, extents, &l, err) ||
+        qn_view_wrap("o", o, QN_F32, &l, 0, &v, err))
+        return QN_ERR_MEMORY;
     c->compiler.most_units = most;
     const qn_arg args[1] = {qn_arg_view(&v)};
     qn_code *code = NULL;
     char text[1 << 12] = "";
-    if (qn_specialize(c, k, 1, args, &options, &code, &err) == QN_OK)
+    if (qn_specialize(c, k, 1, args, &options, &code, err) == QN_OK)
         qn_code_text(code, QN_DUMP_SCHEDULE, text, sizeof text);
     qn_code_release(code);
     *steps |= strstr(text, "several functions") != NULL;
-    bool is_right = qn_launch(c, k, 1, args, &options, &err) == QN_OK;
-    for (int n = 0; n < PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES; n++)
-        is_right = is_right && o[n] == (n % PIECE_LANES ? 7.0f : 0.0f);
-    if (!is_right)
-        tap_note("within %d units: %s", (int)most, err.message);
+    qn_status status = qn_launch(c, k, 1, args, &options, err);
     qn_context_release(c);
-    return is_right;
+    return status;
 }
 
 static void test_pieces(void)
 {
-    static const char text[] =
-        "kernel \"pieces\" { view o: f32[3]; %z: i64 = const 0; %m: i64 = extent o, 0;\n"
-        "%n: i64 = extent o, 1; %w: i64 = extent o, 2; %p: i64 = const 7;\n"
-        "%i: i64 = parallel %z, %m; %j: i64 = parallel %z, %n; %l: i64 = parallel %z, %w;\n"
-        "%k: i64 = reduction %z, %p;\n"
-        "%r: f32 = reduce sum striped over %k {\n"
-        "%a: f32 = cast %l; %b: f32 = ceil %a; yield %b; };\n"
-        "store o[%i, %j, %l], %r; }";
-    qn_kernel *k = NULL;
+    float o[PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES];
+    qn_kernel *k = kernel_of_pieces(7, 1);
     qn_error err = {0};
-    bool is_right = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK, has_pieces = false;
-    for (int64_t most = 4; most <= 400 && is_right; most += 4)
-        is_right = shares_within(k, most, &has_pieces);
-    tap_ok(is_right, "pieces with less code divide what they were given: %s", err.message);
+    bool is_right = k != NULL, has_pieces = false;
+    for (int64_t most = 4; most <= 400 && is_right; most += 4) {
+        memset(o, 0, sizeof o);
+        is_right = launch_within(k, most, 2000000000, o, &has_pieces, &err) == QN_OK;
+        for (int n = 0; n < PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES; n++)
+            is_right = is_right && o[n] == (n % PIECE_LANES ? 7.0f : 0.0f);
+        if (!is_right)
+            tap_note("within %d units: %s", (int)most, err.message);
+    }
+    tap_ok(is_right, "pieces with less code divide what they were given");
     tap_ok(has_pieces, "... there were pieces");
+    qn_kernel_release(k);
+}
+
+/** Loops of pieces end at the time limit, whatever code there is room for. */
+static void test_pieces_end(const char *what, int64_t points, int64_t others)
+{
+    float o[PIECE_ROWS * PIECE_COLUMNS * PIECE_LANES];
+    qn_kernel *k = kernel_of_pieces(points, others);
+    qn_error err = {0};
+    bool is_ended = k != NULL, has_pieces = false;
+    for (int64_t most = 20; most <= 400 && is_ended; most += 20) {
+        qn_status status = launch_within(k, most, 2000000, o, &has_pieces, &err);
+        is_ended = status == QN_ERR_CANCELLED;
+        if (!is_ended)
+            tap_note("within %d units: %s", (int)most, status ? err.message : "it was done");
+    }
+    tap_ok(is_ended && has_pieces, "the time limit ends %s", what);
     qn_kernel_release(k);
 }
 
@@ -574,6 +608,8 @@ int main(void)
             test_compile(c, &examples[i]);
     test_interpreted();
     test_pieces();
+    test_pieces_end("pieces of long reduces", INT64_C(1) << 40, 1);
+    test_pieces_end("pieces of which the rest is long", 7, INT64_C(1) << 40);
     if (IS_SANITIZED)
         tap_skip("sanitizers need more addresses");
     else

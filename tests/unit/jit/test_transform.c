@@ -19,6 +19,7 @@ static const tree_view pairs[] = {{{2, 9000}, false}, {{9000, 2}, false}, {{2, 2
 
 static const tree_view columns[] = {{{5, 9}, false}, {{9}, false}, {{9}, false}};
 static const tree_view sums[] = {{{4500}, false}, {{2}, false}};
+static const tree_view twos[] = {{{40, 2}, false}, {{40}, false}};
 static const tree_view softmax[] = {{{3, 9}, false}, {{3, 9}, false}};
 
 /* two results of each column, with a store between the reduces */
@@ -43,6 +44,12 @@ static const char column_chain[] =
     "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n;\n"
     "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
     "%b: f32 = reduce max over %k { %y: f32 = load s[%i]; yield %y; }; store y[%i], %b; }";
+/* loads of a group, and a constant whose bits name no argument */
+static const char column_group[] =
+    "kernel \"group\" { view x: f32[2]; view y: f32[1];\n"
+    "%z: i64 = const 0; %u: i64 = const 1; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n;\n"
+    "%a: f32 = load x[%i, %z]; %b: f32 = load x[%i, %u]; %c: f32 = add %a, %b;\n"
+    "%f: f64 = const 0x1p+300; %g: f32 = cast %f; %s: f32 = add %c, %g; store y[%i], %s; }";
 
 /** One transformation, or several: what the nodes are afterwards. */
 typedef struct row {
@@ -266,6 +273,8 @@ static const row refused[] = {
      "more than shared", QN_ISA_V4},
     {"a stream of a load", tree_copy, squares, "vectorize d1; stream %7;",
      "no store of whole vectors", QN_ISA_V4},
+    {"a group of what is no access", column_group, twos,
+     "split d0 8 tail=mask; vectorize d0.1; group %8 1;", "there is none", QN_ISA_V4},
     {"a check that is not needed", tree_copy, squares, "hoist %7 d0;", "needs no check", QN_ISA_V4},
     {"a table of a large view", tree_copy, squares, "vectorize d1; table %9;", "do not hold",
      QN_ISA_V4},
