@@ -5,14 +5,18 @@
  *
  * The folders stand on a kernel's way, and each uses those before it only:
  *
- * facts/       in libquern: what is known about arguments, as a canonical byte string (the key)
- * analysis/    loads of one element become one (share.c), dimensions that every access walks as one
- * become one (collapse.c); shapes of values and affine addresses (analyse.c), bits of integers
- * (narrow.c) schedule/    how the domain is walked: data in, data out; what compiling and running
- * take (budget.c, estimate.c) lower/       the kernel as LLVM IR under a plan; what a target does
- * differently is a property or a hook target/      the hooks of each family of targets: x86/,
- * aarch64/, nvptx/ emit/        module -> object bytes or PTX, object -> relocation-free blob
- * (elf.c); the pipeline (provider.c) provider.h   the one function between the two libraries
+ * facts/     in libquern: what is known about arguments, as a canonical byte string (the key)
+ * analysis/  loads of one element become one (share.c), dimensions that every access walks as one
+ *            become one (collapse.c); shapes of values, affine addresses (analyse.c), bits of
+ *            integers (narrow.c)
+ * schedule/  how the domain is walked: data in, data out; what compiling and running take
+ *            (budget.c, estimate.c)
+ * lower/     the kernel as LLVM IR; what a target does differently is a property or a hook
+ * target/    the hooks of each family of targets: x86/, aarch64/, nvptx/
+ * emit/      module -> object bytes or PTX, object -> relocation-free blob (elf.c); the pipeline
+ *            (provider.c)
+ *
+ * provider.h has the one function between the two libraries.
  *
  * All but facts/ and emit/gdb.c belongs to the provider. LLVM is known from lower/ on.
  */
@@ -127,7 +131,7 @@ typedef struct qn_facts {
     int32_t ptx;        /* NVPTX: PTX ISA version times 10 */
     int32_t checks;     /* QN_CHECKS_... */
     int32_t is_ordered; /* overlap: scalar code in iteration order */
-    int32_t atomics;    /* x86: QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the
+    int32_t atomics;    /* QN_ATOMICS_OF_...; QN_ATOMICS_OF_ALL if there are none. Set by the
                            launch, after collecting */
     qn_machine machine; /* that the code is for, in classes */
     int32_t is_portable; /* the code is for any processor of its instruction set; see
@@ -289,31 +293,8 @@ enum {
     QN_REMAINDER_OVERLAP = 4
 };
 
-/** Who runs an iteration. NONE: the loops of a function that a processor's thread calls. In a grid:
- * a thread; a warp, whose lanes share the points of reduces; in kernels without parallel
- * dimensions, all blocks share the points of the reduces, and a second kernel does the rest; or the
- * threads of a block evaluate the points of a tile of iterations, and one for each iteration adds
- * them and does the rest. From THREAD on these are the numbers of qn_plan_options. */
-enum {
-    QN_TEAM_NONE = 0,
-    QN_TEAM_THREAD = 1,
-    QN_TEAM_WARP = 2,
-    QN_TEAM_GRID = 3,
-    QN_TEAM_BLOCK = 4
-};
-
-/** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
- * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
- * at byte `at` of the team's memory. */
-#define QN_KEPT_BODY UINT32_MAX /* instead of a region: what the lanes do behind the reduces */
-typedef struct qn_kept {
-    uint32_t from, to, writer, region;
-    int32_t at;
-} qn_kept;
-enum { QN_MOST_KEPT = 4 };
-
-/** How the domain is walked. A plan is data: printed, overridable field by field, kept with the
- * code. */
+/** How a processor walks the domain, by rules; jit/schedule/grid.h has what threads of a GPU do. A
+ * plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
     int32_t n_loops;             /* sequential and parallel dimensions */
     int32_t order[QN_MAX_RANK];  /* domain dimension numbers, outermost first */
@@ -345,63 +326,21 @@ typedef struct qn_plan {
                            0: nothing is */
     int64_t tile[QN_MAX_RANK];   /* cache tile of each dimension, 0: none */
     int32_t
-        tile_at; /* x86: the loops over tiles are outside loop order[tile_at]; -1: there are none */
+        tile_at; /* the loops over tiles are outside loop order[tile_at]; -1: there are none */
     int32_t streams;             /* 1: non-temporal stores */
     int32_t end_rows; /* rows of a transposing kernel at a time whose streams begin anywhere in a
                       line: what a step of the lanes stores waits for the next one to fill lines; 0:
                       there are none */
     int32_t split_dim;           /* domain dimension that threads divide, -1: none */
     int64_t granule;             /* its chunks start at multiples of this, counted from its begin */
-    int32_t second_dim;          /* x86: another one that they divide as well, */
+    int32_t second_dim;          /* another one that they divide as well, */
     int64_t second_granule;      /* at such multiples; 0: there is none */
-    int32_t n_shared_reduces;    /* x86: split_dim is that of so many reduces, the blocks of whose
+    int32_t n_shared_reduces;    /* split_dim is that of so many reduces, the blocks of whose
                                     points threads divide */
-    int32_t atomics; /* x86: QN_ATOMICS_OF_...; those of threads are plain in a launch that says in
+    int32_t atomics; /* QN_ATOMICS_OF_...; those of threads are plain in a launch that says in
                         QN_ALONE_WORD that it has one */
     uint32_t merged[QN_MAX_RANK]; /* dimensions that run within each, see qn_facts */
-    /* In a grid: each thread runs scalar code, for `width` consecutive iterations of lane_dim, if
-       there is one, and `jam` of jam_dim. tile: iterations that a block takes at once; 0: a loop in
-       each thread. */
-    int32_t team;                 /* QN_TEAM_...: who runs one iteration */
-    int32_t axis[3];              /* dimensions of threadIdx.x, y and z, -1: none */
-    int32_t threads[QN_MAX_RANK]; /* of a block along each dimension */
-    int32_t lead, jam_lead; /* iterations before the begin of lane_dim and jam_dim at which the
-                               threads begin */
-    int32_t skew; /* iterations of lane_dim by which each jammed row of a thread begins before the
-                     last one */
-    int32_t is_crossed; /* some accesses are consecutive along jam_dim, the others along lane_dim */
-    int32_t stage_dim;  /* with axis[0], the dimension of a tile that staged loads go through, if
-                           there are any */
-    uint64_t staged;              /* bit s: the load at access s goes through shared memory */
-    uint64_t words;   /* bit s: several of its small elements stand in an aligned word of 4 bytes */
-    int32_t chunk;    /* QN_TEAM_BLOCK: points of an iteration that are evaluated together */
-    int32_t is_split; /* the same: blocks of 4096 points are units of their own; a second step does
-                         the rest */
-    int32_t is_along_points; /* the same: neighbouring threads take neighbouring points, not
-                                iterations */
-    int32_t is_product; /* the staged loads are those of a reduce over one more dimension: register
-                           tiles */
-    int32_t has_values;  /* QN_TEAM_BLOCK: the values of reduces are in shared memory */
-    uint32_t rest_dims;  /* bits: dimensions on which no reduce depends, whose iterations the
-                            threads of a team divide behind the reduces; their tile is 0 */
-    uint64_t privatized; /* bit s: a block collects what the atomic at access s does, in shared
-                            memory */
-    int32_t most_blocks; /* of a launch, each of which takes several units; 0: one for each unit */
-    int32_t n_kept, kept_bytes; /* QN_TEAM_WARP: what a team keeps, and the shared memory of each */
-    int32_t is_pair; /* the same: a team is two warps, and alone in its block */
-    qn_kept kept[QN_MOST_KEPT];
 } qn_plan;
-
-/** Whether iterations are those of the threads of a grid. */
-static inline bool qn__is_grid(const qn_plan *p)
-{
-    return p->team != QN_TEAM_NONE;
-}
-
-/** Staged tiles are squares of this side, walked by so many threads along x. */
-enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
-/** Those of products have this side, or half of it, and so many points of the reduce at a time. */
-enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the
  * provider's own (jit/analysis/share.c). */

@@ -84,12 +84,13 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_kernel *k, const qn_fac
                           .f = f,
                           .block = &p->block,
                           .scheduled = &p->scheduled,
-                          .grid = has_grid ? &p->plan : NULL};
+                          .grid = has_grid ? &p->grid : NULL};
     qn_emitted *n = to->emitted;
     qn_descent *d = to->descent;
     *n = lower_within(to, &x, p, symbol, &block_bytes);
     d->units = n->units;
-    if (n->instructions >= 0 && (p->plan.team == QN_TEAM_GRID || p->plan.is_split))
+    if (n->instructions >= 0 && has_grid &&
+        (p->grid.team == QN_TEAM_GRID || p->grid.is_split))
         *n = qn__lower_function(to, &x, &(qn_function_how){.budget = INT64_MAX, .step = 1},
                                 QN_GPU_ENTRY "_2", &block_bytes);
     if (n->instructions < 0)
@@ -102,7 +103,7 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_kernel *k, const qn_fac
                         n->units, qn__budget_units(to->most, d->rung, f->target),
                         qn__rung_name(d->rung));
     if (to->hooks->describe)
-        to->hooks->describe(k, f, &p->plan, block_bytes, to->info);
+        to->hooks->describe(k, f, &p->grid, block_bytes, to->info);
     describe(k, f, p, to->info);
     return QN_OK;
 }

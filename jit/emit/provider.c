@@ -76,8 +76,9 @@ static qn_status read_schedule(compilation *c, qn_error *why)
         return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, p->schedule, why);
     qn_status status;
     if (on_plan) {
-        qn__plan_make(c->kernel, &c->facts, &p->plan);
-        status = qn__schedule_of_plan(&p->scheduled, &p->plan, p->schedule, why);
+        qn_planned planned;
+        qn__planned_make(c->kernel, &c->facts, &planned);
+        status = qn__planned_schedule(&p->scheduled, &planned, p->schedule, why);
     } else {
         status = qn__schedule_begin(&p->scheduled, p->schedule, why);
     }
@@ -103,7 +104,7 @@ static qn_status take_schedule(compilation *c)
     if (status == QN_OK)
         status = qn__schedule_verify(&p->scheduled, p->schedule, &why);
     if (status == QN_OK)
-        status = qn__planned_read(&p->scheduled, p->schedule, &p->plan, &p->block, &why);
+        status = qn__planned_read(&p->scheduled, p->schedule, &p->grid, &p->block, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
                              why.message);

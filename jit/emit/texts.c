@@ -5,7 +5,6 @@
  */
 #include "jit/emit/compilation.h"
 #include "jit/schedule/estimate.h"
-#include "jit/schedule/from_plan.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -45,7 +44,7 @@ void qn__send_plan(const compilation *c)
         else if (c->declared)
             qn__text_add(&text, "short loops are straight code\n");
         if (!c->planned.is_request && !c->pieces)
-            qn__plan_print(&c->planned.plan, c->kernel, &text);
+            qn__planned_print(&c->planned, c->kernel, &text);
         if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
                          qn__rung_name(c->r->descent.rung));
@@ -63,15 +62,15 @@ static void add_comment(const char *lines, qn_text *out)
     }
 }
 
-/* Appends the schedule of a plan, or, without a plan, that of the kernel as declared. Where a
+/* Appends the schedule of what is planned, or, if that is NULL, of the kernel as declared. Where a
  * schedule cannot say a plan, the schedule as declared follows the reason. */
-static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_plan *p, qn_text *out)
+static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_planned *p, qn_text *out)
 {
     qn_scheduled x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
     if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
-        bool is_said = p && qn__schedule_of_plan(&x, p, s, &err) == QN_OK;
+        bool is_said = p && qn__planned_schedule(&x, p, s, &err) == QN_OK;
         if (p && !is_said) {
             add_comment("no schedule says the plan; this is the kernel as declared", out);
             add_comment(err.message, out);
@@ -91,7 +90,7 @@ static void add_pieces(const qn_piece *p, qn_text *out)
     for (int n = 0; n < 2 && p->part[0]; n++)
         add_pieces(p->part[n], out);
     if (!p->part[0])
-        add_schedule(p->kernel, &p->facts, &p->planned.plan, out);
+        add_schedule(p->kernel, &p->facts, &p->planned, out);
 }
 
 /* A kernel that is planned in pieces, or with straight code for short loops: that as a comment, and
@@ -103,7 +102,7 @@ static void add_whole(const compilation *c, qn_text *out)
     if (c->pieces)
         add_pieces(c->pieces, &planned);
     else
-        add_schedule(c->kernel, &c->facts, &c->planned.plan, &planned);
+        add_schedule(c->kernel, &c->facts, &c->planned, &planned);
     add_comment(c->pieces ? "the kernel is planned as several functions, one after the other:"
                           : "the kernel is planned with straight code for short loops:",
                 out);
@@ -130,7 +129,7 @@ void qn__send_schedule(const compilation *c)
     else if (c->pieces || c->declared)
         add_whole(c, &text);
     else
-        add_schedule(c->kernel, &c->facts, &c->planned.plan, &text);
+        add_schedule(c->kernel, &c->facts, &c->planned, &text);
     send_text(c->r, QN_SINK_SCHEDULE, &text);
 }
 
@@ -145,14 +144,14 @@ static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *o
         qn__text_add(out, "%s\n", err.message);
 }
 
-static void add_estimate_of_plan(const qn_kernel *k, const qn_facts *f, const qn_plan *p,
-                                 qn_text *out)
+static void add_estimate_of(const qn_kernel *k, const qn_facts *f, const qn_planned *p,
+                            qn_text *out)
 {
     qn_scheduled x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
     if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
-        if (qn__schedule_of_plan(&x, p, s, &err) == QN_OK)
+        if (qn__planned_schedule(&x, p, s, &err) == QN_OK)
             add_estimate(&x, s, out);
         else
             qn__text_add(out, "%s\n", err.message);
@@ -167,7 +166,7 @@ static void add_estimates(const qn_piece *p, qn_text *out)
     for (int n = 0; n < 2 && p->part[0]; n++)
         add_estimates(p->part[n], out);
     if (!p->part[0])
-        add_estimate_of_plan(p->kernel, &p->facts, &p->planned.plan, out);
+        add_estimate_of(p->kernel, &p->facts, &p->planned, out);
 }
 
 void qn__send_estimate(const compilation *c)
@@ -180,7 +179,7 @@ void qn__send_estimate(const compilation *c)
     else if (c->pieces)
         add_estimates(c->pieces, &text);
     else
-        add_estimate_of_plan(c->kernel, &c->facts, &c->planned.plan, &text);
+        add_estimate_of(c->kernel, &c->facts, &c->planned, &text);
     send_text(c->r, QN_SINK_ESTIMATE, &text);
 }
 

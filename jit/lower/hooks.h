@@ -36,7 +36,7 @@ typedef struct qn_hooks {
     void (*run)(lower *g, const span *spans);
     /** NULL, or what a launch must know of it; block_bytes: shared memory that was asked for while
      * it was emitted. */
-    void (*describe)(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes,
+    void (*describe)(const qn_kernel *k, const qn_facts *f, const qn_grid *p, int32_t block_bytes,
                      qn_blob_info *info);
     /** NULL, or: what follows sees what was stored without the caches. */
     void (*fence)(lower *g);

@@ -105,7 +105,7 @@ typedef struct lower {
     int first_range; /* where the words of qn_entry's `range` begin in `range` */
     const qn_kernel *k;
     const qn_facts *f;
-    const qn_plan *grid;            /* of a GPU: how threads walk the domain; else NULL */
+    const qn_grid *grid;            /* of a GPU: how threads walk the domain; else NULL */
     const qn_schedule *schedule;    /* whose loops are emitted; NULL of a GPU */
     const qn_scheduled *scheduled;  /* what it is of */
     const qn_block *block;          /* of the schedule */

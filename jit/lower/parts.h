@@ -53,7 +53,7 @@ typedef struct qn_lowered {
     const qn_block *block;
     const qn_schedule *schedule;   /* verified; NULL of a GPU, */
     const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
-    const qn_plan *grid;           /* of a GPU: how threads walk the domain; else NULL */
+    const qn_grid *grid;           /* of a GPU: how threads walk the domain; else NULL */
 } qn_lowered;
 /** How a function is emitted. */
 typedef struct qn_function_how {

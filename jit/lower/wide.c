@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide.c: loads and stores of a thread that computes several iterations at once (plan->width,
+ * wide.c: loads and stores of a thread that computes several iterations at once (grid->wide,
  * unroll, jam: the parts of lower/lower.h, each a scalar). All elements that are needed are
  * collected first. An element that several iterations, or several loads, need is loaded once;
  * elements that follow one another from an aligned address on move together, up to 16 bytes with
@@ -20,7 +20,7 @@
 static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    bool is_here = g->grid && g->grid->lane_dim >= 0;
+    bool is_here = g->grid && g->grid->wide_dim >= 0;
     return is_here && !x->parent &&
            (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) &&
            !(g->k->param[x->imm].traits & QN_ATOMIC);
@@ -39,10 +39,12 @@ enum { SIDE_LANES = 1, SIDE_JAM = 2 };
  */
 static void whole_range(const lower *g, int e, int sides, int64_t *first, int64_t *last)
 {
-    bool is_jam = g->grid->is_crossed && e == g->grid->jam_dim && (sides & SIDE_JAM);
-    bool is_lanes = e == g->grid->lane_dim && (sides & SIDE_LANES);
-    int64_t step = is_jam ? g->grid->jam : is_lanes ? g->grid->width : 1;
-    *first = g->f->begin[e].value - (is_jam ? g->grid->jam_lead : is_lanes ? g->grid->lead : 0);
+    bool is_jam = g->grid->is_crossed && e == g->grid->tall_dim && (sides & SIDE_JAM);
+    bool is_lanes = e == g->grid->wide_dim && (sides & SIDE_LANES);
+    int64_t step = is_jam ? g->grid->tall : is_lanes ? g->grid->wide : 1;
+    *first = g->f->begin[e].value - (is_jam     ? g->grid->tall_lead
+                                     : is_lanes ? g->grid->wide_lead
+                                                : 0);
     *last = *first + (g->f->end[e].value - *first + step - 1) / step * step - 1;
 }
 
@@ -102,7 +104,7 @@ static unsigned edges_of(const lower *g, int p, int sides)
 static bool add_load(lower *g, group *s, uint32_t i)
 {
     const int both = SIDE_LANES | SIDE_JAM;
-    int needed = g->grid->skew                   ? both
+    int needed = g->grid->skew                ? both
                  : is_whole(g, i, both)       ? 0
                  : is_whole(g, i, SIDE_LANES) ? SIDE_JAM
                  : is_whole(g, i, SIDE_JAM)   ? SIDE_LANES
@@ -142,7 +144,7 @@ static bool is_ready(const lower *g, uint32_t i)
 void qn__wide_begin(lower *g)
 {
     group s = {0};
-    bool ok = g->grid && g->grid->lane_dim >= 0;
+    bool ok = g->grid && g->grid->wide_dim >= 0;
     g->stored_end = 0;
     for (uint32_t n = 0; n < g->k->n_accesses && ok; n++) {
         uint32_t i = g->k->access[n].inst;
@@ -222,7 +224,7 @@ void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
                      void (*point)(lower *g, void *arg), void *arg)
 {
     group s = {0};
-    bool ok = g->grid && (g->grid->lane_dim >= 0 || g->multiple[d]);
+    bool ok = g->grid && (g->grid->wide_dim >= 0 || g->multiple[d]);
     for (int m = 0; m < n && ok; m++) {
         loop once; /* digits of the index of one point are not those of the next */
         qn__once_open(g, &once, NULL);

@@ -9,7 +9,7 @@
 #include "jit/lower/lower.h"
 
 /** How far this thread's first iteration is from where threads begin, and how far the domain's end:
- * along the lanes (plan->lane_dim) and the jammed dimension. Both i32 or both i64. */
+ * along the lanes (grid->wide_dim) and the jammed dimension. Both i32 or both i64. */
 typedef struct thread_place {
     LLVMValueRef ahead[2], extent[2];
 } thread_place;

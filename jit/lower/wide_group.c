@@ -60,15 +60,15 @@ static base describe(lower *g, uint32_t i, const address *x)
         const int64_t scale =
             qn__wrap_mul(t->scale, multiple_of(g, param, qn__n_indices(g->k, i), t->stride));
         int64_t bit = lowest_bit(qn__wrap_mul(scale, divisor_of(g, t->value))), first;
-        if (is_begin_of(g, t, g->grid->lane_dim, &first)) {
-            b.rest =
-                qn__wrap_add(b.rest, qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->lead)));
-            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->width));
-        } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
-                   is_begin_of(g, t, g->grid->jam_dim, &first)) {
+        if (is_begin_of(g, t, g->grid->wide_dim, &first)) {
             b.rest = qn__wrap_add(b.rest,
-                                  qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->jam_lead)));
-            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->jam));
+                                  qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->wide_lead)));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->wide));
+        } else if ((g->grid->is_crossed || (g->grid->skew && g->jam > 1)) &&
+                   is_begin_of(g, t, g->grid->tall_dim, &first)) {
+            b.rest = qn__wrap_add(b.rest,
+                                  qn__wrap_mul(t->scale, qn__wrap_sub(first, g->grid->tall_lead)));
+            bit = lowest_bit(qn__wrap_mul(t->scale, g->grid->tall));
         }
         for (int d = 0; d < g->k->n_dims; d++)
             if (g->multiple[d] && is_begin_of(g, t, d, &first)) {

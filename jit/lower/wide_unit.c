@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * wide_unit.c: the iterations of one thread of a GPU that computes several at once: plan->width
- * consecutive ones along the lanes, those that may be outside the domain under masks, and plan->jam
- * rows, all of them at once or, at the end, one after the other; where some accesses run along the
- * rows (plan->is_crossed), these have masks too. Threads begin plan->lead iterations (and jam_lead
- * rows) before the domain, so that accesses are aligned.
+ * wide_unit.c: the iterations of one thread of a GPU that computes several at once: grid->wide
+ * consecutive ones along the lanes, those that may be outside the domain under masks, and
+ * grid->tall rows, all of them at once or, at the end, one after the other. Where some accesses run
+ * along the rows (grid->is_crossed), rows have masks too. Threads begin grid->wide_lead iterations
+ * and tall_lead rows before the domain, so that accesses are aligned.
  */
 #include "jit/lower/wide.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ typedef void (*emitter)(lower *g, const unit *w);
 /** Emits what depends on the indices at the present level, also where these are constants. */
 static void emit_claimed(lower *g, const unit *w, emitter emit)
 {
-    const int dims[2] = {g->grid->lane_dim, g->grid->jam_dim};
+    const int dims[2] = {g->grid->wide_dim, g->grid->tall_dim};
     int levels[2] = {0, 0};
     for (int n = 0; n < 2; n++)
         if (dims[n] >= 0) {
@@ -55,7 +55,7 @@ static LLVMValueRef number_like(LLVMValueRef v, int64_t n)
 static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int64_t n)
 {
     int64_t known;
-    bool is_whole = !g->grid->lead && !g->grid->jam_lead && !g->grid->skew &&
+    bool is_whole = !g->grid->wide_lead && !g->grid->tall_lead && !g->grid->skew &&
                     !qn__is_exact(g->f, d) && qn__is_multiple(g->f, d, n);
     if (n <= 1 || is_whole || (qn__is_const(extent, &known) && known % n == 0))
         return NULL;
@@ -67,14 +67,14 @@ static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef e
 
 static void rows_together(lower *g, const unit *w)
 {
-    qn__set_jam(g, g->grid->jam);
+    qn__set_jam(g, g->grid->tall);
     w->body(g, w->arg);
     qn__set_jam(g, 1);
 }
 
 static void rows_apart(lower *g, const unit *w)
 {
-    int d = g->grid->jam_dim, at = g->iv_level[d];
+    int d = g->grid->tall_dim, at = g->iv_level[d];
     LLVMValueRef first = g->iv[d], n = LLVMBuildSub(g->b, w->at->extent[1], w->at->ahead[1], "");
     if (LLVMTypeOf(n) != g->i64)
         n = LLVMBuildZExt(g->b, n, g->i64, "");
@@ -89,10 +89,10 @@ static void rows_apart(lower *g, const unit *w)
 
 static void run_rows(lower *g, const unit *w)
 {
-    LLVMValueRef all = g->grid->jam > 1 ? has_left(g, g->grid->jam_dim, w->at->ahead[1],
-                                                   w->at->extent[1], g->grid->jam)
+    LLVMValueRef all = g->grid->tall > 1 ? has_left(g, g->grid->tall_dim, w->at->ahead[1],
+                                                   w->at->extent[1], g->grid->tall)
                                         : NULL;
-    if (g->grid->jam == 1)
+    if (g->grid->tall == 1)
         w->body(g, w->arg);
     else if (!all)
         rows_together(g, w);
@@ -114,7 +114,7 @@ typedef struct edges {
  * are inside wherever it stands. */
 static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, edges *e)
 {
-    const int lead = (int)qn__plan_lead(g->grid, d), n = (int)qn__plan_at_once(g->grid, d);
+    const int lead = (int)qn__grid_lead(g->grid, d), n = (int)qn__grid_at_once(g->grid, d);
     int64_t known = 0;
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
@@ -137,16 +137,16 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
 static void set_masks(lower *g, const unit *w)
 {
     edges x, y = {.begin = NULL};
-    find_edges(g, g->grid->lane_dim, w->at->ahead[0], w->at->extent[0], &x);
+    find_edges(g, g->grid->wide_dim, w->at->ahead[0], w->at->extent[0], &x);
     if (g->grid->is_crossed)
-        find_edges(g, g->grid->jam_dim, w->at->ahead[1], w->at->extent[1], &y);
+        find_edges(g, g->grid->tall_dim, w->at->ahead[1], w->at->extent[1], &y);
     g->edge[0] = x.begin;
     g->edge[1] = x.end;
     g->edge[2] = y.begin;
     g->edge[3] = y.end;
     memcpy(g->side[0], x.mask, sizeof x.mask);
     memcpy(g->side[1], y.mask, sizeof y.mask);
-    for (int u = 0; u < g->grid->width; u++)
+    for (int u = 0; u < g->grid->wide; u++)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
             g->mask[p] = g->tail_mask[p] = qn__mask_and(g, x.mask[u], y.mask[j]);
@@ -160,7 +160,7 @@ static void set_masks(lower *g, const unit *w)
 /** Iterations from where part (0, j) of the first thread stands to the begin of the domain. */
 static int64_t lead_of_row(const lower *g, int j)
 {
-    return g->grid->lead + (int64_t)g->grid->skew * j;
+    return g->grid->wide_lead + (int64_t)g->grid->skew * j;
 }
 
 /** Iterations of the lanes from the first thread on that are in the domain or before it. */
@@ -168,7 +168,7 @@ static int64_t iterations_to_end(const lower *g, const unit *w)
 {
     int64_t all = 0;
     (void)qn__is_const(w->at->extent[0], &all); /* the plan skews known domains only */
-    return all - qn__plan_reach(g->grid, g->grid->lane_dim);
+    return all - qn__grid_reach(g->grid, g->grid->wide_dim);
 }
 
 /** A thread some of whose parts may be outside: each has a mask of its own. */
@@ -176,7 +176,7 @@ static void skewed_edges(lower *g, const unit *w)
 {
     LLVMValueRef ahead = w->at->ahead[0];
     int64_t trips = iterations_to_end(g, w);
-    for (int u = 0; u < g->grid->width; u++)
+    for (int u = 0; u < g->grid->wide; u++)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
             LLVMValueRef from_begin =
@@ -200,7 +200,7 @@ static void run_skewed(lower *g, const unit *w)
     int64_t low = first > last ? first : last, least = first < last ? first : last;
     LLVMValueRef ahead = w->at->ahead[0],
                  from = LLVMBuildSub(g->b, ahead, number_like(ahead, low), "");
-    int64_t room = iterations_to_end(g, w) + least - low - g->grid->width;
+    int64_t room = iterations_to_end(g, w) + least - low - g->grid->wide;
     LLVMValueRef inside = room < 0
                               ? LLVMConstInt(g->i1, 0, false)
                               : LLVMBuildICmp(g->b, LLVMIntULE, from, number_like(ahead, room), "");
@@ -210,7 +210,7 @@ static void run_skewed(lower *g, const unit *w)
 void qn__wide_unit(lower *g, const thread_place *at, void (*body)(lower *g, void *arg), void *arg)
 {
     const unit w = {at, body, arg};
-    g->unroll = g->grid->width;
+    g->unroll = g->grid->wide;
     if (!g->grid->skew)
         set_masks(g, &w);
     if (g->grid->skew)

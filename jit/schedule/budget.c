@@ -235,8 +235,8 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
                    bool is_over, bool are_lanes_many)
 {
     bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(k, p->lane_dim);
-    if (qn__is_grid(p))
-        return false; /* its plan is bounded */
+    if (f->target->has_grid)
+        return false; /* a grid is bounded */
     if (d->rung < QN_RUNG_SCALAR && step_to_single(k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
     } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
@@ -260,7 +260,7 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
 
 void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d)
 {
-    if (qn__is_grid(p))
+    if (f->target->has_grid)
         return;
     int64_t units = qn__estimate(k, f, p);
     if (p->lane_dim >= 0)

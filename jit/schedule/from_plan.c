@@ -29,9 +29,7 @@ static qn_status apply(maker *m, const qn_step *how, qn_error *err)
     return status;
 }
 
-/** A step that must be possible. The result is verified at the end, as what is between need not be
- *  a schedule that may be run. */
-__attribute__((format(printf, 2, 3))) static void step(maker *m, const char *format, ...)
+void qn__step(maker *m, const char *format, ...)
 {
     char text[1024];
     qn_step how;
@@ -74,11 +72,10 @@ static void join_reduces(maker *m)
 {
     uint32_t tuple[QN_MOST_TUPLE + 1];
     int n = 0;
-    FOR_TOP_REDUCES(m->x->k, i)
-    {
+    FOR_TOP_REDUCES (m->x->k, i) {
         tuple[n++] = i;
         if (n > 1 && qn__plan_joins(m->x, m->p, n, tuple)) {
-            step(m, "merge %%%u;", i);
+            qn__step(m, "merge %%%u;", i);
         } else {
             tuple[0] = i;
             n = 1;
@@ -95,9 +92,7 @@ static bool has_loops(const maker *m, uint32_t reduce)
 
 /* ---------------------------------------------------------------- cuts */
 
-/** Cuts a dimension by these extents, of which those of one iteration are left out; the last
- *  n_inner of them stand inside. */
-static void cut(maker *m, int d, int n, const int64_t *extent, int n_inner, const char *tail)
+void qn__cut(maker *m, int d, int n, const int64_t *extent, int n_inner, const char *tail)
 {
     pieces *x = &m->of[d];
     char base[NAME_BYTES], text[256], *end = text;
@@ -113,7 +108,7 @@ static void cut(maker *m, int d, int n, const int64_t *extent, int n_inner, cons
     }
     if (!kept)
         return;
-    step(m, "split %s%s tail=%s;", base, text, tail);
+    qn__step(m, "split %s%s tail=%s;", base, text, tail);
     for (int i = 0; i <= kept; i++)
         snprintf(x->name[i], sizeof x->name[i], "%.70s.%d", base, i);
     x->n = kept + 1;
@@ -139,7 +134,7 @@ static void cut_tiles(maker *m)
         int d = p->order[n];
         if (p->tile[d] <= 0)
             continue;
-        step(m, "split d%d %lld tail=scalar;", d, (long long)p->tile[d]);
+        qn__step(m, "split d%d %lld tail=scalar;", d, (long long)p->tile[d]);
         snprintf(m->of[d].tile, NAME_BYTES, "d%d.0", d);
         snprintf(m->of[d].name[0], NAME_BYTES, "d%d.1", d);
     }
@@ -153,7 +148,7 @@ static void cut_all(maker *m, int d, int n, const int64_t *extent, const char *t
     snprintf(base, sizeof base, "%s", x->name[0]);
     for (int i = 0; i < n; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %lld", (long long)extent[i]);
-    step(m, "split %s%s tail=%s;", base, text, tail);
+    qn__step(m, "split %s%s tail=%s;", base, text, tail);
     for (int i = 0; i <= n; i++)
         snprintf(x->name[i], sizeof x->name[i], "%.70s.%d", base, i);
     x->n = n + 1;
@@ -205,38 +200,19 @@ static void cut_steps(maker *m)
     if (qn__is_parallel(m->x->k, lanes)) {
         int64_t step_of = (int64_t)p->width * p->unroll;
         int64_t several = p->pack_steps ? p->pack_steps : 1;
-        cut(m, lanes, 3, (int64_t[]){several, p->unroll, p->width}, 2,
-            tail_of(m, lanes, step_of * several,
-                    several > 1 && p->remainder == QN_REMAINDER_NONE ? QN_REMAINDER_SCALAR
-                                                                     : p->remainder));
+        qn__cut(m, lanes, 3, (int64_t[]){several, p->unroll, p->width}, 2,
+                tail_of(m, lanes, step_of * several,
+                        several > 1 && p->remainder == QN_REMAINDER_NONE ? QN_REMAINDER_SCALAR
+                                                                         : p->remainder));
     }
     if (qn__is_parallel(m->x->k, p->jam_dim) && p->jam_dim != lanes) {
         int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam : 1;
-        cut(m, p->jam_dim, 2, (int64_t[]){blocks, p->jam}, 1,
-            tail_of(m, p->jam_dim, blocks * p->jam, p->jam_rest));
+        qn__cut(m, p->jam_dim, 2, (int64_t[]){blocks, p->jam}, 1,
+                tail_of(m, p->jam_dim, blocks * p->jam, p->jam_rest));
     }
     if (p->cross > 1)
-        cut(m, p->cross_dim, 1, (int64_t[]){p->cross}, 1,
-            tail_of(m, p->cross_dim, p->cross, QN_REMAINDER_OVERLAP));
-}
-
-/** The grid, then what a block takes, then its threads, then what a thread takes at once. */
-static void cut_grid(maker *m)
-{
-    const qn_plan *p = m->p;
-    for (int n = 0; n < p->n_loops; n++) {
-        int d = p->order[n];
-        int64_t at_once = qn__plan_at_once(p, d), threads = p->threads[d] > 1 ? p->threads[d] : 1;
-        bool is_axis = d == p->axis[0] || d == p->axis[1] || d == p->axis[2];
-        threads = is_axis ? threads : 1;
-        int64_t steps = p->tile[d] > at_once * threads ? p->tile[d] / (at_once * threads) : 1;
-        if (!qn__is_parallel(m->x->k, d) || p->tile[d] == 0)
-            continue;
-        cut(m, d, 3, (int64_t[]){steps, threads, at_once}, 1, "mask");
-        step(m, "bind %s role=grid;", m->of[d].name[0]);
-        if (threads > 1)
-            step(m, "bind %s role=block;", m->of[d].name[m->of[d].n - 1 - (at_once > 1)]);
-    }
+        qn__cut(m, p->cross_dim, 1, (int64_t[]){p->cross}, 1,
+                tail_of(m, p->cross_dim, p->cross, QN_REMAINDER_OVERLAP));
 }
 
 /* ---------------------------------------------------------------- order and roles */
@@ -283,11 +259,11 @@ static void order_loops(maker *m)
         }
     }
     if (n_loops > 1)
-        step(m, "reorder%s;", text);
-    bool has_lanes =
-        p->width > 1 && qn__is_parallel(m->x->k, p->lane_dim) && !m->x->f->target->has_grid;
+        qn__step(m, "reorder%s;", text);
+    bool has_lanes = p->width > 1 && qn__is_parallel(m->x->k, p->lane_dim);
     for (int n = 0; n < m->n_inner; n++)
-        step(m, "%s %s;", has_lanes && n == m->n_inner - 1 ? "vectorize" : "unroll", m->inner[n]);
+        qn__step(m, "%s %s;", has_lanes && n == m->n_inner - 1 ? "vectorize" : "unroll",
+                 m->inner[n]);
 }
 
 /** "r8d2 r8d3": the loops over the points of a reduce that was not cut. */
@@ -301,22 +277,19 @@ static void points_of(const maker *m, uint32_t reduce, char *text, size_t bytes)
     }
 }
 
-/** Moves a loop that is emitted together inside of the reduces: each has an accumulator for every
- * one of its iterations. */
-static void move_inside(maker *m, const char *name)
+void qn__move_inside(maker *m, const char *name)
 {
     const qn_kernel *k = m->x->k;
     char points[400];
     if (qn__n_top_reduces(k) == 0)
         return;
-    step(m, "distribute %s;", name);
-    FOR_TOP_REDUCES(k, i)
-    {
+    qn__step(m, "distribute %s;", name);
+    FOR_TOP_REDUCES (k, i) {
         if (!has_loops(m, i))
             continue;
         points_of(m, i, points, sizeof points);
-        step(m, "place %%%u %s;", i, name);
-        step(m, "reorder%s %s;", points, name);
+        qn__step(m, "place %%%u %s;", i, name);
+        qn__step(m, "reorder%s %s;", points, name);
     }
 }
 
@@ -325,13 +298,12 @@ static void move_inside(maker *m, const char *name)
 /** Points that are emitted one beside the other. */
 static void unroll_points(maker *m)
 {
-    FOR_TOP_REDUCES(m->x->k, i)
-    {
+    FOR_TOP_REDUCES (m->x->k, i) {
         if (!has_loops(m, i) || m->p->strip ||
             !qn__plan_unrolls_points(m->x->k, m->x->f, &m->x->a, m->p, i))
             continue;
         for (int n = 0; n < m->x->k->inst[i].n_args; n++)
-            step(m, "unroll r%ud%d;", i, qn__dim_of(m->x->k, i, n));
+            qn__step(m, "unroll r%ud%d;", i, qn__dim_of(m->x->k, i, n));
     }
 }
 
@@ -341,14 +313,13 @@ static void cut_points(maker *m)
     const qn_plan *p = m->p;
     const qn_kernel *k = m->x->k;
     int n_shared = 0;
-    FOR_TOP_REDUCES(k, i)
-    {
+    FOR_TOP_REDUCES (k, i) {
         int n;
         bool is_shared = n_shared++ < p->n_shared_reduces;
         if (!has_loops(m, i))
             continue;
-        int d = is_shared ? qn__long_dim(k, m->x->f, i, &n)
-                          : qn__dim_of(k, i, k->inst[i].n_args - 1);
+        int d =
+            is_shared ? qn__long_dim(k, m->x->f, i, &n) : qn__dim_of(k, i, k->inst[i].n_args - 1);
         bool has_lanes = d == p->lane_dim && qn__is_reduction(k, d) && p->width > 1;
         int64_t lanes = has_lanes ? (int64_t)p->width * p->unroll : 1;
         int64_t block = is_shared ? QN_BLOCK_POINTS / lanes : 1;
@@ -362,16 +333,17 @@ static void cut_points(maker *m)
             snprintf(text + strlen(text), sizeof text - strlen(text), " %d", p->width);
         if (!text[0])
             continue;
-        step(m, "split r%ud%d%s tail=%s;", i, d, text,
-             tail_of(m, d, lanes * block,
-                     p->remainder == QN_REMAINDER_MASK ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR));
+        qn__step(
+            m, "split r%ud%d%s tail=%s;", i, d, text,
+            tail_of(m, d, lanes * block,
+                    p->remainder == QN_REMAINDER_MASK ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR));
         at = is_shared + 1;
         if (is_shared)
-            step(m, "parallelize r%ud%d.0;", i, d);
+            qn__step(m, "parallelize r%ud%d.0;", i, d);
         if (has_lanes && p->unroll > 1)
-            step(m, "unroll r%ud%d.%d;", i, d, at++);
+            qn__step(m, "unroll r%ud%d.%d;", i, d, at++);
         if (has_lanes)
-            step(m, "vectorize r%ud%d.%d;", i, d, at);
+            qn__step(m, "vectorize r%ud%d.%d;", i, d, at);
     }
 }
 
@@ -391,7 +363,7 @@ static void cut_strip_points(maker *m, uint32_t reduce, char *loops, size_t byte
         }
     snprintf(name, sizeof name, "r%ud%d", reduce, d);
     if ((order == QN_STRIPED || order == QN_INDEXED) && (points < 0 || points > QN_BLOCK_POINTS)) {
-        step(m, "split %s %d tail=scalar;", name, QN_BLOCK_POINTS);
+        qn__step(m, "split %s %d tail=scalar;", name, QN_BLOCK_POINTS);
         snprintf(name + strlen(name), sizeof name - strlen(name), ".0");
         qn__add_name(loops, bytes, name);
         name[strlen(name) - 1] = '1';
@@ -403,7 +375,7 @@ static void cut_strip_points(maker *m, uint32_t reduce, char *loops, size_t byte
     if (slots > 1)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %d", slots);
     if (text[0])
-        step(m, "split %s%s tail=scalar;", name, text);
+        qn__step(m, "split %s%s tail=scalar;", name, text);
     size_t n = strlen(name);
     if (slots > 1) {
         snprintf(name + n, sizeof name - n, ".%d", 1 + (jam > 1));
@@ -424,37 +396,17 @@ static void make_strip(maker *m)
     const qn_plan *p = m->p;
     const qn_kernel *k = m->x->k;
     const pieces *lanes = &m->of[p->lane_dim];
-    move_inside(m, lanes->name[1]);
-    FOR_TOP_REDUCES(k, i)
-    {
+    qn__move_inside(m, lanes->name[1]);
+    FOR_TOP_REDUCES (k, i) {
         char loops[400], together[NAME_BYTES], inside[400] = "";
         cut_strip_points(m, i, loops, sizeof loops, together);
         for (int n = 2; n < lanes->n; n++)
             qn__add_name(inside, sizeof inside, lanes->name[n]);
-        step(m, "reorder%s %s%s%s%s;", loops, lanes->name[1], together[0] ? " " : "", together,
-             inside);
+        qn__step(m, "reorder%s %s%s%s%s;", loops, lanes->name[1], together[0] ? " " : "", together,
+                 inside);
         if (together[0])
-            step(m, "unroll %s;", together);
-        step(m, "accumulate %%%u storage=scratch;", i);
-    }
-}
-
-/** The points of a warp's reduces are shared by its lanes. */
-static void share_points(maker *m)
-{
-    const qn_kernel *k = m->x->k;
-    bool is_shared = m->p->team == QN_TEAM_WARP || m->p->team == QN_TEAM_GRID;
-    FOR_TOP_REDUCES(k, i)
-    {
-        int d = qn__dim_of(k, i, k->inst[i].n_args - 1);
-        if (!is_shared || !qn__may_share_points(k, i))
-            continue;
-        bool is_grid = m->p->team == QN_TEAM_GRID && k->inst[i].n_args == 1;
-        step(m, is_grid ? "split r%ud%d 128 32 tail=scalar;" : "split r%ud%d 32 tail=scalar;", i,
-             d);
-        step(m, "bind r%ud%d.%d role=thread;", i, d, 1 + is_grid);
-        if (is_grid)
-            step(m, "bind r%ud%d.0 role=grid;", i, d);
+            qn__step(m, "unroll %s;", together);
+        qn__step(m, "accumulate %%%u storage=scratch;", i);
     }
 }
 
@@ -471,12 +423,12 @@ static void divide(maker *m, int d, int64_t granule)
     own = qn__axis_weight(m->x, m->s, a, &root);
     more = own > 0 && granule > own && granule % own == 0 ? granule / own : 1;
     if (more > 1) {
-        step(m, "split %s %lld tail=scalar;", outer, (long long)more);
-        step(m, "parallelize %s.0;", outer);
+        qn__step(m, "split %s %lld tail=scalar;", outer, (long long)more);
+        qn__step(m, "parallelize %s.0;", outer);
         if (!x->tile[0])
             snprintf(x->name[0], NAME_BYTES, "%.70s.1", outer);
     } else {
-        step(m, "parallelize %s;", outer);
+        qn__step(m, "parallelize %s;", outer);
     }
 }
 
@@ -509,7 +461,7 @@ static void divide_all(maker *m)
         divide(m, p->second_dim, p->second_granule);
 }
 
-static void begin_pieces(maker *m)
+void qn__pieces_begin(maker *m)
 {
     for (int d = 0; d < m->x->k->n_dims; d++) {
         m->of[d].n = 1;
@@ -522,30 +474,20 @@ static void make(maker *m)
 {
     const qn_scheduled *x = m->x;
     const qn_plan *p = m->p;
-    bool has_grid = x->f->target->has_grid;
     m->status = qn__schedule_begin(x, m->s, m->err);
     m->s->straight = p->straight == qn__plan_straight(x->k, x->f) ? -1 : p->straight;
-    begin_pieces(m);
-    if (has_grid) {
-        cut_grid(m);
-    } else {
-        join_reduces(m);
-        cut_tiles(m);
-        cut_steps(m);
-    }
+    qn__pieces_begin(m);
+    join_reduces(m);
+    cut_tiles(m);
+    cut_steps(m);
     order_loops(m);
     for (int n = m->n_inner - 1; n >= 0; n--)
-        move_inside(m, m->inner[n]);
-    if (has_grid)
-        share_points(m);
-    else
-        cut_points(m);
-    if (!has_grid)
-        unroll_points(m);
-    if (!has_grid && p->strip)
+        qn__move_inside(m, m->inner[n]);
+    cut_points(m);
+    unroll_points(m);
+    if (p->strip)
         make_strip(m);
-    if (!has_grid)
-        divide_all(m);
+    divide_all(m);
     if (m->status == QN_OK)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }
@@ -572,7 +514,7 @@ qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedul
 {
     maker m = {.x = x, .p = p, .s = out, .err = err, .is_draft = true};
     m.status = qn__schedule_loops(x, out, err);
-    begin_pieces(&m);
+    qn__pieces_begin(&m);
     cut_steps(&m);
     order_loops(&m);
     divide_all(&m);

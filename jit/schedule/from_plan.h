@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * from_plan.h: a plan as a schedule.
+ * from_plan.h: a plan, or a grid, as a schedule.
  */
 #ifndef QN_JIT_FROM_PLAN_H
 #define QN_JIT_FROM_PLAN_H
 
+#include "jit/schedule/grid.h"
 #include "jit/schedule/tree.h"
 
 /** Translates a plan that was made for the kernel and the facts of x, and verifies the result. */
 qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                               qn_error *err);
+/** Translates a grid likewise; what goes through shared memory is not said. */
+qn_status qn__schedule_of_grid(const qn_scheduled *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err);
 /** Translates a plan for an estimate: nothing is verified, and nothing may be lowered from the
  * schedule. */

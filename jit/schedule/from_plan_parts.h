@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * from_plan_parts.h: private to the files that make a schedule of a plan: from_plan.c has loops,
- * from_plan_access.c accesses.
+ * from_plan_parts.h: private to the files that make a schedule of a plan or of a grid: from_plan.c
+ * and from_grid.c have loops, from_plan_access.c accesses.
  */
 #ifndef QN_JIT_FROM_PLAN_PARTS_H
 #define QN_JIT_FROM_PLAN_PARTS_H
@@ -21,7 +21,7 @@ typedef struct pieces {
 
 typedef struct maker {
     const qn_scheduled *x;
-    const qn_plan *p;
+    const qn_plan *p; /* NULL: a grid is said */
     qn_schedule *s;
     qn_error *err;
     qn_status status;
@@ -33,6 +33,17 @@ typedef struct maker {
     bool is_draft;         /* nothing is verified */
 } maker;
 
+/** A step that must be possible. The result is verified at the end, as what is between need not be
+ * a schedule that may be run. */
+void qn__step(maker *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/** Every dimension whole. */
+void qn__pieces_begin(maker *m);
+/** Cuts a dimension by these extents, of which those of one iteration are left out; the last
+ * n_inner of them stand inside. */
+void qn__cut(maker *m, int d, int n, const int64_t *extent, int n_inner, const char *tail);
+/** Moves a loop that is emitted together inside of the reduces: each has an accumulator for every
+ * one of its iterations. */
+void qn__move_inside(maker *m, const char *name);
 /** A mark of an access, which is left out where it cannot be made or, if the maker is careful,
  * where the verifier refuses it. */
 void qn__mark(maker *m, const char *format, ...) __attribute__((format(printf, 2, 3)));

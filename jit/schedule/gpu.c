@@ -82,7 +82,7 @@ int qn__gpu_best_lanes(const gpu_planner *s)
 
 static void choose_order(const gpu_planner *s, int lanes)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     double far[QN_MAX_RANK];
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)
@@ -131,10 +131,10 @@ static int32_t threads_across(int64_t n, int32_t widest, int32_t warp, bool has_
  * so that more of these are in a block, whose loads meet in one first-level cache. */
 void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
     int32_t warp = s->f->machine.warp, block = BLOCK_WARPS * warp;
-    const int64_t threads = qn__gpu_iterations(s) / (p->width * p->jam),
+    const int64_t threads = qn__gpu_iterations(s) / (p->wide * p->tall),
                   enough = (int64_t)FEWEST_BLOCKS * s->f->machine.multiprocessors;
     while (!is_warp && block > warp && threads >= 0 && threads / block < enough)
         block /= 2;
@@ -154,8 +154,8 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
             break;
         if (p->rest_dims >> d & 1)
             continue;
-        int64_t t = qn__trips(s->f, d), each = qn__plan_at_once(p, d);
-        t = t > 0 ? (t + qn__plan_reach(p, d) + each - 1) / each : t;
+        int64_t t = qn__trips(s->f, d), each = qn__grid_at_once(p, d);
+        t = t > 0 ? (t + qn__grid_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
             p->threads[d] = n_axes == 0
@@ -165,16 +165,26 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
             p->axis[n_axes++] = d;
         }
         left /= p->threads[d];
-        p->tile[d] = p->threads[d] * each;
+        p->block[d] = p->threads[d] * each;
     }
 }
 
-void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+qn_grid qn__grid_of_one(void)
+{
+    qn_grid p = {.straight = QN_GPU_STRAIGHT,
+                 .team = QN_TEAM_THREAD,
+                 .axis = {-1, -1, -1},
+                 .wide_dim = -1,
+                 .wide = 1,
+                 .tall_dim = -1,
+                 .tall = 1};
+    return p;
+}
+
+void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
 {
     gpu_planner s = {.k = k, .f = f, .p = out};
-    out->team = QN_TEAM_THREAD;
-    out->straight = QN_GPU_STRAIGHT;
-    out->axis[0] = out->axis[1] = out->axis[2] = -1;
+    *out = qn__grid_of_one();
     bool has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     bool is_threaded = has_analysis && !f->is_ordered;
     int lanes = is_threaded ? qn__gpu_best_lanes(&s) : -1;

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu.h: what the files of the plan for NVPTX show one another: schedule/gpu.c makes it,
+ * gpu.h: what the files that make the grid of a GPU show one another: schedule/gpu.c makes it,
  * schedule/gpu_team.c says who runs an iteration, schedule/gpu_block.c when that is a block,
  * schedule/gpu_wide.c how many iterations a thread computes at once and schedule/gpu_rows.c how
  * many of those that reduce, schedule/gpu_kept.c what a warp keeps of its points,
  * schedule/gpu_rest.c when a team takes all iterations that share its reduces,
  * schedule/gpu_private.c which atomic updates a block collects,
  * schedule/gpu_stage.c what goes through shared memory, schedule/gpu_product.c which sums are
- * register tiles.
+ * register tiles, schedule/gpu_print.c prints it.
  */
 #ifndef QN_JIT_PLAN_GPU_H
 #define QN_JIT_PLAN_GPU_H
 
+#include "jit/schedule/grid.h"
 #include "jit/schedule/plan.h"
 
 /* Cost of one element through one access, in sectors of 32 bytes that a warp touches, relative to
@@ -33,14 +34,14 @@ typedef struct gpu_planner {
     const qn_kernel *k;
     const qn_facts *f;
     qn_analysis a;
-    qn_plan *p;
+    qn_grid *p;
     bool has_assertions; /* then all of an iteration is done by one thread, or by a warp in step */
 } gpu_planner;
 
 /** Iterations of all parallel dimensions, -1 if they are not known. */
 int64_t qn__gpu_iterations(const gpu_planner *s);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
-/** The dimension of neighbouring threads, or -1; never one of plan->rest_dims. */
+/** The dimension of neighbouring threads, or -1; never one of grid->rest_dims. */
 int qn__gpu_best_lanes(const gpu_planner *s);
 /** Threads of a block and tiles; n_shared: dimensions along which neighbouring iterations share
  *  loads. */
@@ -61,7 +62,7 @@ bool qn__gpu_wants_pairs(const gpu_planner *s);
  * (schedule/gpu_kept.c).
  */
 void qn__gpu_choose_kept(const gpu_planner *s);
-/** A team for all iterations that share the reduces (plan->rest_dims), if there are such; makes the
+/** A team for all iterations that share the reduces (grid->rest_dims), if there are such; makes the
  *  whole plan then (schedule/gpu_rest.c). */
 bool qn__gpu_choose_rest(const gpu_planner *s);
 /** Atomic updates that blocks collect: privatized and most_blocks (schedule/gpu_private.c). */

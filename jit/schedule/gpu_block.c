@@ -264,7 +264,7 @@ static int dimension_of(const gpu_planner *s, int lanes, bool is_along_points)
 /** Iterations x points of a tile: `total` evaluations in all. */
 static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t total)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int64_t trips = qn__trips(s->f, x), all = qn__gpu_iterations(s),
             least = p->is_along_points ? 32 : 1;
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
@@ -289,7 +289,7 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     while (total / tile < least ||
            (!p->is_along_points && tile > LARGEST_TILE)) /* one thread for each iteration */
         tile /= 2;
-    p->tile[x] = tile;
+    p->block[x] = tile;
     p->chunk = (int32_t)(total / tile);
 }
 
@@ -297,7 +297,7 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
  * runs iterations else. */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int wanted = s->f->plan.team;
     if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) ||
         !is_applicable(s))
@@ -319,7 +319,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         if (!qn__is_parallel(s->k, d) || (p->rest_dims >> d & 1))
             continue;
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
-        p->tile[d] = 1;
+        p->block[d] = 1;
     }
     choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
     return true;

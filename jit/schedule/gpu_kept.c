@@ -3,7 +3,7 @@
  * gpu_kept.c: values of points that a team of a GPU keeps in shared memory: those that a
  * reduce computes, and a later reduce or a loop behind it computes again from the same loads. In
  * softmax these are the elements of a row, and their exponentials. What stands behind the reduces
- * for a dimension of plan->rest_dims is such a region, too, without an instruction of its own:
+ * for a dimension of grid->rest_dims is such a region, too, without an instruction of its own:
  * QN_KEPT_BODY. A lane reads only what it has written, as its points are l, l + 32, ... in all of
  * them.
  */
@@ -129,7 +129,7 @@ static bool is_needed(const regions *r, uint32_t v)
 }
 
 /** The first entry of the value that entry n keeps. */
-static int first_of(const qn_plan *p, int n)
+static int first_of(const qn_grid *p, int n)
 {
     int first = 0;
     while (p->kept[first].from != p->kept[n].from)
@@ -138,7 +138,7 @@ static int first_of(const qn_plan *p, int n)
 }
 
 /** The last region that reads the value of entry n. */
-static uint32_t last_reader(const qn_plan *p, int n)
+static uint32_t last_reader(const qn_grid *p, int n)
 {
     uint32_t last = 0;
     for (int m = 0; m < p->n_kept; m++)
@@ -171,7 +171,7 @@ static bool may_share_area(const gpu_planner *s, int n, int m)
  * area that has another value too early would be read as the first one. */
 static void place_all(const gpu_planner *s)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     p->kept_bytes = 0;
     for (int n = 0; n < p->n_kept; n++) {
         int64_t bytes = (bytes_of(s, n) + 15) / 16 * 16;
@@ -195,7 +195,7 @@ static void place_all(const gpu_planner *s)
 static void add_region(const regions *r, int64_t most)
 {
     const qn_kernel *k = r->s->k;
-    qn_plan *p = r->s->p, before = *p;
+    qn_grid *p = r->s->p, before = *p;
     for (uint32_t b = begin_of(k, r->to); b < end_of(k, r->to); b = k->inst[b].region[2]) {
         if (!r->same[b] || k->inst[b].type == QN_VOID || k->inst[b].op == QN_I_CONST ||
             !is_needed(r, b))

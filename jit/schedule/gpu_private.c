@@ -83,7 +83,7 @@ bool qn__gpu_is_privatized(const gpu_planner *s, uint32_t i)
 
 void qn__gpu_choose_private(const gpu_planner *s)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int64_t iterations = qn__gpu_iterations(s), elements = 0, bytes = 0;
     uint64_t all = 0;
     if (p->team != QN_TEAM_THREAD || p->staged)

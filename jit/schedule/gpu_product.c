@@ -119,7 +119,7 @@ static int64_t tiles(const gpu_planner *s, int x, int y)
  */
 bool qn__gpu_choose_product(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     uint32_t reduce = only_reduce(s);
     if (!reduce || x < 0 || is_short(s, x, SHORTEST))
         return false;
@@ -143,7 +143,7 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
         if (!qn__is_parallel(s->k, d))
             continue;
         p->threads[d] = d != x ? 1 : QN_STAGE_THREADS / (is_small ? 2 : 1);
-        p->tile[d] = d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
+        p->block[d] = d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
     }
     return true;
 }

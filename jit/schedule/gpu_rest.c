@@ -11,7 +11,7 @@
 #include <string.h>
 
 /** The loops with the dimensions of the rest inside of all others. */
-static void move_rest_inside(qn_plan *p)
+static void move_rest_inside(qn_grid *p)
 {
     int order[QN_MAX_RANK], n = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -23,7 +23,7 @@ static void move_rest_inside(qn_plan *p)
 
 bool qn__gpu_choose_rest(const gpu_planner *s)
 {
-    qn_plan *p = s->p, before = *p;
+    qn_grid *p = s->p, before = *p;
     int wanted = s->f->plan.team;
     if (s->has_assertions || wanted == QN_TEAM_THREAD || s->f->plan.distribute < 0)
         return false;

@@ -149,7 +149,7 @@ static bool are_enough(const gpu_planner *s, int64_t n)
  * accumulators stay in registers. */
 static void choose_jam(const gpu_planner *s, int x, int n_reduces)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int best = -1, most = 0, wanted = s->f->plan.jam_dim - 1;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
@@ -171,32 +171,32 @@ static void choose_jam(const gpu_planner *s, int x, int n_reduces)
     limit = limit > qn__trips(s->f, best) ? (int)qn__trips(s->f, best) : limit;
     if (limit < 2)
         return;
-    p->jam_dim = best;
-    p->jam = limit;
+    p->tall_dim = best;
+    p->tall = limit;
 }
 
 /** Neighbours along x in a thread where loads in reduces are the same for them, as the weights of a
  * filter are. */
 static void choose_columns(const gpu_planner *s, int x, int n_reduces)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     const int wanted = s->f->plan.width;
     int width = wanted > 0 ? wanted : count_same(s, x) ? MOST_COLUMNS : 1;
     const int64_t trips = qn__trips(s->f, x);
     if (s->f->begin[x].kind != QN_FACT_EXACT)
         return;
-    while (width > 1 && (width * p->jam > QN_MOST_AT_ONCE || trips < width ||
-                         (!wanted && (width * p->jam * n_reduces > MOST_TILE_SUMS ||
+    while (width > 1 && (width * p->tall > QN_MOST_AT_ONCE || trips < width ||
+                         (!wanted && (width * p->tall * n_reduces > MOST_TILE_SUMS ||
                                       trips < FEWEST_STEPS * width ||
-                                      !are_enough(s, width * p->jam)))))
+                                      !are_enough(s, width * p->tall)))))
         width /= 2;
-    p->width = width;
-    p->lead = width > 1 ? qn__gpu_lead(s, x, width) : 0;
+    p->wide = width;
+    p->wide_lead = width > 1 ? qn__gpu_lead(s, x, width) : 0;
 }
 
 bool qn__gpu_choose_rows(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int n_reduces = 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
         n_reduces += s->k->inst[i].op == QN_I_REDUCE && !s->k->inst[i].parent;
@@ -204,20 +204,20 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
         return false;
     choose_jam(s, x, n_reduces);
     choose_columns(s, x, n_reduces);
-    if (p->jam < 2 && p->width < 2)
+    if (p->tall < 2 && p->wide < 2)
         return false;
-    p->lane_dim = x;
+    p->wide_dim = x;
     return true;
 }
 
 void qn__gpu_order_batches(const gpu_planner *s)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int order[QN_MAX_RANK], n = 0;
     bool has_reduces = false;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
         has_reduces |= s->k->inst[i].op == QN_I_REDUCE;
-    if (!has_reduces || p->jam == 1)
+    if (!has_reduces || p->tall == 1)
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {

@@ -75,7 +75,7 @@ static int count_bits(uint64_t bits)
 
 void qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     if (p->team != QN_TEAM_THREAD || x < 0 || qn__trips_or(s->f, x, INT64_MAX) < LONG_ENOUGH)
         return;
     for (int y = 0; y < s->k->n_dims; y++) {
@@ -97,7 +97,7 @@ void qn__gpu_choose_staging(const gpu_planner *s, int x)
         if (!qn__is_parallel(s->k, d))
             continue;
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
-        p->tile[d] = d == x || d == p->stage_dim ? QN_STAGE_SIDE : 1;
+        p->block[d] = d == x || d == p->stage_dim ? QN_STAGE_SIDE : 1;
     }
     p->axis[0] = x;
 }

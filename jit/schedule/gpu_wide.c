@@ -88,12 +88,12 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
         c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
         for (int d = 0; d < s->k->n_dims; d++) {
             int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
-            bool is_row = s->p->skew && d == s->p->jam_dim; /* that of a thread's first row */
+            bool is_row = s->p->skew && d == s->p->tall_dim; /* that of a thread's first row */
             if (step &&
                 (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
                 c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
             if (step && is_row)
-                add_multiple(&c, qn__wrap_mul(step, s->p->jam));
+                add_multiple(&c, qn__wrap_mul(step, s->p->tall));
             else if (step && qn__trips(s->f, d) != 1)
                 add_multiple(&c, step);
         }
@@ -312,9 +312,9 @@ static int rows_of(int64_t trips, int most)
  * where none are shared or wide: that next to x, if it is long; -1 if there is none. */
 static int quiet_dimension(const gpu_planner *s, int x)
 {
-    const qn_plan *p = s->p;
+    const qn_grid *p = s->p;
     enum { LONG = 1024 };
-    for (int n = p->n_loops - 1; n >= 0 && p->width == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
+    for (int n = p->n_loops - 1; n >= 0 && p->wide == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
         if (qn__is_parallel(s->k, p->order[n]) && p->order[n] != x)
             return qn__trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
     return -1;
@@ -323,7 +323,7 @@ static int quiet_dimension(const gpu_planner *s, int x)
 /** Returns the number of dimensions along which loads are shared. */
 static int choose_jam(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int best = -1, most = 0, n_shared = 0, wanted = s->f->plan.jam_dim - 1;
     for (int n = 0; n < p->n_loops;
          n++) { /* outermost first: what is near is shared by threads of a block */
@@ -342,18 +342,18 @@ static int choose_jam(const gpu_planner *s, int x)
     best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
-    int usual = n_shared > 1 && p->width > 1
+    int usual = n_shared > 1 && p->wide > 1
                     ? FEW_ROWS
                     : USUAL_JAM; /* the others' comes from the first-level cache */
     int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
     limit = limit > MOST_JAM ? MOST_JAM : limit;
-    while (limit * p->width > QN_MOST_AT_ONCE)
+    while (limit * p->wide > QN_MOST_AT_ONCE)
         limit--;
     if (limit < 2)
         return 0;
-    p->jam_dim = best;
-    p->jam = limit;
-    return n_shared > 1 && p->width == 1 ? 1 : n_shared;
+    p->tall_dim = best;
+    p->tall = limit;
+    return n_shared > 1 && p->wide == 1 ? 1 : n_shared;
 }
 
 /** Rows of a thread that are not whole pieces apart, each begun where it is aligned: so many
@@ -361,12 +361,12 @@ static int choose_jam(const gpu_planner *s, int x)
  * arrays is odd. */
 static void choose_skew(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int width = natural_width(s);
     int64_t stride = 0, bytes = 0;
-    if (p->width > 1 || p->jam < 2 || width < 2 || width * p->jam > QN_MOST_AT_ONCE ||
+    if (p->wide > 1 || p->tall < 2 || width < 2 || width * p->tall > QN_MOST_AT_ONCE ||
         s->f->plan.width || !suits_all(s, x, -1) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
-        2 * width * p->jam * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+        2 * width * p->tall * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__is_parallel(s->k, d) && !qn__is_exact(s->f, d))
@@ -374,21 +374,21 @@ static void choose_skew(const gpu_planner *s, int x)
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
         if (s->k->inst[i].op == QN_I_STORE &&
-            !qn__access_stride(s->k, s->f, &s->a, i, p->jam_dim, &stride))
+            !qn__access_stride(s->k, s->f, &s->a, i, p->tall_dim, &stride))
             return;
     }
     p->skew = (int32_t)((stride % width + width) % width);
     p->skew -= p->skew > width / 2 ? width : 0;
     int lead = p->skew ? best_lead(s, x, width, &bytes) : 0,
-        least = p->skew < 0 ? -p->skew * (p->jam - 1) : 0;
+        least = p->skew < 0 ? -p->skew * (p->tall - 1) : 0;
     if (bytes == 0) {
         p->skew = 0;
         return;
     }
     while (lead < least)
         lead += width;
-    p->width = width;
-    p->lead = lead;
+    p->wide = width;
+    p->wide_lead = lead;
 }
 
 /* ---------------------------------------------------------------- accesses along two dimensions */
@@ -420,7 +420,7 @@ static int other_dimension(const gpu_planner *s, int x)
 }
 
 /** The order of the loops with y just outside x, so that a block takes a tile of both. */
-static void move_next(qn_plan *p, int y)
+static void move_next(qn_grid *p, int y)
 {
     int at = 0;
     while (p->order[at] != y)
@@ -433,7 +433,7 @@ static void move_next(qn_plan *p, int y)
 /** Squares of iterations for each thread, whose accesses are wide along x or along y. */
 static bool choose_crossed(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
     if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
         suits_all(s, x, -1))
@@ -443,11 +443,11 @@ static bool choose_crossed(const gpu_planner *s, int x)
     if (y < 0 || width < 2 || width * width * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return false;
     int lead = best_lead(s, x, width, &aligned), jam_lead = best_lead(s, y, width, &aligned);
-    p->width = width;
-    p->lead = lead;
-    p->jam_dim = y;
-    p->jam = width;
-    p->jam_lead = jam_lead;
+    p->wide = width;
+    p->wide_lead = lead;
+    p->tall_dim = y;
+    p->tall = width;
+    p->tall_lead = jam_lead;
     p->is_crossed = 1;
     move_next(p, y);
     return true;
@@ -457,7 +457,7 @@ static bool choose_crossed(const gpu_planner *s, int x)
  * elements of one is that of the others. */
 static bool choose_filled(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int64_t aligned;
     if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
         suits_all(s, x, -1))
@@ -469,10 +469,10 @@ static bool choose_filled(const gpu_planner *s, int x)
         width /= 2;
     if (d < 0 || width < 2 || width * trips * (int64_t)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return false;
-    p->width = width;
-    p->lead = best_lead(s, x, width, &aligned);
-    p->jam_dim = d;
-    p->jam = (int32_t)trips;
+    p->wide = width;
+    p->wide_lead = best_lead(s, x, width, &aligned);
+    p->tall_dim = d;
+    p->tall = (int32_t)trips;
     move_next(p, d);
     return true;
 }
@@ -490,46 +490,46 @@ static bool has_parts(const gpu_planner *s)
 
 int qn__gpu_choose_wide(const gpu_planner *s, int x)
 {
-    qn_plan *p = s->p;
+    qn_grid *p = s->p;
     int wanted = s->f->plan.width, n_insts = (int)(s->k->n_insts - s->k->body);
     int kind = x < 0 || p->team != QN_TEAM_THREAD ? BODY_OTHER : qn__gpu_kind_of_body(s);
     if (kind == BODY_OTHER) {
         if (x >= 0 && p->team == QN_TEAM_THREAD && qn__gpu_loads_points(s, x))
-            p->lane_dim = x;
+            p->wide_dim = x;
         return 0;
     }
     if (kind == BODY_REDUCES && qn__gpu_choose_rows(s, x))
-        return p->jam > 1 ? 2 : 0; /* what others share comes from the first-level cache */
+        return p->tall > 1 ? 2 : 0; /* what others share comes from the first-level cache */
     if (kind == BODY_REDUCES) {
-        p->lane_dim = qn__gpu_loads_points(s, x) ? x : p->lane_dim;
+        p->wide_dim = qn__gpu_loads_points(s, x) ? x : p->wide_dim;
         return 0;
     }
     if (choose_filled(s, x) || choose_crossed(s, x)) {
-        p->lane_dim = x;
+        p->wide_dim = x;
         return 0;
     }
-    p->width = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x, -1) ? natural_width(s) : 1;
+    p->wide = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x, -1) ? natural_width(s) : 1;
     if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
-        p->width = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
-    while (p->width > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->width)
-        p->width /= 2;
-    if (p->width > 1) {
+        p->wide = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
+    while (p->wide > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->wide)
+        p->wide /= 2;
+    if (p->wide > 1) {
         int64_t bytes;
-        p->lead = best_lead(s, x, p->width, &bytes);
+        p->wide_lead = best_lead(s, x, p->wide, &bytes);
         if (bytes == 0 && wanted <= 1)
-            p->width = 1;
+            p->wide = 1;
     }
     int n_shared = choose_jam(s, x);
     choose_skew(s, x);
-    while (p->jam > 1 && !p->skew && p->jam * p->width * n_insts > MOST_EMITTED)
-        p->jam /= 2;
-    if (p->width * p->jam * n_insts > MOST_EMITTED) {
-        p->width = p->jam = 1;
-        p->lead = 0;
+    while (p->tall > 1 && !p->skew && p->tall * p->wide * n_insts > MOST_EMITTED)
+        p->tall /= 2;
+    if (p->wide * p->tall * n_insts > MOST_EMITTED) {
+        p->wide = p->tall = 1;
+        p->wide_lead = 0;
     }
-    if (p->jam == 1)
-        p->jam_dim = -1;
-    if (p->width > 1 || p->jam > 1 || has_parts(s))
-        p->lane_dim = x;
-    return p->jam > 1 ? n_shared : 0;
+    if (p->tall == 1)
+        p->tall_dim = -1;
+    if (p->wide > 1 || p->tall > 1 || has_parts(s))
+        p->wide_dim = x;
+    return p->tall > 1 ? n_shared : 0;
 }

@@ -360,12 +360,6 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out)
     out->tile_at = -1;
     out->width = 1;
     out->unroll = 1;
-    if (f->target->has_grid) {
-        out->split_dim = -1;
-        out->granule = 1;
-        qn__plan_gpu(k, f, out);
-        return;
-    }
     out->straight = qn__plan_straight(k, f);
     s.has_analysis = qn__analyse(k, f, -1, 0, &s.a);
     int wanted = f->plan.lane_dim - 1;

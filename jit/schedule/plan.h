@@ -10,9 +10,6 @@
 /** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). */
 void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 
-/** The plan for a grid of threads: order, axis, threads and tile of *out, which holds scalar code
- * without loops. */
-void qn__plan_gpu(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */
@@ -116,13 +113,6 @@ bool qn__plan_is_rows(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 
 /** Sets p->split_dim and p->granule, after all else (jit/schedule/threads.c). */
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile);
-/** Shared memory for the copy of a view whose updates a block collects (plan->privatized). */
-int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
-/** What a product (plan->is_product) keeps of a load in shared memory: the number that it is
- * converted to, if nothing else needs the load, or the load. Only loads that stand in a reduce are
- * asked for. */
-uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
-int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
 /** Iterations, those of reductions included, that are worth a chunk of their own. */
 int64_t qn__plan_chunk(const qn_kernel *k, const qn_facts *f, int lane_dim);
 
@@ -180,21 +170,5 @@ void qn__plan_plainly(qn_plan *p);
 /** Sets p->n_shared_reduces and what threads divide, if they may divide points; the rest of the
  * plan is made. */
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p);
-enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
-/** Iterations of dimension d before its begin at which threads of a GPU begin, and, with those
- * beyond its end that rows which begin earlier need, in all. */
-static inline int64_t qn__plan_lead(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->lead : d == p->jam_dim ? p->jam_lead : 0;
-}
-static inline int64_t qn__plan_reach(const qn_plan *p, int d)
-{
-    return qn__plan_lead(p, d) + (d == p->lane_dim && p->skew > 0 ? p->skew * (p->jam - 1) : 0);
-}
-/** Iterations of dimension d that a thread of a GPU computes at once, next to one another. */
-static inline int64_t qn__plan_at_once(const qn_plan *p, int d)
-{
-    return d == p->lane_dim ? p->width : d == p->jam_dim ? p->jam : 1;
-}
 
 #endif

@@ -28,14 +28,17 @@ static qn_status say_plainly(qn_planned *p, qn_error *err)
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
     *out = (qn_planned){0};
-    qn__plan_make(k, f, &out->plan);
+    if (f->target->has_grid)
+        qn__grid_make(k, f, &out->grid);
+    else
+        qn__plan_make(k, f, &out->plan);
 }
 
 qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
 {
     qn_error why = {0};
     if (f->target->has_grid) {
-        p->block = qn__block_of_grid(&p->plan);
+        p->block = qn__block_of_grid(&p->grid);
         return QN_OK;
     }
     if (p->schedule)
@@ -57,12 +60,27 @@ qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, 
     return status;
 }
 
-qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_plan *grid,
+qn_status qn__planned_schedule(const qn_scheduled *x, const qn_planned *p, qn_schedule *out,
+                               qn_error *err)
+{
+    return x->f->target->has_grid ? qn__schedule_of_grid(x, &p->grid, out, err)
+                                  : qn__schedule_of_plan(x, &p->plan, out, err);
+}
+
+void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out)
+{
+    if (p->grid.team)
+        qn__grid_print(&p->grid, out);
+    else
+        qn__plan_print(&p->plan, k, out);
+}
+
+qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_grid *grid,
                            qn_block *block, qn_error *err)
 {
     if (!x->f->target->has_grid)
         return qn__block_of(x, s, block, err);
-    qn_status status = qn__plan_of_grid(x, s, grid, err);
+    qn_status status = qn__grid_of_schedule(x, s, grid, err);
     *block = qn__block_of_grid(grid);
     return status;
 }

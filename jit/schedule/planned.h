@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * planned.h: how a kernel is walked, as the code generator reads it: the schedule that the caller
- * gave, or that of a plan, and its block. A GPU has the plan instead of a schedule.
+ * gave, or that of a plan, and its block. A GPU has a grid instead of a schedule.
  */
 #ifndef QN_JIT_PLANNED_H
 #define QN_JIT_PLANNED_H
@@ -9,24 +9,30 @@
 #include "jit/schedule/shape.h"
 
 typedef struct qn_planned {
-    qn_plan plan;      /* of a given schedule only that of a GPU */
-    bool is_request;   /* the caller gave the schedule */
-    bool is_plain;     /* it has a loop for each dimension, and no record: the kernel has too many
-                          parts for more */
+    qn_plan plan;    /* of a processor; of a given schedule there is none */
+    qn_grid grid;    /* of a GPU */
+    bool is_request; /* the caller gave the schedule */
+    bool is_plain;   /* it has a loop for each dimension, and no record: the kernel has too many
+                        parts for more */
     qn_schedule *schedule;  /* NULL: none was made yet */
     qn_scheduled scheduled; /* what it is of; k is NULL: it was not begun */
     qn_block block;
 } qn_planned;
 
-/** Makes the plan. Kernel and facts must live as long as *out. */
+/** Makes the plan, or the grid. Kernel and facts must live as long as *out. */
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
-/** Makes the schedule of the plan and the block, verified; of a GPU the block alone. Where a kernel
- * has too many parts for a schedule, the plan becomes one of plain loops. QN_ERR_MEMORY. */
+/** Makes the schedule of the plan and the block, verified; of a grid the block alone. Where a
+ * kernel has too many parts for a schedule, the plan becomes one of plain loops. QN_ERR_MEMORY. */
 qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err);
-/** Reads the block of a schedule that was given and verified, and of a GPU the plan. Errors as
+/** Makes the schedule of the plan or of the grid, verified, as *out. Errors: the verifier's. */
+qn_status qn__planned_schedule(const qn_scheduled *x, const qn_planned *p, qn_schedule *out,
+                               qn_error *err);
+/** Reads the block of a schedule that was given and verified, and the grid of a GPU. Errors as
  * qn__block_of. */
-qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_plan *grid,
+qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_grid *grid,
                            qn_block *block, qn_error *err);
+/** The plan, or the grid, as text. */
+void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out);
 /** Forgets the schedule, as the plan has changed. */
 void qn__planned_forget(qn_planned *p);
 void qn__planned_release(qn_planned *p);

@@ -6,6 +6,7 @@
 #ifndef QN_JIT_SHAPE_H
 #define QN_JIT_SHAPE_H
 
+#include "jit/schedule/grid.h"
 #include "jit/schedule/tree.h"
 
 enum { QN_MOST_BLOCK_AXES = 8 };
@@ -92,8 +93,8 @@ qn_block qn__block_of_one(void);
 /** The block of a schedule that was verified. QN_ERR_UNSUPPORTED: its statements have different
  * ones, or it has a form that the code generator has no code for. */
 qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err);
-/** That of a plan of a GPU. */
-qn_block qn__block_of_grid(const qn_plan *p);
+/** That of a grid of a GPU. */
+qn_block qn__block_of_grid(const qn_grid *p);
 /** What follows the block itself: how steps end, what threads divide, the launch's memory
  * (jit/schedule/shape_launch.c). */
 qn_status qn__read_launch(qn_reading *r, qn_block *b);
@@ -129,8 +130,9 @@ bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n);
 /** Widens [*first, *end) to the instructions of the statements of node n. */
 void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint32_t *first,
                        uint32_t *end);
-/** The plan of a GPU that a schedule describes, which is complete: *out has the defaults. Errors as
- * qn__plan_of_schedule (jit/schedule/shape_grid.c). */
-qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *out,
-                           qn_error *err);
+/** The grid that a schedule of a GPU describes, which is complete. Errors as qn__block_of
+ * (jit/schedule/shape_grid.c). */
+qn_status qn__grid_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_grid *out,
+                               qn_error *err);
+
 #endif

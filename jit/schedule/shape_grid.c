@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shape_grid.c: what a schedule of a GPU that was verified says, as a plan. Each dimension is
+ * shape_grid.c: what a schedule of a GPU that was verified says, as a grid. Each dimension is
  * walked by blocks of a grid, by the threads of a block and by the iterations that a thread
  * computes at once, one inside the other; or by a loop in each thread. The loops of each role stand
  * once, apart from unrolled ones, of which statements and reduces may have some each.
  */
 #include "jit/schedule/gpu.h"
 #include "jit/schedule/shape.h"
-
-#include <string.h>
 
 typedef struct dim_roles {
     int64_t units;   /* iterations of a step of the loop over the grid, 0: there is none */
@@ -22,7 +20,7 @@ typedef struct reader {
     const qn_scheduled *x;
     const qn_schedule *s;
     qn_reading *r;
-    qn_plan *p;
+    qn_grid *p;
     dim_roles of[QN_MAX_RANK];
     int block[QN_MAX_RANK]; /* dimensions of the threads of a block, slowest first */
     int n_block;
@@ -86,6 +84,14 @@ static bool read_loop(reader *m, const qn_node_info *l, bool is_walked)
     }
 }
 
+static bool has_dim(const qn_grid *p, int d)
+{
+    for (int n = 0; n < p->n_loops; n++)
+        if (p->order[n] == d)
+            return true;
+    return false;
+}
+
 /** is_walked: loops of each thread over parallel dimensions are around node n. */
 static bool read_loops(reader *m, qn_node n, bool is_walked)
 {
@@ -102,7 +108,7 @@ static bool read_loops(reader *m, qn_node n, bool is_walked)
             return qn__no_code(m->r, "statements of a GPU in loops of their own", l->axis);
         if (l->kind == QN_NODE_LOOP && !read_loop(m, l, is_walked))
             return false;
-        if (d >= 0 && qn__place_of(m->p, d) == m->p->n_loops)
+        if (d >= 0 && !has_dim(m->p, d))
             m->p->order[m->p->n_loops++] = d;
         if (!read_loops(m, l->child, is_walked || is_here))
             return false;
@@ -115,14 +121,14 @@ static bool read_loops(reader *m, qn_node n, bool is_walked)
 /** Blocks, threads and what they take, of every dimension. */
 static bool set_tiles(reader *m)
 {
-    qn_plan *p = m->p;
+    qn_grid *p = m->p;
     const qn_kernel *k = m->x->k;
     for (int d = 0; d < k->n_dims; d++) {
         const dim_roles *of = &m->of[d];
         int64_t at_once = of->at_once ? of->at_once : 1, threads = of->threads ? of->threads : 1;
         p->threads[d] = (int32_t)threads;
-        p->tile[d] = of->units ? threads * at_once : 0;
-        if (of->units != p->tile[d] || (of->threads && of->apart != at_once))
+        p->block[d] = of->units ? threads * at_once : 0;
+        if (of->units != p->block[d] || (of->threads && of->apart != at_once))
             return qn__no_code(m->r, "blocks that take several tiles", (qn_axis){0});
         if (of->units && !qn__is_parallel(k, d))
             return qn__no_code(m->r, "iterations in order on a grid", (qn_axis){0});
@@ -134,7 +140,7 @@ static bool set_tiles(reader *m)
  * lanes share points is x. */
 static bool set_axes(reader *m)
 {
-    qn_plan *p = m->p;
+    qn_grid *p = m->p;
     int64_t all = p->team == QN_TEAM_WARP ? m->x->f->machine.warp : 1;
     int n = p->team == QN_TEAM_WARP;
     for (int i = m->n_block - 1; i >= 0; i--, n++) {
@@ -152,7 +158,7 @@ static bool set_axes(reader *m)
  * dimension. */
 static bool set_at_once(reader *m)
 {
-    qn_plan *p = m->p;
+    qn_grid *p = m->p;
     const qn_kernel *k = m->x->k;
     gpu_planner s = {
         .k = k, .f = m->x->f, .a = m->x->a, .p = p, .has_assertions = qn__has_assertions(k)};
@@ -162,28 +168,28 @@ static bool set_at_once(reader *m)
         if (at_once <= 1)
             continue;
         if (d == x) {
-            p->width = (int32_t)at_once;
-        } else if (p->jam_dim < 0) {
-            p->jam_dim = d;
-            p->jam = (int32_t)at_once;
+            p->wide = (int32_t)at_once;
+        } else if (p->tall_dim < 0) {
+            p->tall_dim = d;
+            p->tall = (int32_t)at_once;
         } else {
             return qn__no_code(m->r, "iterations of three dimensions in a thread", (qn_axis){0});
         }
     }
-    if (p->width == 1 && p->jam == 1)
+    if (p->wide == 1 && p->tall == 1)
         return true;
     if (x < 0 || p->team != QN_TEAM_THREAD)
         return qn__no_code(m->r, "several iterations in a thread without neighbours", (qn_axis){0});
-    if (p->width * p->jam > QN_MOST_AT_ONCE || p->width * p->jam * n_insts > MOST_EMITTED)
+    if (p->wide * p->tall > QN_MOST_AT_ONCE || p->wide * p->tall * n_insts > MOST_EMITTED)
         return qn__no_code(m->r, "so many iterations in a thread", (qn_axis){0});
     kind = qn__gpu_kind_of_body(&s);
     if (kind == BODY_OTHER)
         return qn__no_code(m->r, "several iterations of these statements in a thread",
                            (qn_axis){0});
-    if (p->width > 1 && m->x->f->begin[x].kind != QN_FACT_EXACT)
+    if (p->wide > 1 && m->x->f->begin[x].kind != QN_FACT_EXACT)
         return qn__no_code(m->r, "several iterations from a begin that is not known", (qn_axis){0});
-    p->lane_dim = x;
-    p->lead = p->width > 1 ? qn__gpu_lead(&s, x, p->width) : 0;
+    p->wide_dim = x;
+    p->wide_lead = p->wide > 1 ? qn__gpu_lead(&s, x, p->wide) : 0;
     return true;
 }
 
@@ -215,43 +221,34 @@ static bool may_be_records(reader *m)
     return m->s->n_buffers == 0 || qn__no_code(m->r, "buffers of a GPU", (qn_axis){0});
 }
 
-qn_block qn__block_of_grid(const qn_plan *p)
+qn_block qn__block_of_grid(const qn_grid *p)
 {
     qn_block b = qn__block_of_one();
-    b.lane_dim = p->lane_dim;
-    b.width = p->width;
-    b.unroll = p->unroll;
-    b.atomics = p->atomics;
+    b.lane_dim = p->wide_dim;
+    b.width = p->wide;
     b.straight = p->straight;
     b.n_loops = p->n_loops;
     for (int n = 0; n < p->n_loops; n++)
         b.order[n] = p->order[n];
-    b.split_dim = p->split_dim;
-    b.granule = p->granule;
-    b.scratch_bytes = p->scratch_bytes;
     b.team = p->team;
     b.is_product = p->is_product != 0;
     b.skew = p->skew;
-    if (p->jam > 1) {
+    if (p->tall > 1) {
         b.n = 1;
-        b.dim[0] = p->jam_dim;
-        b.extent[0] = p->jam;
+        b.dim[0] = p->tall_dim;
+        b.extent[0] = p->tall;
         b.weight[0] = 1;
     }
     return b;
 }
 
-qn_status qn__plan_of_grid(const qn_scheduled *x, const qn_schedule *s, qn_plan *p, qn_error *err)
+qn_status qn__grid_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_grid *p,
+                               qn_error *err)
 {
     qn_reading r = {.x = x, .s = s, .err = err};
     reader m = {.x = x, .s = s, .r = &r, .p = p};
-    memset(p, 0, sizeof *p);
-    memcpy(p->merged, x->f->merged, sizeof p->merged);
-    p->lane_dim = p->jam_dim = p->cross_dim = p->tile_at = p->split_dim = p->second_dim = -1;
-    p->width = p->unroll = p->jam = p->cross = 1;
-    p->granule = 1;
+    *p = qn__grid_of_one();
     p->straight = qn__straight_of(x, s);
-    p->axis[0] = p->axis[1] = p->axis[2] = -1;
     (void)(may_be_records(&m) && read_loops(&m, s->root, false) && set_team(&m) && set_tiles(&m) &&
            set_axes(&m) && set_at_once(&m));
     return r.status;

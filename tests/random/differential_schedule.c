@@ -6,8 +6,7 @@
  * has, so that instructions have its numbers.
  */
 #include "differential_draw.h"
-#include "jit/schedule/from_plan.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/planned.h"
 #include "jit/schedule/planned.h"
 #include "runtime/tier.h"
 #include "tests/tap.h"
@@ -109,9 +108,9 @@ static void count_form(schedule_counts *n, const char *message)
 static bool has_code(drawing *d)
 {
     qn_error err = {0};
-    qn_plan plan;
+    qn_grid grid;
     qn_block block;
-    qn_status status = qn__planned_read(&d->x, d->now, &plan, &block, &err);
+    qn_status status = qn__planned_read(&d->x, d->now, &grid, &block, &err);
     d->r->schedules.n_legal++;
     d->r->schedules.n_without_code += status != QN_OK;
     if (status != QN_OK)
@@ -203,11 +202,11 @@ static void draw_steps(drawing *d, way *w, bool needs_code)
 /** That of the kernel as declared, or of what is planned, where a schedule can say that. */
 static bool begin(drawing *d, const way *w)
 {
-    qn_plan plan;
+    qn_planned planned;
     bool is_begun = false;
     if (w->is_planned) {
-        qn__plan_make(d->kernel, &d->facts, &plan);
-        is_begun = qn__schedule_of_plan(&d->x, &plan, d->now, NULL) == QN_OK;
+        qn__planned_make(d->kernel, &d->facts, &planned);
+        is_begun = qn__planned_schedule(&d->x, &planned, d->now, NULL) == QN_OK;
     }
     is_begun = is_begun || (qn__schedule_begin(&d->x, d->now, NULL) == QN_OK &&
                             qn__schedule_verify(&d->x, d->now, NULL) == QN_OK);
@@ -258,7 +257,7 @@ static bool is_of_records(const char *row)
  * that the schedule may not be legal any more: then all stay. */
 static void drop_records(drawing *d, way *w)
 {
-    qn_plan plan;
+    qn_grid grid;
     qn_block block;
     qn__schedule_copy(d->now, d->before);
     d->before->n_records = 0;
@@ -266,7 +265,7 @@ static void drop_records(drawing *d, way *w)
                      qn__schedule_verify(&d->x, d->before, NULL) != QN_OK;
     if (w->has_records)
         return;
-    d->is_lowered = qn__planned_read(&d->x, d->before, &plan, &block, NULL) == QN_OK;
+    d->is_lowered = qn__planned_read(&d->x, d->before, &grid, &block, NULL) == QN_OK;
     d->now->n_records = 0;
     for (int i = 0; i < qn__n_transforms; i++)
         if (is_of_records(qn__transforms[i].name))

@@ -3,7 +3,7 @@
  * schedule.c: the plans of cases as schedules (jit/schedule/from_plan.c): that the schedule of each
  * can be made, verifies, is read again from its text, and, of a processor, has code.
  */
-#include "jit/schedule/from_plan.h"
+#include "jit/schedule/planned.h"
 #include "jit/schedule/shape.h"
 #include "tests/run/run_cases.h"
 #include "tests/tap.h"
@@ -70,7 +70,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_error err = {0};
     qn_kernel *k = NULL;
     qn_facts f = {0};
-    qn_plan p;
+    qn_planned p;
     qn_scheduled x = {0};
     qn_block block;
     qn_text text = {0};
@@ -78,8 +78,8 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_status status = make_facts(given, n, args, c, how, &k, &f, &err);
     bool is_right = status == QN_OK && s && qn__scheduled_begin(k, &f, &x, &err) == QN_OK;
     if (is_right) {
-        qn__plan_make(k, &f, &p);
-        is_right = qn__schedule_of_plan(&x, &p, s, &err) == QN_OK;
+        qn__planned_make(k, &f, &p);
+        is_right = qn__planned_schedule(&x, &p, s, &err) == QN_OK;
         qn__schedule_print(s, &text);
         is_right = is_right && is_read_again(&x, &text, &err) &&
                    (f.target->has_grid || qn__block_of(&x, s, &block, &err) == QN_OK);
@@ -87,7 +87,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     if (!is_right) {
         qn_text plan = {0};
         if (x.k)
-            qn__plan_print(&p, k, &plan);
+            qn__planned_print(&p, k, &plan);
         tap_note("isa %d%s%s: %s\n%s\n%s", how.isa, how.is_dynamic ? ", dynamic" : "",
                  how.is_ordered ? ", in order" : "", err.message, plan.data ? plan.data : "",
                  text.data ? text.data : "");

@@ -8,7 +8,7 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/rest.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 #include <string.h>
 
@@ -22,7 +22,7 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     int x = g->grid->axis[0], n = 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
     LLVMValueRef mine =
-        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->grid->tile[x]), "");
+        LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->grid->block[x]), "");
     branch then = qn__begin_branch(
         g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
     qn__set_index(g, x, at);
@@ -40,20 +40,20 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
 int64_t qn__block_value_bytes(const lower *g)
 {
     int64_t words =
-        g->grid->has_values ? qn__n_top_reduces(g->k) * g->grid->tile[g->grid->axis[0]] : 0;
+        g->grid->has_values ? qn__n_top_reduces(g->k) * g->grid->block[g->grid->axis[0]] : 0;
     return (8 * words + 15) / 16 * 16;
 }
 
 static LLVMValueRef value_at(lower *g, int reduce, LLVMValueRef iteration)
 {
-    int64_t first = reduce * g->grid->tile[g->grid->axis[0]];
+    int64_t first = reduce * g->grid->block[g->grid->axis[0]];
     LLVMValueRef at = LLVMBuildAdd(g->b, iteration, qn__const_i64(g, first), "");
     return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_shared(g), &at, 1, "");
 }
 
 static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
 {
-    LLVMValueRef tile = qn__const_i64(g, g->grid->tile[g->grid->axis[0]]);
+    LLVMValueRef tile = qn__const_i64(g, g->grid->block[g->grid->axis[0]]);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
     LLVMValueRef at = value_at(g, reduce, thread);
     LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r->type, v), at), 8);
@@ -112,7 +112,7 @@ static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMVal
 {
     LLVMValueRef at =
         LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
-    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->grid->tile[g->grid->axis[0]]), "");
+    at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->grid->block[g->grid->axis[0]]), "");
     at = LLVMBuildAdd(g->b, at, thread, "");
     return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
 }
@@ -122,7 +122,7 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
 {
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, thread,
-                                      qn__const_i64(g, g->grid->tile[g->grid->axis[0]]), "");
+                                      qn__const_i64(g, g->grid->block[g->grid->axis[0]]), "");
     LLVMValueRef unit = LLVMBuildAdd(g->b, LLVMBuildMul(g->b, number, tiles, ""), tile, "");
     int n = 0;
     FOR_TOP_REDUCES (g->k, i) {
@@ -169,9 +169,9 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
                       void (*body)(lower *g, void *arg), void *arg)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
-    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->grid->tile[g->grid->axis[0]] - 1));
+    LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->grid->block[g->grid->axis[0]] - 1));
     LLVMValueRef pitch =
-        LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->grid->tile[g->grid->axis[0]]), "");
+        LLVMBuildMul(g->b, tiles, qn__const_i64(g, 8 * g->grid->block[g->grid->axis[0]]), "");
     int n = 0;
     FOR_TOP_REDUCES (g->k, i) /* at most MOST_BLOCK_REDUCES */
     {

@@ -12,7 +12,7 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/team.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 #include <string.h>
 
@@ -83,7 +83,7 @@ static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
 static void set_arrays(block *m, const lower *g, uint32_t reduce)
 {
     const qn_kernel *k = g->k;
-    const qn_plan *p = g->grid;
+    const qn_grid *p = g->grid;
     m->bytes = qn_dtype_bytes(k->inst[reduce].type);
     m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
     m->buffer_bytes = 0;
@@ -102,10 +102,10 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
     }
 }
 
-static void set_shape(block *m, const qn_plan *p)
+static void set_shape(block *m, const qn_grid *p)
 {
     m->x = p->axis[0];
-    m->tile = p->tile[m->x];
+    m->tile = p->block[m->x];
     m->chunk = p->chunk;
     int64_t rows = m->tile < THREADS / NEAR ? m->tile : THREADS / NEAR;
     int64_t near = p->is_along_points ? THREADS / rows : m->tile;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kept.c: values of points that the lanes of a warp keep in shared memory from one reduce to a
- * later one, or to a loop behind it (plan->kept, jit/schedule/gpu_kept.c). Point q stands at place
+ * later one, or to a loop behind it (grid->kept, jit/schedule/gpu_kept.c). Point q stands at place
  * q of its area, and only lane q modulo 32 touches it, so that nothing has to wait. What a region
  * reads is loaded before the region is emitted for a point, and what it writes is stored behind: an
  * area may be read and written in one region.
  */
 #include "jit/target/nvptx/team.h"
 
-int32_t qn__kept_bytes(const qn_plan *p)
+int32_t qn__kept_bytes(const qn_grid *p)
 {
     int32_t teams = 1;
     for (int a = 0; a < 3; a++)
@@ -18,7 +18,7 @@ int32_t qn__kept_bytes(const qn_plan *p)
 
 void qn__kept_open(lower *g)
 {
-    const qn_plan *p = g->grid;
+    const qn_grid *p = g->grid;
     int32_t below = p->axis[1] >= 0 ? p->threads[p->axis[1]] : 1;
     if (!g->is_team || !p->n_kept)
         return;

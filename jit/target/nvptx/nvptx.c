@@ -36,7 +36,7 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
-    const int at_once = g->grid->jam * g->grid->width;
+    const int at_once = g->grid->tall * g->grid->wide;
     if (g->grid->is_product)
         return qn__product_blocks(g->k, g->grid);
     if (qn__nvptx_is_light(g->k, g->grid)) {
@@ -68,14 +68,14 @@ static void annotate(lower *g, const int32_t *threads)
                                 LLVMMetadataAsValue(g->context, node));
 }
 
-static void block_of(const qn_plan *p, int step, int32_t *threads)
+static void block_of(const qn_grid *p, int step, int32_t *threads)
 {
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
     if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
         threads[0] = qn__team_lanes(p);
     if (p->is_split && step)
-        threads[0] = p->tile[p->axis[0]] > WARP_LANES ? (int32_t)p->tile[p->axis[0]] : WARP_LANES;
+        threads[0] = p->block[p->axis[0]] > WARP_LANES ? (int32_t)p->block[p->axis[0]] : WARP_LANES;
     if (p->team == QN_TEAM_GRID)
         threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
 }
@@ -114,9 +114,9 @@ LLVMValueRef qn__nvptx_scratch(lower *g)
 }
 
 /** Two steps: tiles and blocks of points, tiles. */
-static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
+static void split_info(const qn_kernel *k, const qn_grid *p, qn_gpu_info *info)
 {
-    int64_t tile = p->tile[p->axis[0]];
+    int64_t tile = p->block[p->axis[0]];
     info->n_steps = 2;
     info->step[1] = info->step[0];
     info->step[1].shared_bytes = 0;
@@ -126,7 +126,7 @@ static void split_info(const qn_kernel *k, const qn_plan *p, qn_gpu_info *info)
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
 
-static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, int32_t block_bytes,
+static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, int32_t block_bytes,
                      qn_blob_info *out)
 {
     qn_gpu_info *info = &out->gpu;
@@ -148,7 +148,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_plan *p, in
                                  : p->privatized            ? qn__private_all(k, f, p)
                                                             : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
-        info->step[0].tile[p->order[n]] = p->tile[p->order[n]];
+        info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)
         split_info(k, p, info);
 }
@@ -178,7 +178,7 @@ LLVMValueRef qn__nvptx_thread(lower *g)
     return thread;
 }
 
-int64_t qn__nvptx_threads(const qn_plan *p)
+int64_t qn__nvptx_threads(const qn_grid *p)
 {
     int64_t n = 1;
     for (int a = 0; a < 3; a++)

@@ -11,18 +11,18 @@
 void qn__nvptx_run(lower *g, const span *spans);
 /** Whether the body is straight code and branches of a thread that loads little: more registers
  * than its values need would only let fewer threads have loads under way. */
-bool qn__nvptx_is_light(const qn_kernel *k, const qn_plan *p);
+bool qn__nvptx_is_light(const qn_kernel *k, const qn_grid *p);
 /** Units of work if the domain is exact and not empty, else 0. Merged dimensions are one here. */
-int64_t qn__nvptx_units(const qn_facts *f, const qn_plan *p);
+int64_t qn__nvptx_units(const qn_facts *f, const qn_grid *p);
 /** Whether each unit has a block of its own, so that blocks need no loop over units. */
-bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
+bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_grid *p);
 /** Address of the scratch memory. */
 LLVMValueRef qn__nvptx_scratch(lower *g);
 /** Shared memory of the block; its size is given at the launch. */
 LLVMValueRef qn__nvptx_shared(lower *g);
 /** The number of this thread in its block, i64, and how many there are. */
 LLVMValueRef qn__nvptx_thread(lower *g);
-int64_t qn__nvptx_threads(const qn_plan *p);
+int64_t qn__nvptx_threads(const qn_grid *p);
 /** The hook `combine`. */
 bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 /** All threads of the block wait for one another. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * private.c: atomic updates that a block collects in shared memory (plan->privatized). The copies
+ * private.c: atomic updates that a block collects in shared memory (grid->privatized). The copies
  * of the views stand one behind the other, in the order of the parameters. They begin with what
  * changes nothing, and what they hold at the end is added to the views, element by element.
  */
 #include "jit/target/nvptx/private.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 /** A view with a copy. */
 typedef struct copy {
@@ -35,7 +35,7 @@ static bool find_copy(const lower *g, int param, copy *out)
     return out->param == param;
 }
 
-int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 {
     int64_t sum = 0;
     for (int param = 0; param < k->n_params; param++) {

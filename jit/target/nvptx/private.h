@@ -8,7 +8,7 @@
 #include "jit/target/nvptx/nvptx.h"
 
 /** Shared memory of all copies. */
-int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
+int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p);
 /** Before the first unit of work, and behind the last. */
 void qn__private_open(lower *g);
 void qn__private_close(lower *g);

@@ -12,7 +12,7 @@
  * loaded again: what comes of it is not stored.
  */
 #include "jit/target/nvptx/stage.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 #include <string.h>
 
@@ -56,10 +56,10 @@ static int64_t array_bytes(int64_t side, int64_t bytes)
     return CHUNK * pitch(side, bytes) * bytes;
 }
 
-static void set_shape(product *m, const qn_plan *p)
+static void set_shape(product *m, const qn_grid *p)
 {
-    bool is_big = p->tile[p->axis[0]] == QN_PRODUCT_SIDE;
-    m->side = p->tile[p->axis[0]];
+    bool is_big = p->block[p->axis[0]] == QN_PRODUCT_SIDE;
+    m->side = p->block[p->axis[0]];
     m->threads = p->threads[p->axis[0]];
     m->each[0] = is_big ? 8 : 4;
     m->each[1] = 8;
@@ -68,19 +68,19 @@ static void set_shape(product *m, const qn_plan *p)
     m->n_sums = m->each[0] * m->each[1];
 }
 
-int32_t qn__product_bytes(const qn_kernel *k, const qn_plan *p)
+int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p)
 {
     int64_t sum = 0;
     for (uint32_t s = 0; s < k->n_accesses && s < 64; s++) {
         if (p->staged >> s & 1)
-            sum += array_bytes(p->tile[p->axis[0]], qn__product_value_bytes(k, k->access[s].inst));
+            sum += array_bytes(p->block[p->axis[0]], qn__product_value_bytes(k, k->access[s].inst));
     }
     return (int32_t)sum;
 }
 
-int qn__product_blocks(const qn_kernel *k, const qn_plan *p)
+int qn__product_blocks(const qn_kernel *k, const qn_grid *p)
 {
-    return p->tile[p->axis[0]] == QN_PRODUCT_SIDE &&
+    return p->block[p->axis[0]] == QN_PRODUCT_SIDE &&
                    qn_dtype_bytes(k->inst[qn__next_reduce(k, k->body)].type) == 4
                ? 2
                : 1;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rest.c: the iterations of dimensions on which no reduce depends (plan->rest_dims), divided among
+ * rest.c: the iterations of dimensions on which no reduce depends (grid->rest_dims), divided among
  * the threads of a team once the values of the reduces are known. Iterations count
  * lexicographically, and neighbouring threads take neighbouring ones, several of them at a time, so
  * that their loads are under way together.
  */
 #include "jit/target/nvptx/rest.h"
-#include "jit/schedule/plan.h"
+#include "jit/schedule/grid.h"
 
 #include <string.h>
 
@@ -148,7 +148,7 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     int64_t threads = threads_of_row(&r), rows = QN_STAGE_THREADS / threads;
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), zero = qn__const_i64(g, 0);
     LLVMValueRef here =
-        qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->grid->tile[x]));
+        qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->grid->block[x]));
     LLVMValueRef own = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef first = LLVMBuildURem(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, here, qn__const_i64(g, rows - 1), "");

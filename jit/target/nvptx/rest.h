@@ -8,9 +8,9 @@
 #include "jit/target/nvptx/team.h"
 
 /** The reduces by all lanes of a warp, then what is left of the body by the lanes, each of which
- *  takes other iterations of plan->rest_dims. */
+ *  takes other iterations of grid->rest_dims. */
 void qn__rest_of_warp(lower *g);
-/** The body for all iterations of plan->rest_dims and of the tile that begins at `low`, by all
+/** The body for all iterations of grid->rest_dims and of the tile that begins at `low`, by all
  *  threads of a block; set_values sets the values of the reduces for row number `row` of the
  *  tile. */
 void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, LLVMValueRef row));

@@ -53,7 +53,7 @@ static int64_t row_elements(int64_t bytes)
     return SIDE + (bytes < 4 ? 4 / bytes : 1);
 }
 
-int32_t qn__stage_bytes(const qn_kernel *k, const qn_plan *p)
+int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p)
 {
     int64_t sum = 0;
     for (uint32_t n = 0; n < k->n_accesses && n < 64; n++) {

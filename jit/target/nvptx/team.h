@@ -12,12 +12,11 @@
 #define QN_JIT_LLVM_TEAM_H
 
 #include "jit/target/nvptx/nvptx.h"
-#include "jit/schedule/plan.h"
 
 enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
 
 /** Lanes of a team: those of a warp, or of two. */
-static inline int qn__team_lanes(const qn_plan *p)
+static inline int qn__team_lanes(const qn_grid *p)
 {
     return p->is_pair ? 2 * WARP_LANES : WARP_LANES;
 }
@@ -35,9 +34,9 @@ void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q);
 /** Points of all its dimensions, i64. */
 LLVMValueRef qn__team_points(lower *g, const reduction *r);
 
-/* ---- target/nvptx/kept.c: values of points in shared memory (plan->kept) */
+/* ---- target/nvptx/kept.c: values of points in shared memory (grid->kept) */
 /** Shared memory of a block for them. */
-int32_t qn__kept_bytes(const qn_plan *p);
+int32_t qn__kept_bytes(const qn_grid *p);
 /** Where the memory of this warp begins; before the first unit of work. */
 void qn__kept_open(lower *g);
 /** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */

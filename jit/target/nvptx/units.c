@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * units.c: the walk of a GPU's threads over the domain. A unit of work is a tile of the parallel
- * dimensions (plan->tile). Blocks take units blockIdx.x, blockIdx.x + gridDim.x, ...; the threads
- * of a block take the iterations of its unit (plan->axis).
+ * dimensions (grid->block). Blocks take units blockIdx.x, blockIdx.x + gridDim.x, ...; the threads
+ * of a block take the iterations of its unit (grid->axis).
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/private.h"
@@ -14,11 +14,11 @@
 
 #include <string.h>
 
-bool qn__nvptx_is_light(const qn_kernel *k, const qn_plan *p)
+bool qn__nvptx_is_light(const qn_kernel *k, const qn_grid *p)
 {
     enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
     int64_t registers = 0;
-    if (p->team != QN_TEAM_THREAD || p->staged || p->jam > 1)
+    if (p->team != QN_TEAM_THREAD || p->staged || p->tall > 1)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -26,17 +26,17 @@ bool qn__nvptx_is_light(const qn_kernel *k, const qn_plan *p)
             x->op == QN_I_ATOMIC)
             return false;
         if (x->op == QN_I_LOAD)
-            registers += (qn_dtype_bytes(x->type) + 3) / 4 * p->width;
+            registers += (qn_dtype_bytes(x->type) + 3) / 4 * p->wide;
     }
     return registers <= FEW_REGISTERS;
 }
 
-int64_t qn__nvptx_units(const qn_facts *f, const qn_plan *p)
+int64_t qn__nvptx_units(const qn_facts *f, const qn_grid *p)
 {
     int64_t n = 1;
     for (int at = 0; at < p->n_loops; at++) {
         int d = p->order[at];
-        int64_t tile = p->tile[d], extent = qn__trips(f, d) + qn__plan_reach(p, d);
+        int64_t tile = p->block[d], extent = qn__trips(f, d) + qn__grid_reach(p, d);
         if (tile == 0)
             continue;
         if (!qn__is_exact(f, d))
@@ -47,7 +47,7 @@ int64_t qn__nvptx_units(const qn_facts *f, const qn_plan *p)
     return n;
 }
 
-bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+bool qn__nvptx_has_block_for_each(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 {
     int64_t units = qn__nvptx_is_light(k, p) && !p->is_split ? qn__nvptx_units(f, p) : 0;
     return units > 0 && units <= INT32_MAX;
@@ -71,9 +71,9 @@ static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
 /** ceil(extent / tile), i64 */
 static LLVMValueRef tiles_of(lower *g, const walk *w, int n)
 {
-    int64_t tile = g->grid->tile[w->dim[n]], low, high;
+    int64_t tile = g->grid->block[w->dim[n]], low, high;
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high)) {
-        high += qn__plan_reach(g->grid, w->dim[n]);
+        high += qn__grid_reach(g->grid, w->dim[n]);
         return qn__const_i64(g, (high - low) / tile + ((high - low) % tile != 0));
     }
     LLVMValueRef extent = LLVMBuildSub(g->b, w->high[n], w->low[n], "");
@@ -117,7 +117,7 @@ static void count_units(lower *g, walk *w)
  * beyond the end too. */
 static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 {
-    int64_t low, high, last, tile = g->grid->tile[w->dim[n]];
+    int64_t low, high, last, tile = g->grid->block[w->dim[n]];
     bool fits = w->type == g->i32 && qn__is_const(w->low[n], &low) &&
                 qn__is_const(w->high[n], &high) && low > INT32_MIN / 2 &&
                 !__builtin_add_overflow(high, 2 * tile, &last) && last < INT32_MAX / 2;
@@ -127,7 +127,7 @@ static LLVMTypeRef counter_type(const lower *g, const walk *w, int n)
 /** Iterations from where threads begin to the end of dimension number n. */
 static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
 {
-    int64_t low, high, reach = qn__plan_reach(g->grid, w->dim[n]);
+    int64_t low, high, reach = qn__grid_reach(g->grid, w->dim[n]);
     if (qn__is_const(w->low[n], &low) && qn__is_const(w->high[n], &high))
         return constant(t, high - low + reach);
     return LLVMBuildSub(g->b, w->high[n], w->low[n], ""); /* no lead then */
@@ -137,7 +137,7 @@ static LLVMValueRef extent_from(lower *g, const walk *w, int n, LLVMTypeRef t)
 static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMValueRef extent)
 {
     for (int n = 0; n < 2; n++)
-        if (d == (n ? g->grid->jam_dim : g->grid->lane_dim)) {
+        if (d == (n ? g->grid->tall_dim : g->grid->wide_dim)) {
             w->place.ahead[n] = ahead;
             w->place.extent[n] = extent;
         }
@@ -151,7 +151,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     static const char *const thread[3] = {"tid.x", "tid.y", "tid.z"};
     int d = w->dim[n];
     bool is_block = g->grid->team == QN_TEAM_BLOCK;
-    int64_t tile = g->grid->tile[d], each = qn__plan_at_once(g->grid, d), low, known;
+    int64_t tile = g->grid->block[d], each = qn__grid_at_once(g->grid, d), low, known;
     LLVMTypeRef t = counter_type(g, w, n);
     LLVMValueRef ahead =
         LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
@@ -174,7 +174,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     }
     if (!qn__is_const(w->low[n], &low))
         return LLVMBuildAdd(g->b, w->low[n], ahead, "");
-    low -= qn__plan_lead(g->grid, d);
+    low -= qn__grid_lead(g->grid, d);
     if (low)
         ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
     return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
@@ -224,7 +224,7 @@ static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMVa
 
 static void run_thread(lower *g, const unit_body *body)
 {
-    if (g->grid->lane_dim >= 0)
+    if (g->grid->wide_dim >= 0)
         qn__wide_unit(g, &body->w->place, body->run, body->arg);
     else
         body->run(g, body->arg);
@@ -324,9 +324,9 @@ static void inside_loop(lower *g, const steps *of)
  * Of sequential dimensions a launch runs one index. */
 static void thread_loops(lower *g, const span *spans, int at)
 {
-    const qn_plan *p = g->grid;
+    const qn_grid *p = g->grid;
     while (at < p->n_loops &&
-           (p->tile[p->order[at]] > 0 || qn__dim_kind(g->k, p->order[at]) == QN_DIM_SEQUENTIAL))
+           (p->block[p->order[at]] > 0 || qn__dim_kind(g->k, p->order[at]) == QN_DIM_SEQUENTIAL))
         at++;
     if (at == p->n_loops) {
         qn__wide_begin(g);
@@ -356,7 +356,7 @@ static void run_units(lower *g, const span *spans)
     unit_body unit = {&w, emit_body, inside};
     memcpy(inside, spans, (size_t)g->grid->n_loops * sizeof *inside);
     for (int at = 0; at < g->grid->n_loops; at++)
-        if (g->grid->tile[g->grid->order[at]] > 0) {
+        if (g->grid->block[g->grid->order[at]] > 0) {
             w.dim[w.n] = g->grid->order[at];
             w.low[w.n] = spans[at].low;
             w.high[w.n++] = spans[at].high;

@@ -664,7 +664,7 @@ static char *plan_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
     f->machine = *m;
     qn__machine_classify(&f->machine, f->isa);
     qn__planned_make(k, f, &p);
-    qn__plan_print(&p.plan, k, &text);
+    qn__planned_print(&p, k, &text);
     if (qn__planned_say(k, f, &p, &err) == QN_OK && p.schedule)
         qn__schedule_print(p.schedule, &text);
     qn__planned_release(&p);

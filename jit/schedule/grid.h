@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * grid.h: how the threads of a GPU walk a kernel. jit/schedule/gpu.c makes a grid by rules,
+ * shape_grid.c reads that of a schedule, from_grid.c says one as a schedule, and target/nvptx/
+ * emits code from it.
+ */
+#ifndef QN_JIT_GRID_H
+#define QN_JIT_GRID_H
+
+#include "jit/jit.h"
+
+/** Who runs an iteration: a thread; a warp, whose lanes share the points of reduces; in kernels
+ * without parallel dimensions, all blocks share the points of the reduces, and a second kernel does
+ * the rest; or the threads of a block evaluate the points of a block of iterations, and one for
+ * each iteration adds them and does the rest. The numbers are those of qn_plan_options. */
+enum { QN_TEAM_NONE = 0, QN_TEAM_THREAD, QN_TEAM_WARP, QN_TEAM_GRID, QN_TEAM_BLOCK };
+
+/** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
+ * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
+ * at byte `at` of the team's memory. */
+#define QN_KEPT_BODY UINT32_MAX /* instead of a region: what the lanes do behind the reduces */
+typedef struct qn_kept {
+    uint32_t from, to, writer, region;
+    int32_t at;
+} qn_kept;
+enum { QN_MOST_KEPT = 4 };
+
+/** A grid is data: printed, and kept no longer than a compile. Dimensions are those of the domain,
+ * -1: none. */
+typedef struct qn_grid {
+    int32_t n_loops;            /* sequential and parallel dimensions */
+    int32_t order[QN_MAX_RANK]; /* their numbers, outermost first */
+    int32_t straight;           /* a reduce of at most so many additions has no loop */
+    int32_t team;               /* QN_TEAM_... */
+    /* ---- blocks and threads */
+    int64_t block[QN_MAX_RANK];   /* iterations of a dimension that a block takes at once; 0: a loop
+                                     in each thread */
+    int32_t threads[QN_MAX_RANK]; /* of a block along a dimension */
+    int32_t axis[3];              /* dimensions of threadIdx.x, y and z */
+    int32_t most_blocks; /* of a launch, each of which takes several units; 0: one for each unit */
+    /* ---- iterations of one thread */
+    int32_t wide_dim, wide; /* so many consecutive iterations, whose accesses are vectors */
+    int32_t wide_lead;      /* iterations before the begin of wide_dim at which threads begin */
+    int32_t tall_dim, tall, tall_lead; /* rows of those along a second dimension */
+    int32_t skew; /* iterations of wide_dim by which each row of a thread begins before the one
+                     above */
+    int32_t is_crossed; /* some accesses are consecutive along tall_dim, others along wide_dim */
+    /* ---- shared memory */
+    int32_t stage_dim;  /* with axis[0], the dimension of a tile that staged loads go through */
+    uint64_t staged;    /* bit s: the load at access s goes through shared memory */
+    uint64_t words;     /* bit s: several of its small elements stand in a word of 4 bytes */
+    int32_t is_product; /* staged loads are those of a reduce over a third dimension, whose sums are
+                           register tiles */
+    uint64_t privatized; /* bit s: a block collects what the atomic at access s does */
+    /* ---- QN_TEAM_BLOCK */
+    int32_t chunk;           /* points of an iteration that are evaluated together */
+    int32_t is_split;        /* pieces of QN_BLOCK_POINTS points are units of their own; a second
+                                kernel does the rest */
+    int32_t is_along_points; /* neighbouring threads take neighbouring points, not iterations */
+    int32_t has_values;      /* the values of reduces are in shared memory */
+    /* ---- QN_TEAM_WARP */
+    uint32_t rest_dims;         /* bits: dimensions on which no reduce depends, whose iterations a
+                                   team divides behind the reduces; their block is 0 */
+    int32_t n_kept, kept_bytes; /* what a team keeps, and the shared memory of each */
+    int32_t is_pair;            /* a team is two warps, and alone in its block */
+    qn_kept kept[QN_MOST_KEPT];
+} qn_grid;
+
+/** Staged tiles are squares of this side, walked by so many threads along x. */
+enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
+/** Those of products have this side, or half of it, and so many points of the reduce at a time. */
+enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
+
+/** Makes the grid. Pure: one kernel with one set of facts has one grid. Never fails: the fallback
+ * is a thread that runs all of it. */
+void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out);
+void qn__grid_print(const qn_grid *p, qn_text *out);
+/** One thread, no loops yet. */
+qn_grid qn__grid_of_one(void);
+
+/** Shared memory for the copy of a view whose updates a block collects (privatized). */
+int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
+/** What a product (is_product) keeps of a load in shared memory: the number that it is
+ * converted to, if nothing else needs the load, or the load. Only loads that stand in a reduce are
+ * asked for. */
+uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
+int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
+enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
+/** Iterations of dimension d before its begin at which threads begin. */
+static inline int64_t qn__grid_lead(const qn_grid *p, int d)
+{
+    return d == p->wide_dim ? p->wide_lead : d == p->tall_dim ? p->tall_lead : 0;
+}
+/** Those, and the ones beyond its end that rows which begin earlier need. */
+static inline int64_t qn__grid_reach(const qn_grid *p, int d)
+{
+    bool is_skewed = d == p->wide_dim && p->skew > 0;
+    return qn__grid_lead(p, d) + (is_skewed ? p->skew * (p->tall - 1) : 0);
+}
+/** Iterations of dimension d that a thread computes at once, next to one another. */
+static inline int64_t qn__grid_at_once(const qn_grid *p, int d)
+{
+    return d == p->wide_dim ? p->wide : d == p->tall_dim ? p->tall : 1;
+}
+
+#endif
