@@ -536,8 +536,7 @@ static qn_status launch_within(const qn_kernel *k, int64_t most, int64_t limit_n
     qn_context *c = NULL;
     qn_layout l;
     qn_view v;
-    const qn_options options = {
-        .bytes = sizeof options, .specialize = QN_SPECIALIZE_DYNAMIC, .timeout_ns = limit_ns};
+    qn_options options = {.bytes = sizeof options, .specialize = QN_SPECIALIZE_DYNAMIC};
     if (qn_context_new(NULL, &c, err) || qn_layout_right(3, extents, &l, err) ||
         qn_view_wrap("o", o, QN_F32, &l, 0, &v, err))
         return QN_ERR_MEMORY;
@@ -549,6 +548,7 @@ static qn_status launch_within(const qn_kernel *k, int64_t most, int64_t limit_n
         qn_code_text(code, QN_DUMP_SCHEDULE, text, sizeof text);
     qn_code_release(code);
     *steps |= strstr(text, "several functions") != NULL;
+    options.timeout_ns = limit_ns; /* of the launch: the code is there */
     qn_status status = qn_launch(c, k, 1, args, &options, err);
     qn_context_release(c);
     return status;
