@@ -41,8 +41,8 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
                 .outer_work = g->work};
     g->work = 0;
     if (is_known)
-        qn__loop_most(l, e - s);
-    if (is_known && e - s == step) {
+        qn__loop_most(l, qn__wrap_sub(e, s));
+    if (is_known && qn__wrap_sub(e, s) == step) {
         l->is_single = true;
         l->index = start;
         l->head = qn__new_block(g, "once");
@@ -79,7 +79,8 @@ void qn__loop_most(loop *l, int64_t n_indices)
 {
     int64_t trips = n_indices / LLVMConstIntGetSExtValue(l->step);
     trips += trips < INT64_MAX; /* the last one may not be whole */
-    l->most_trips = trips < l->most_trips ? trips : l->most_trips;
+    if (n_indices >= 0) /* else they are 2^63 and more */
+        l->most_trips = trips < l->most_trips ? trips : l->most_trips;
 }
 
 void qn__loop_bound(const lower *g, loop *l, int d)

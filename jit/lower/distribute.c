@@ -135,8 +135,8 @@ static void emit_loops(const caller *c, int d)
         LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
         LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
         qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
-        LLVMValueRef next = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
-        call_both(c, &(span){l.index, qn__smin(g, next, s.high)});
+        const span block = qn__piece_at(g, l.index, step, s.high);
+        call_both(c, &block);
     } else {
         qn__loop_open(g, &l, s.low, s.high, 1, true, false, 0, NULL, NULL);
         qn__set_index(g, d, l.index);

@@ -86,7 +86,7 @@ static void masked_all(lower *g, const steps *of, span s)
     LLVMValueRef width = qn__const_i64(g, g->width),
                  up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
-    if (qn__is_known_empty(&(span){s.low, end}))
+    if (qn__is_known_empty(&s))
         return;
     qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
     qn__loop_bound(g, &l, of->d);

@@ -35,6 +35,13 @@ LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
     return LLVMBuildSub(g->b, s.high, left, "");
 }
 
+span qn__piece_at(lower *g, LLVMValueRef from, int64_t size, LLVMValueRef end)
+{
+    LLVMValueRef left = LLVMBuildSub(g->b, end, from, "");
+    LLVMValueRef n = qn__umin(g, left, qn__const_i64(g, size));
+    return (span){from, LLVMBuildAdd(g->b, from, n, "")};
+}
+
 void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
                    LLVMValueRef first)
 {

@@ -13,7 +13,7 @@
  * address of the word is in a register then, and the look is a comparison with memory and a branch
  * that is never taken.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/nest.h"
 
 #include <stddef.h>
 
@@ -96,14 +96,6 @@ void qn__poll_end(lower *g)
     LLVMSetAlignment(LLVMBuildStore(g->b, qn__const_i64(g, QN_ERR_CANCELLED), status), 8);
     qn__stream_fence(g);
     LLVMBuildRetVoid(g->b);
-}
-
-/** The end of a strip that begins at `from`: min(from + most, end), from <= end. */
-static LLVMValueRef strip_end(lower *g, LLVMValueRef from, LLVMValueRef end, int64_t most)
-{
-    LLVMValueRef left = LLVMBuildSub(g->b, end, from, ""), n = qn__const_i64(g, most);
-    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, left, n, ""), end,
-                           LLVMBuildAdd(g->b, from, n, ""), "");
 }
 
 /* ---------------------------------------------------------------- loops that count */
@@ -238,7 +230,7 @@ void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockR
     if (trips) {
         LLVMBasicBlockRef poll = new_poll(g, x->below);
         LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(poll));
-        LLVMValueRef next = strip_end(g, x->end, x->most, trips);
+        LLVMValueRef next = qn__piece_at(g, x->end, trips, x->most).high;
         LLVMAddIncoming(x->next, &next, &poll, 1);
         LLVMPositionBuilderAtEnd(g->b, x->edge);
         LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, x->end, x->most, ""), poll, x->limit);

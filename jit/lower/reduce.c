@@ -10,6 +10,7 @@
  * combining with an unused partial changes no bit.
  */
 #include "jit/lower/hooks.h"
+#include "jit/lower/nest.h"
 #include "jit/lower/wide.h"
 
 #include <string.h>
@@ -308,8 +309,7 @@ span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i,
 {
     LLVMValueRef by = qn__const_i64(g, size),
                  from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
-    LLVMValueRef n = qn__umin(g, LLVMBuildSub(g->b, high, from, ""), by);
-    return (span){from, LLVMBuildAdd(g->b, from, n, "")};
+    return qn__piece_at(g, from, size, high);
 }
 
 LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart)

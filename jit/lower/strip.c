@@ -22,6 +22,7 @@
  * Only whole steps of the lanes are done so; what is left runs as ever.
  */
 #include "jit/lower/lower.h"
+#include "jit/lower/nest.h"
 #include "jit/schedule/forms.h"
 
 #include <string.h>
@@ -498,7 +499,7 @@ void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
     qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""),
                   g->block->strip.length, true, false, 0, NULL, NULL);
     g->strip.low = l.index;
-    g->strip.high = qn__smin(g, high, LLVMBuildAdd(g->b, l.index, by, ""));
+    g->strip.high = qn__piece_at(g, l.index, g->block->strip.length, high).high;
     lower_strip(g);
     qn__loop_close(g, &l, NULL, NULL);
 }

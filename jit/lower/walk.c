@@ -251,12 +251,11 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     loop l;
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, size - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, size);
-    if (qn__is_known_empty(&(span){s.low, end}))
+    if (qn__is_known_empty(&s))
         return;
     qn__loop_open(g, &l, s.low, end, size, true, false, 0, NULL, NULL);
     qn__loop_bound(g, &l, d);
-    LLVMValueRef next = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "");
-    w->of[d] = (span){l.index, qn__smin(g, s.high, next)};
+    w->of[d] = qn__piece_at(g, l.index, size, s.high);
     g->lanes_level = d == g->block->lane_dim ? g->depth : lanes_level;
     emit_nodes(w, qn__node(w->s, x->loop)->child);
     g->lanes_level = lanes_level;

@@ -224,6 +224,7 @@ static void summarise(const runner *r, int64_t n_refused)
              ", neighbouring atomics %" PRId64 ", assertions %" PRId64 ", prints %" PRId64,
              r->n_math, n[FEATURE_CALL], n[FEATURE_LOOKUP], r->n_neighbours, n[FEATURE_ASSERT],
              n[FEATURE_PRINT]);
+    tap_note("launches that their time limit ended %" PRId64, r->n_ended);
     summarise_plans(r);
     summarise_schedules(&r->schedules);
     tap_is_int(n_refused, 0, "every random kernel can be built");

@@ -448,6 +448,7 @@ typedef struct runner {
     bool is_cuda_only, has_only_schedules;
     int only_way; /* -1: all */
     int64_t n_limits; /* launches that a GPU does not do */
+    int64_t n_ended;  /* launches that their time limit ended */
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
     schedule_counts schedules;
     int64_t n_updates, n_redone, n_math, n_neighbours; /* kernels */
