@@ -31,13 +31,20 @@ static void add_plain_dim(test_case *t, int kind)
     t->dim[t->n_dims++] = (test_dim){kind, 0, random_percent(r, 1) ? 0 : n};
 }
 
+/* Products of more than 64 bits are the largest. */
+static int64_t product(int64_t a, int64_t b)
+{
+    int64_t n;
+    return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
+}
+
 static void count_points(test_case *t)
 {
     t->points = t->iterations = 1;
     for (int d = 0; d < t->n_dims; d++) {
         int64_t n = t->dim[d].end > 0 ? t->dim[d].end : 1; /* an empty dimension may grow */
-        t->points *= n;
-        t->iterations *= t->dim[d].kind == KIND_REDUCTION ? 1 : n;
+        t->points = product(t->points, n);
+        t->iterations = product(t->iterations, t->dim[d].kind == KIND_REDUCTION ? 1 : n);
     }
 }
 
