@@ -49,7 +49,7 @@
 #define GPU(most_threads, shared_kib)                                                              \
     {                                                                                              \
         .multiprocessors = 128, .threads = (most_threads), .shared_bytes = (shared_kib) << 10,     \
-        .registers = 65536, .block_shared_bytes = 48 << 10, .warp = 32, .blocks = 16               \
+        .registers = 65536, .block_shared_bytes = 48 << 10, .warp = 32, .blocks = 16, .adders = 12 \
     }
 
 static const struct {

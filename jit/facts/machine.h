@@ -59,6 +59,8 @@ typedef struct qn_machine {
     int32_t block_shared_bytes; /* what a block gets without asking for more */
     int32_t warp;
     int32_t blocks; /* that a multiprocessor holds */
+    int32_t adders; /* warps whose every addition waits for the one before, and which then take all
+                       turns of a multiprocessor, what they load counted in */
 } qn_machine;
 
 /** The row of an instruction set, and that of a kind of core where there is one of both. */

@@ -202,7 +202,8 @@ typedef struct lower {
     LLVMValueRef lane;    /* i64, of this thread in its warp */
     int64_t multiple[QN_MAX_RANK]; /* what divides the index of a dimension, counted from its begin;
                                       0: nothing is known */
-    LLVMValueRef kept;    /* the memory of the warp for plan->kept; NULL: it has none */
+    LLVMValueRef kept;    /* the memory of the team for plan->kept; NULL: it has none */
+    LLVMValueRef kept_row; /* of a block's tile, i64; NULL: a warp has one */
     const LLVMValueRef *held; /* [site] values of staged loads of a product; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see
                                            target/nvptx/stage.h; NULL: none is */

@@ -62,6 +62,8 @@ bool qn__gpu_wants_pairs(const gpu_planner *s);
  * (schedule/gpu_kept.c).
  */
 void qn__gpu_choose_kept(const gpu_planner *s);
+/** Sets where all of it stands, and kept_bytes: again once the tile of a block is chosen. */
+void qn__gpu_place_kept(const gpu_planner *s);
 /** A team for all iterations that share the reduces (grid->rest_dims), if there are such; makes the
  *  whole plan then (schedule/gpu_rest.c). */
 bool qn__gpu_choose_rest(const gpu_planner *s);

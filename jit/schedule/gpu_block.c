@@ -107,9 +107,9 @@ typedef struct survey {
     int64_t bytes, arrays; /* of the loads of a point ahead of time that differ between iterations;
                               the same in shared memory */
     bool is_slow;          /* sums of f64: additions take longer than loads */
-    bool may_split; /* blocks of 4096 points may be apart: known dimensions in blocks or in any
-                       order */
-    uint32_t size;  /* instructions of the largest region */
+    bool may_split;     /* blocks of 4096 points may be apart: known dimensions in blocks or in any
+                           order */
+    uint32_t size;      /* instructions of the largest region */
     bool is_read_again; /* by a later reduce, or by the iterations that share the reduces */
     bool is_whole;      /* each has a load that no two iterations share */
     uint64_t loads;     /* bits: sites of loads that are made ahead of time */
@@ -233,13 +233,24 @@ static bool is_worth(const gpu_planner *s, const survey *v)
 
 /* ---------------------------------------------------------------- the tile */
 
+/** Points that a thread evaluates one beside the other, of a region of so many instructions. */
+static int64_t most_each(uint32_t size)
+{
+    return size <= SMALL_REGION ? MOST_EACH : size <= MEDIUM_REGION ? MOST_EACH / 2 : MOST_EACH / 4;
+}
+
+int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    const int64_t tile = p->block[p->axis[0]], threads = p->threads[p->axis[0]],
+                  most = most_each(x->region[2] - x->region[0]) * threads / tile;
+    return p->n_kept && most < p->chunk ? most : p->chunk;
+}
+
 /** Points of a chunk that each thread evaluates: a power of two. */
 static int64_t points_each(const gpu_planner *s, const survey *v)
 {
-    int64_t most = v->size <= SMALL_REGION    ? MOST_EACH
-                   : v->size <= MEDIUM_REGION ? MOST_EACH / 2
-                                              : MOST_EACH / 4,
-            n = most;
+    int64_t n = most_each(v->size);
     while (n > 1 && n * v->bytes > BYTES_UNDER_WAY)
         n /= 2;
     while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > s->f->machine.block_shared_bytes * 3 / 4)
@@ -293,6 +304,44 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     p->chunk = (int32_t)(total / tile);
 }
 
+/** Keeps whole rows in shared memory if a later reduce, or what stands behind the reduces, reads or
+ * computes again what one does: then no row is read twice, and barriers stand between reduces only.
+ * Of the tiles that leave the most rows on a multiprocessor, the largest: a warp that adds takes a
+ * row in each lane, and a multiprocessor has turns for so many such warps only. */
+static bool choose_rows(const gpu_planner *s, const survey *v, int x)
+{
+    qn_grid *p = s->p;
+    const qn_machine *m = &s->f->machine;
+    const int64_t all = qn__gpu_iterations(s), threads = QN_STAGE_THREADS / 2;
+    if (!p->is_along_points || v->points < SHORTEST_ROW || v->may_split)
+        return false;
+    qn__gpu_choose_kept(s);
+    if (!p->n_kept)
+        return false;
+    survey loads = *v; /* larger regions have chunks of their own: qn__block_chunk */
+    loads.size = 0;
+    loads.arrays = 0; /* rows are no buffers */
+    int64_t best = 1, most = 0, chunk = SHORTEST_ROW;
+    for (int64_t tile = 1;
+         tile <= USUAL_TILE && tile * p->kept_bytes <= m->block_shared_bytes &&
+         (tile == 1 || all < 0 || all / tile >= ENOUGH_UNITS * m->multiprocessors);
+         tile *= 2) {
+        int64_t blocks = m->shared_bytes / (tile * p->kept_bytes), held = m->threads / threads;
+        blocks = blocks < held ? blocks : held;
+        blocks = blocks < m->adders ? blocks : m->adders;
+        best = tile * blocks >= most ? tile : best;
+        most = tile * blocks > most ? tile * blocks : most;
+    }
+    p->threads[x] = (int32_t)threads;
+    p->block[x] = best;
+    p->has_values = true;
+    while (2 * chunk <= v->points && 2 * chunk * best <= threads * points_each(s, &loads))
+        chunk *= 2;
+    p->chunk = (int32_t)(chunk * best < threads ? threads / best : chunk);
+    qn__gpu_place_kept(s);
+    return true;
+}
+
 /** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who
  * runs iterations else. */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
@@ -321,6 +370,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->block[d] = 1;
     }
-    choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
+    if (!choose_rows(s, &v, x))
+        choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
     return true;
 }

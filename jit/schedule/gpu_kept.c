@@ -4,8 +4,9 @@
  * reduce computes, and a later reduce or a loop behind it computes again from the same loads. In
  * softmax these are the elements of a row, and their exponentials. What stands behind the reduces
  * for a dimension of grid->rest_dims is such a region, too, without an instruction of its own:
- * QN_KEPT_BODY. A lane reads only what it has written, as its points are l, l + 32, ... in all of
- * them.
+ * QN_KEPT_BODY. A lane of a warp reads only what it has written, as its points are l, l + 32, ...
+ * in all of them. A block keeps whole rows, and what each of its reduces adds as well, which one
+ * thread of each row then adds in order.
  */
 #include "jit/schedule/gpu.h"
 
@@ -137,22 +138,45 @@ static int first_of(const qn_grid *p, int n)
     return first;
 }
 
-/** The last region that reads the value of entry n. */
-static uint32_t last_reader(const qn_grid *p, int n)
+uint32_t qn__added_value(const qn_kernel *k, uint32_t reduce, int n)
 {
-    uint32_t last = 0;
-    for (int m = 0; m < p->n_kept; m++)
-        if (p->kept[m].from == p->kept[n].from && p->kept[m].region > last)
-            last = p->kept[m].region;
+    const uint32_t product = qn__contracted_product(k, reduce);
+    return qn__args(k, product ? product : k->inst[reduce].region[2] - 1)[n];
+}
+
+static int n_added(const qn_kernel *k, uint32_t reduce)
+{
+    return qn__contracted_product(k, reduce) ? 2 : 1;
+}
+
+/** When the value of entry n is read for the last time: an even number in a point of a region, as
+ * is 2 x writer, or the odd one behind it where a block adds the values of all points. */
+static uint64_t last_read(const gpu_planner *s, int n)
+{
+    const qn_grid *p = s->p;
+    uint64_t last = 0;
+    for (int m = 0; m < p->n_kept; m++) {
+        const qn_kept *x = &p->kept[m];
+        bool is_added = false;
+        for (int a = 0;
+             p->team == QN_TEAM_BLOCK && x->region != QN_KEPT_BODY && a < n_added(s->k, x->region);
+             a++)
+            is_added |= qn__added_value(s->k, x->region, a) == x->to;
+        const uint64_t here = 2 * (uint64_t)x->region + is_added;
+        if (x->from == p->kept[n].from && here > last)
+            last = here;
+    }
     return last;
 }
 
-/** Bytes of the value of entry n at all points. */
+/** Bytes of the value of entry n at all points of a row. Rows of a block begin an odd number of
+ * pieces of 16 bytes apart, as threads side by side read such pieces of a row each. */
 static int64_t bytes_of(const gpu_planner *s, int n)
 {
     const qn_kept *x = &s->p->kept[n];
-    int64_t points = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0));
-    return points * qn_dtype_bytes(s->k->inst[x->from].type);
+    int64_t points = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0)),
+            pieces = (points * qn_dtype_bytes(s->k->inst[x->from].type) + 15) / 16;
+    return 16 * (s->p->team == QN_TEAM_BLOCK ? pieces | 1 : pieces);
 }
 
 /** Whether the values of two entries may stand in one area: each point has as many bytes, so that
@@ -162,19 +186,22 @@ static bool may_share_area(const gpu_planner *s, int n, int m)
 {
     const qn_kept *x = &s->p->kept[n], *y = &s->p->kept[m];
     const qn_inst *inst = s->k->inst;
-    bool is_over = last_reader(s->p, n) <= y->writer || last_reader(s->p, m) <= x->writer;
+    bool is_over =
+        last_read(s, n) <= 2 * (uint64_t)y->writer || last_read(s, m) <= 2 * (uint64_t)x->writer;
     return is_over && bytes_of(s, n) == bytes_of(s, m) &&
            qn_dtype_bytes(inst[x->from].type) == qn_dtype_bytes(inst[y->from].type);
 }
 
-/** Sets where the values of all entries stand, and kept_bytes: when all readers are known, as an
- * area that has another value too early would be read as the first one. */
-static void place_all(const gpu_planner *s)
+/* When all readers are known, as an area that has another value too early would be read as the
+ * first one. */
+void qn__gpu_place_kept(const gpu_planner *s)
 {
     qn_grid *p = s->p;
+    const int64_t rows = p->team == QN_TEAM_BLOCK ? p->block[p->axis[0]] : 1;
     p->kept_bytes = 0;
     for (int n = 0; n < p->n_kept; n++) {
-        int64_t bytes = (bytes_of(s, n) + 15) / 16 * 16;
+        int64_t bytes = rows * bytes_of(s, n);
+        p->kept[n].pitch = (int32_t)bytes_of(s, n);
         int first = first_of(p, n), shared = -1;
         for (int m = 0; m < n && shared < 0; m++) {
             bool is_free = true;
@@ -209,13 +236,13 @@ static void add_region(const regions *r, int64_t most)
         p->kept[p->n_kept++] =
             (qn_kept){.from = r->same[b], .to = b, .writer = r->from, .region = r->to};
     }
-    place_all(r->s);
+    qn__gpu_place_kept(r->s);
     if (p->kept_bytes > most)
         *p = before;
 }
 
-/** The index of a loop over all points of dimension d, or of a reduce over d alone; 0: it is
- * neither. */
+/** The index of a loop over all points of dimension d, or of a reduce over d alone, that a team
+ * shares; 0: it is neither. */
 static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
 {
     const qn_inst *x = &s->k->inst[i];
@@ -224,10 +251,11 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
         return 0;
     if (x->op == QN_I_REDUCE)
         return x->n_args == 1 && qn__dim_of(s->k, i, 0) == d &&
-                       (qn__may_share_points(s->k, i) || qn__is_associative(s->k, i))
+                       (s->p->team == QN_TEAM_BLOCK || qn__may_share_points(s->k, i) ||
+                        qn__is_associative(s->k, i))
                    ? s->k->dim[d]
                    : 0;
-    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
+    if (x->op != QN_I_FOR || s->p->team == QN_TEAM_BLOCK || x->n_args != 2 || x->imm != 1)
         return 0;
     for (int n = 0; n < 2; n++) {
         const qn_affine *a = &s->a.affine[arg[n]];
@@ -283,6 +311,30 @@ static bool has_range_of(const gpu_planner *s, int a, int b)
            f->end[a].value == f->end[b].value;
 }
 
+/** Adds what each reduce of a block adds, for each point of each row; false if some of it is not
+ * known so, or is the same for all rows. */
+static bool add_added(const gpu_planner *s)
+{
+    const qn_kernel *k = s->k;
+    qn_grid *p = s->p;
+    FOR_TOP_REDUCES (k, r) {
+        if (k->inst[r].n_args != 1 || qn__trips(s->f, qn__dim_of(k, r, 0)) < 1)
+            return false;
+        for (int n = 0; n < n_added(k, r); n++) {
+            const uint32_t v = qn__added_value(k, r, n);
+            bool is_there = false;
+            for (int m = 0; m < p->n_kept; m++)
+                is_there |= p->kept[m].to == v && p->kept[m].region == r;
+            if (!(s->a.value[v].deps >> p->axis[0] & 1) || !is_within(k, r, v) ||
+                (!is_there && p->n_kept == QN_MOST_KEPT))
+                return false;
+            if (!is_there)
+                p->kept[p->n_kept++] = (qn_kept){.from = v, .to = v, .writer = r, .region = r};
+        }
+    }
+    return true;
+}
+
 void qn__gpu_choose_kept(const gpu_planner *s)
 {
     const qn_kernel *k = s->k;
@@ -299,5 +351,8 @@ void qn__gpu_choose_kept(const gpu_planner *s)
         if (rest >= 0 && qn__is_reduction(k, d) && has_range_of(s, rest, d))
             choose_for(s, QN_KEPT_BODY, k->dim[rest], d, same);
     }
+    if (s->p->team == QN_TEAM_BLOCK && s->p->n_kept && !add_added(s))
+        s->p->n_kept = 0;
+    qn__gpu_place_kept(s);
     qn__free(same);
 }

@@ -16,14 +16,15 @@
 enum { QN_TEAM_NONE = 0, QN_TEAM_THREAD, QN_TEAM_WARP, QN_TEAM_GRID, QN_TEAM_BLOCK };
 
 /** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,
- * and a later reduce or loop, `region`, computes it again as `to`. The values of all points begin
- * at byte `at` of the team's memory. */
+ * and a later reduce or loop, `region`, computes it again as `to`. A block also keeps what each of
+ * its reduces adds: region is the reduce itself then. The values of all points begin at byte `at`
+ * of the team's memory; those of the next row of a block begin `pitch` bytes further. */
 #define QN_KEPT_BODY UINT32_MAX /* instead of a region: what the lanes do behind the reduces */
 typedef struct qn_kept {
     uint32_t from, to, writer, region;
-    int32_t at;
+    int32_t at, pitch;
 } qn_kept;
-enum { QN_MOST_KEPT = 4 };
+enum { QN_MOST_KEPT = 8 };
 
 /** A grid is data: printed, and kept no longer than a compile. Dimensions are those of the domain,
  * -1: none. */
@@ -58,7 +59,7 @@ typedef struct qn_grid {
                                 kernel does the rest */
     int32_t is_along_points; /* neighbouring threads take neighbouring points, not iterations */
     int32_t has_values;      /* the values of reduces are in shared memory */
-    /* ---- QN_TEAM_WARP */
+    /* ---- QN_TEAM_WARP and QN_TEAM_BLOCK */
     uint32_t rest_dims;         /* bits: dimensions on which no reduce depends, whose iterations a
                                    team divides behind the reduces; their block is 0 */
     int32_t n_kept, kept_bytes; /* what a team keeps, and the shared memory of each */
@@ -85,7 +86,12 @@ int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
  * asked for. */
 uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
 int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
-enum { MOST_BLOCK_REDUCES = 16 };  /* of one whose reduces are shared by the threads of a block */
+/** Points of an iteration that a block evaluates together of one reduce: grid->chunk, or fewer
+ * where rows are kept and the reduce is much code. */
+int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
+/** Value number n that a point of a reduce adds: 0, or 0 and 1 of a product that is contracted. */
+uint32_t qn__added_value(const qn_kernel *k, uint32_t reduce, int n);
+enum { MOST_BLOCK_REDUCES = 16 }; /* of one whose reduces are shared by the threads of a block */
 /** Iterations of dimension d before its begin at which threads begin. */
 static inline int64_t qn__grid_lead(const qn_grid *p, int d)
 {

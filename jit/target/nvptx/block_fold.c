@@ -5,7 +5,8 @@
  * iterations, so that what it loads is coalesced, and leaves what they add in shared memory; the
  * first threads, one for each iteration, add it in order. Loads that cannot fail are made a chunk
  * ahead. There are two buffers, so one barrier for each chunk is enough: who comes to the next one
- * has read the buffer that is filled after it.
+ * has read the buffer that is filled after it. Rows that are kept (plan->kept) stand where their
+ * points do instead.
  *
  * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one
  * is evaluated again: what comes of it is not added.
@@ -16,17 +17,10 @@
 
 #include <string.h>
 
-enum {
-    THREADS = QN_STAGE_THREADS,
-    NEAR = 32,
-    MOST_EACH = 16,
-    MOST_LOADS = 64,
-    MOST_VALUES = 256,
-    LEVELS = MOST_DEPTH + 1
-};
+enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
 /** Points that are read from shared memory before the first of them is added: of so many bytes, and
  * at most so many. */
-enum { BYTES_TOGETHER = 128, MOST_TOGETHER = 32 };
+enum { BYTES_TOGETHER = 64, MOST_TOGETHER = 16 };
 
 /** A load that is made ahead of its point; it differs between this thread's iterations, its points,
  * or both. */
@@ -49,6 +43,7 @@ typedef struct block {
     reduction r;
     int x, k;            /* dimension of the tile; the reduced one, or -1: there are several */
     uint32_t reduced;    /* bits of the reduced dimensions */
+    int64_t threads;     /* of the block */
     int64_t tile, chunk; /* iterations, points */
     int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
     int64_t step_x, step_k;
@@ -61,23 +56,27 @@ typedef struct block {
     early load[MOST_LOADS];
     int n_loads, n_values;
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
-    int n_arrays;                            /* in shared memory: 2 for products */
+    int n_arrays;                            /* in shared memory: 2 for products, */
+    bool is_square;                          /* but 1 where both factors are one value */
     array array[2];
+    bool has_all;  /* an earlier reduce has left all that this one adds in shared memory */
     int64_t first; /* byte of shared memory at which the buffers begin */
     LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
-    LLVMValueRef begin;  /* index of the first point; of several dimensions its number */
-    LLVMValueRef points; /* their number, at least 1 */
-    LLVMValueRef all;    /* points of the reduce */
+    LLVMValueRef begin;          /* index of the first point; of several dimensions its number */
+    LLVMValueRef points;         /* their number, at least 1 */
+    LLVMValueRef all;            /* points of the reduce */
 } block;
 
 /* ---------------------------------------------------------------- shape */
 
-/** The value that array n of a reduce holds. */
-static uint32_t value_of_array(const qn_kernel *k, uint32_t reduce, int n)
+/** Where a block that keeps rows has what array n of a reduce holds. */
+static const qn_kept *kept_of(const lower *g, uint32_t reduce, int n)
 {
-    uint32_t product = qn__contracted_product(k, reduce), end = k->inst[reduce].region[2];
-    return qn__args(k, product ? product : end - 1)[n];
+    const qn_kept *x = g->grid->kept;
+    while (x->region != reduce || x->to != qn__added_value(g->k, reduce, n))
+        x++;
+    return x;
 }
 
 static void set_arrays(block *m, const lower *g, uint32_t reduce)
@@ -86,10 +85,20 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
     const qn_grid *p = g->grid;
     m->bytes = qn_dtype_bytes(k->inst[reduce].type);
     m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
+    m->is_square =
+        m->n_arrays == 2 && qn__added_value(k, reduce, 0) == qn__added_value(k, reduce, 1);
+    m->n_arrays = m->is_square ? 1 : m->n_arrays;
     m->buffer_bytes = 0;
+    m->has_all = p->n_kept > 0;
     for (int n = 0; n < m->n_arrays; n++) {
         array *v = &m->array[n];
-        v->has_x = g->a.value[value_of_array(k, reduce, n)].deps >> m->x & 1;
+        if (p->n_kept) {
+            const qn_kept *kept = kept_of(g, reduce, n);
+            *v = (array){.has_x = true, .first = kept->at, .by_x = kept->pitch, .by_k = m->bytes};
+            m->has_all &= kept->writer != reduce;
+            continue;
+        }
+        v->has_x = g->a.value[qn__added_value(k, reduce, n)].deps >> m->x & 1;
         v->is_thin = !v->has_x && qn__is_plain_reduce(g, &k->inst[reduce]);
         v->first = m->buffer_bytes;
         /* Rows of points are read in pieces of 16 bytes by threads side by side: an odd number of
@@ -102,15 +111,16 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
     }
 }
 
-static void set_shape(block *m, const qn_grid *p)
+static void set_shape(block *m, const qn_kernel *k, const qn_grid *p)
 {
     m->x = p->axis[0];
     m->tile = p->block[m->x];
-    m->chunk = p->chunk;
-    int64_t rows = m->tile < THREADS / NEAR ? m->tile : THREADS / NEAR;
-    int64_t near = p->is_along_points ? THREADS / rows : m->tile;
-    m->step_x = p->is_along_points ? THREADS / near : near;
-    m->step_k = p->is_along_points ? near : THREADS / near;
+    m->chunk = qn__block_chunk(k, p, m->r.inst);
+    m->threads = qn__nvptx_threads(p);
+    int64_t rows = m->tile < m->threads / NEAR ? m->tile : m->threads / NEAR;
+    int64_t near = p->is_along_points ? m->threads / rows : m->tile;
+    m->step_x = p->is_along_points ? m->threads / near : near;
+    m->step_k = p->is_along_points ? near : m->threads / near;
     m->each_x = (int)(m->tile / m->step_x);
     m->each_k = (int)(m->chunk / m->step_k);
 }
@@ -133,7 +143,7 @@ static void set_places(lower *g, block *m)
     m->off_x = along ? far : near;
     m->off_k = along ? near : far;
     m->thin_k = LLVMBuildURem(g->b, m->thread,
-                              qn__const_i64(g, m->chunk < THREADS ? m->chunk : THREADS), "");
+                              qn__const_i64(g, m->chunk < m->threads ? m->chunk : m->threads), "");
     m->x_inside = qn__is_const(g->begin[m->x], &low) && qn__is_const(g->end[m->x], &high) &&
                   (high - low) % m->tile == 0;
     m->level = g->depth;
@@ -157,7 +167,7 @@ static void set_x(lower *g, const block *m, int i)
 /** Sets the indices of point number j of this thread; `first` is the first, at level `at`. */
 static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, bool is_clamped)
 {
-    int64_t step = j * (m->is_thin ? THREADS : m->step_k);
+    int64_t step = j * (m->is_thin ? m->threads : m->step_k);
     LLVMValueRef point = LLVMBuildAdd(g->b, first, qn__const_i64(g, step), "");
     if (m->k < 0) {
         LLVMValueRef last = LLVMBuildSub(g->b, m->all, qn__const_i64(g, 1), "");
@@ -171,10 +181,12 @@ static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, b
     qn__set_ahead(g, m->k, is_clamped ? 0 : step, g->depth);
 }
 
-/** A chunk: the number of its first point, and whether it may reach beyond the last. */
+/** A chunk: the number of its first point, whether it may reach beyond the last, and of how many
+ * points nothing else may be touched; NULL: of any. */
 typedef struct part {
     LLVMValueRef q;
     bool is_clamped;
+    LLVMValueRef left;
 } part;
 
 typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values,
@@ -184,7 +196,7 @@ typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *v
  * evaluated by several threads. */
 static int each_point(const block *m)
 {
-    return !m->is_thin ? m->each_k : m->chunk > THREADS ? (int)(m->chunk / THREADS) : 1;
+    return !m->is_thin ? m->each_k : m->chunk > m->threads ? (int)(m->chunk / m->threads) : 1;
 }
 
 /** Calls `run` for each point of each iteration of this thread, with the indices set; for what is
@@ -197,7 +209,9 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
                                       m->is_thin ? m->thin_k : m->off_k, "");
     int at = g->depth;
     for (int j = 0; j < each_point(m); j++) {
-        qn__once_open(g, &outer, NULL);
+        LLVMValueRef number = LLVMBuildAdd(g->b, m->off_k, qn__const_i64(g, j * m->step_k), "");
+        qn__once_open(g, &outer,
+                      c->left ? LLVMBuildICmp(g->b, LLVMIntULT, number, c->left, "") : NULL);
         set_k(g, m, first, at, j, c->is_clamped);
         for (int i = 0; i < (m->is_thin ? 1 : m->each_x); i++) {
             qn__once_open(g, &inner, NULL);
@@ -242,7 +256,7 @@ static bool is_thin(const lower *g, const block *m, uint32_t load)
         }
     }
     for (int n = 0; n < m->n_arrays; n++) {
-        uint32_t v = value_of_array(g->k, m->r.inst, n);
+        uint32_t v = qn__added_value(g->k, m->r.inst, n);
         bool is_needed = v >= begin && needs[v - begin];
         if (is_needed && !m->array[n].is_thin)
             return false;
@@ -251,18 +265,29 @@ static bool is_thin(const lower *g, const block *m, uint32_t load)
     return found;
 }
 
+/** Whether an earlier reduce has left what a load of this one reads in shared memory. */
+static bool is_read_back(const lower *g, const block *m, uint32_t load)
+{
+    bool is_found = false;
+    for (int n = 0; n < g->grid->n_kept; n++) {
+        const qn_kept *x = &g->grid->kept[n];
+        is_found |= x->to == load && x->region == m->r.inst && x->writer != x->region;
+    }
+    return is_found;
+}
+
 /** The staged loads: those of the reduce, and those before it that its region may need. */
 static void find_loads(lower *g, block *m)
 {
     m->n_loads = m->n_values = 0;
     for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
         uint32_t i = g->k->access[s].inst, deps = g->a.value[i].deps, parent = g->k->inst[i].parent;
-        if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst))
+        if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst) ||
+            is_read_back(g, m, i))
             continue;
         early *e = &m->load[m->n_loads++];
-        *e =
-            (early){i, deps >> m->x & 1, (deps & m->reduced) != 0, parent && is_thin(g, m, i),
-                    m->n_values};
+        *e = (early){i, deps >> m->x & 1, (deps & m->reduced) != 0, parent && is_thin(g, m, i),
+                     m->n_values};
         m->is_thin = e->is_thin;
         m->n_values += !e->has_k ? 0 : (e->has_x ? m->each_x : 1) * each_point(m);
     }
@@ -344,7 +369,8 @@ static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef
     const array *v = &m->array[n_array];
     LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
     LLVMValueRef at = LLVMBuildAnd(g->b, n, qn__const_i64(g, 1), "");
-    at = LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
+    at = g->kept ? LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "")
+                 : LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->first), "");
@@ -357,8 +383,9 @@ static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i
     return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
 }
 
-/** Evaluates a point whose loads were made ahead; what it adds is stored. What is evaluated and not
- * stored, and its loads, are not emitted by the code generator. */
+/** Evaluates a point whose loads were made ahead; what it adds is stored: in array n from to[n] on,
+ * or, where rows are kept, at this thread's place to[0] of a row. What is evaluated and not stored,
+ * and its loads, are not emitted by the code generator. */
 static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
                       const LLVMValueRef *to)
 {
@@ -373,18 +400,27 @@ static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
         qn__set(g, e->inst, 0, v, g->depth);
     }
     set_earlier(g, m, i);
+    if (g->kept) {
+        g->kept_row = LLVMBuildAdd(g->b, m->off_x, qn__const_i64(g, i * m->step_x), "");
+        qn__kept_read(g, m->r.inst, to[0], j * m->step_k);
+        qn__kept_hold(g, m->r.inst, held);
+    }
     g->held = held;
     g->team_reduce = m->r.inst;
     qn__evaluate_point(g, &m->r, &a);
     g->team_reduce = 0;
     g->held = NULL;
-    for (int n = 0; n < m->n_arrays; n++) {
+    if (g->kept) {
+        qn__kept_write(g, m->r.inst, to[0], j * m->step_k);
+        g->kept_row = NULL;
+    }
+    for (int n = 0; n < m->n_arrays && !g->kept; n++) {
         if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
             continue;
         LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
-        LLVMValueRef store = LLVMBuildStore(
-            g->b, v,
-            further(g, &m->array[n], to[n], i * m->step_x, j * (m->is_thin ? THREADS : m->step_k)));
+        LLVMValueRef store = LLVMBuildStore(g->b, v,
+                                            further(g, &m->array[n], to[n], i * m->step_x,
+                                                    j * (m->is_thin ? m->threads : m->step_k)));
         LLVMSetAlignment(store, (unsigned)m->bytes);
     }
 }
@@ -441,31 +477,49 @@ static LLVMValueRef fold_pairs(lower *g, const block *m, LLVMValueRef *value, in
     return value[0];
 }
 
+/** acc with `count` points added whose values are known: array n's from value[n * count] on. */
+static LLVMValueRef add_values(lower *g, const block *m, const LLVMValueRef *value, int count,
+                               LLVMValueRef acc)
+{
+    if (m->n_arrays == 1 && !m->is_square && qn__is_associative(g->k, m->r.inst) &&
+        (count & (count - 1)) == 0) {
+        LLVMValueRef pairs[MOST_TOGETHER];
+        memcpy(pairs, value, (size_t)count * sizeof *value);
+        return qn__combine(g, &m->r, acc, fold_pairs(g, m, pairs, count));
+    }
+    for (int n = 0; n < count; n++) {
+        addend a;
+        a.value[0] = value[n];
+        a.factor[0] = m->n_arrays > 1 ? value[count + n] : m->is_square ? value[n] : NULL;
+        acc = qn__add_point(g, &m->r, acc, &a, 0);
+    }
+    return acc;
+}
+
 /** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk
- * stands at `from`. */
+ * stands at `from`. The values of a step are read while those of the step before are added. */
 static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low,
                               LLVMValueRef high, int step, LLVMValueRef acc)
 {
     int64_t first, last;
-    LLVMValueRef value[2][MOST_TOGETHER], init = acc, phi, out;
+    const int n_values = m->n_arrays * step;
+    LLVMValueRef init[2 * MOST_TOGETHER + 1], phi[2 * MOST_TOGETHER + 1],
+        next[2 * MOST_TOGETHER + 1], out[2 * MOST_TOGETHER + 1];
     loop l;
     if (qn__is_const(low, &first) && qn__is_const(high, &last) && first == last)
         return acc;
-    qn__loop_open(g, &l, low, high, step, true, false, 1, &init, &phi);
     for (int n = 0; n < m->n_arrays; n++)
-        get_points(g, m, &m->array[n], from[n], l.index, step, value[n]);
-    bool in_pairs = m->n_arrays == 1 && qn__is_associative(g->k, m->r.inst) &&
-                    (step & (step - 1)) == 0;
-    LLVMValueRef next =
-        in_pairs ? qn__combine(g, &m->r, phi, fold_pairs(g, m, value[0], step)) : phi;
-    for (int n = 0; n < step && !in_pairs; n++) {
-        addend a;
-        a.value[0] = value[0][n];
-        a.factor[0] = m->n_arrays > 1 ? value[1][n] : NULL;
-        next = qn__add_point(g, &m->r, next, &a, 0);
-    }
-    qn__loop_close(g, &l, &next, &out);
-    return out;
+        get_points(g, m, &m->array[n], from[n], low, step, init + n * step);
+    init[n_values] = acc;
+    qn__loop_open(g, &l, low, high, step, true, false, n_values + 1, init, phi);
+    LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
+    after = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, after, high, ""), after, l.index,
+                            ""); /* of the last step: once more */
+    for (int n = 0; n < m->n_arrays; n++)
+        get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
+    next[n_values] = add_values(g, m, phi, step, phi[n_values]);
+    qn__loop_close(g, &l, next, out);
+    return out[n_values];
 }
 
 /** acc with `points` points of a chunk added, by the threads that have an iteration. */
@@ -490,12 +544,19 @@ static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValue
 
 /* ---------------------------------------------------------------- chunks */
 
+static void put_at_once(lower *g, block *m, int i, int j, LLVMValueRef *values,
+                        const LLVMValueRef *to)
+{
+    fetch_point(g, m, i, j, values, NULL);
+    put_point(g, m, i, j, values, to);
+}
+
 static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
 {
-    LLVMValueRef to[2];
-    for (int n = 0; n < m->n_arrays; n++)
+    LLVMValueRef to[2] = {LLVMBuildAdd(g->b, m->off_k, c->q, "")};
+    for (int n = 0; n < m->n_arrays && !g->kept; n++)
         to[n] = place_in(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
-    for_points(g, m, c, put_point, fetched, to);
+    for_points(g, m, c, c->left ? put_at_once : put_point, fetched, to);
     qn__nvptx_barrier(g);
 }
 
@@ -508,10 +569,10 @@ static void fold_whole(lower *g, block *m, LLVMValueRef whole, LLVMValueRef *sum
     int n_sums = m->r.n_levels + 1, n = n_sums + m->n_values;
     loop l;
     memcpy(init, sums, (size_t)n_sums * sizeof *sums);
-    for_points(g, m, &(part){zero, false}, fetch_point, init + n_sums, NULL);
+    for_points(g, m, &(part){.q = zero}, fetch_point, init + n_sums, NULL);
     qn__loop_open(g, &l, zero, whole, m->chunk, false, false, n, init, phi);
     memcpy(next, phi, (size_t)n * sizeof *next);
-    const part now = {l.index, false}, after = {LLVMBuildAdd(g->b, l.index, size, ""), false};
+    const part now = {.q = l.index}, after = {.q = LLVMBuildAdd(g->b, l.index, size, "")};
     put_chunk(g, m, &now, next + n_sums);
     branch more = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, after.q, whole, ""));
     for_points(g, m, &after, fetch_point, next + n_sums, NULL);
@@ -542,8 +603,9 @@ static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left,
         then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, some, qn__const_i64(g, 0), ""));
     if (left) {
         LLVMValueRef values[MOST_VALUES];
-        const part rest = {whole, true};
-        for_points(g, m, &rest, fetch_point, values, NULL);
+        const part rest = {.q = whole, .is_clamped = !g->kept, .left = g->kept ? left : NULL};
+        if (!rest.left)
+            for_points(g, m, &rest, fetch_point, values, NULL);
         put_chunk(g, m, &rest, values);
         sums[0] = add_chunk(g, m, &rest, left, sums[0]);
     } else {
@@ -553,16 +615,41 @@ static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left,
         qn__choose_branch(g, &then, sums, before, m->r.n_levels + 1);
 }
 
+/** The sums of rows that an earlier reduce has left, in the first threads: of blocks of 4096
+ * points, if the order has any. */
+static void add_rows(lower *g, block *m, LLVMValueRef *sums)
+{
+    LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, BLOCK), phi[LEVELS],
+                 next[LEVELS],
+                 whole = m->r.n_levels ? LLVMBuildAnd(g->b, m->points, qn__const_i64(g, -BLOCK), "")
+                                       : zero;
+    const int n = m->r.n_levels + 1;
+    const part rest = {.q = whole};
+    if (m->r.n_levels) {
+        loop l;
+        qn__loop_open(g, &l, zero, whole, BLOCK, true, false, n, sums, phi);
+        memcpy(next, phi, (size_t)n * sizeof *next);
+        next[0] = add_chunk(g, m, &(part){.q = l.index}, size, next[0]);
+        qn__fold_up(g, &m->r, next, LLVMBuildAdd(g->b, l.index, size, ""));
+        qn__loop_close(g, &l, next, sums);
+    }
+    sums[0] = add_chunk(g, m, &rest, LLVMBuildSub(g->b, m->points, whole, ""), sums[0]);
+}
+
+/* ---------------------------------------------------------------- one reduce */
+
 /** The value of a reduce, in the first threads. */
 static LLVMValueRef fold(lower *g, block *m)
 {
     LLVMValueRef sums[LEVELS];
     for (int v = 0; v < LEVELS; v++)
         sums[v] = m->r.identity;
-    if (m->r.points != 0) {
+    if (m->has_all) {
+        add_rows(g, m, sums);
+    } else if (m->r.points != 0) {
         LLVMValueRef points = m->points,
                      whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
-        qn__nvptx_barrier(g); /* the buffers have been read */
+        qn__nvptx_barrier(g); /* what stood there has been read */
         set_places(g, m);
         get_earlier(g, m);
         fetch_rows(g, m);
@@ -581,7 +668,7 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
     m->k = m->r.n_dims == 1 ? m->r.dim[0] : -1;
     for (int n = 0; n < m->r.n_dims; n++)
         m->reduced |= UINT32_C(1) << m->r.dim[n];
-    set_shape(m, g->grid);
+    set_shape(m, g->k, g->grid);
     set_arrays(m, g, reduce);
     m->first = qn__block_value_bytes(g);
     int64_t all = m->first + 2 * m->buffer_bytes;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kept.c: values of points that the lanes of a warp keep in shared memory from one reduce to a
- * later one, or to a loop behind it (grid->kept, jit/schedule/gpu_kept.c). Point q stands at place
- * q of its area, and only lane q modulo 32 touches it, so that nothing has to wait. What a region
- * reads is loaded before the region is emitted for a point, and what it writes is stored behind: an
- * area may be read and written in one region.
+ * kept.c: values of points that a team keeps in shared memory from one reduce to a later one, or to
+ * a loop behind it (grid->kept, jit/schedule/gpu_kept.c). Point q stands at place q of its area. Of
+ * a warp only lane q modulo 32 touches it, so that nothing has to wait; a block keeps the rows of
+ * its tile, and waits between reduces. What a region reads is loaded before the region is emitted
+ * for a point, and what it writes is stored behind: an area may be read and written in one region.
  */
+#include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/team.h"
 
 int32_t qn__kept_bytes(const qn_grid *p)
@@ -20,8 +21,13 @@ void qn__kept_open(lower *g)
 {
     const qn_grid *p = g->grid;
     int32_t below = p->axis[1] >= 0 ? p->threads[p->axis[1]] : 1;
-    if (!g->is_team || !p->n_kept)
+    if (!p->n_kept)
         return;
+    if (p->team == QN_TEAM_BLOCK) {
+        g->kept = qn__ahead(g, qn__nvptx_shared(g), qn__block_value_bytes(g));
+        g->shared_bytes = (int32_t)qn__block_value_bytes(g) + p->kept_bytes;
+        return;
+    }
     LLVMValueRef warp = LLVMBuildMul(g->b, qn__nvptx_register(g, "tid.z", g->i32),
                                      LLVMConstInt(g->i32, (unsigned)below, false), "");
     warp = LLVMBuildAdd(g->b, warp, qn__nvptx_register(g, "tid.y", g->i32), "");
@@ -30,11 +36,13 @@ void qn__kept_open(lower *g)
     g->kept = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
 }
 
-/** The address of a kept value of point at + ahead. */
-static LLVMValueRef place_of(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
+LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
 {
     int64_t bytes = qn_dtype_bytes(g->k->inst[x->from].type);
-    LLVMValueRef near = LLVMBuildMul(g->b, at, qn__const_i64(g, bytes), "");
+    LLVMValueRef near = LLVMBuildMul(g->b, at, qn__const_i64(g, bytes), ""), row = g->kept_row;
+    if (row)
+        near =
+            LLVMBuildAdd(g->b, near, LLVMBuildMul(g->b, row, qn__const_i64(g, x->pitch), ""), "");
     return qn__ahead(g, LLVMBuildGEP2(g->b, g->i8, g->kept, &near, 1, ""), x->at + ahead * bytes);
 }
 
@@ -42,11 +50,11 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
-        if (x->region != region)
+        if (x->region != region || x->writer == region)
             continue;
         int type = g->k->inst[x->to].type;
         LLVMValueRef v =
-            LLVMBuildLoad2(g->b, qn__memory_type(g, type), place_of(g, x, at, ahead), "");
+            LLVMBuildLoad2(g->b, qn__memory_type(g, type), qn__kept_place(g, x, at, ahead), "");
         LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(type));
         qn__set(g, x->to, 0, qn__to_register(g, type, v), g->depth);
     }
@@ -56,8 +64,8 @@ void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const uint32_t i = g->grid->kept[n].to;
-        if (g->grid->kept[n].region == region && g->k->inst[i].op == QN_I_LOAD &&
-            g->site[i] < QN_MOST_HELD)
+        if (g->grid->kept[n].region == region && g->grid->kept[n].writer != region &&
+            g->k->inst[i].op == QN_I_LOAD && g->site[i] < QN_MOST_HELD)
             held[g->site[i]] = qn__scalar(g, i, 0);
     }
 }
@@ -73,7 +81,7 @@ void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
             continue;
         int type = g->k->inst[x->from].type;
         LLVMValueRef v = qn__to_memory(g, type, qn__scalar(g, x->from, 0));
-        LLVMSetAlignment(LLVMBuildStore(g->b, v, place_of(g, x, at, ahead)),
+        LLVMSetAlignment(LLVMBuildStore(g->b, v, qn__kept_place(g, x, at, ahead)),
                          (unsigned)qn_dtype_bytes(type));
     }
 }

@@ -133,9 +133,9 @@ void qn__rest_of_warp(lower *g)
 /* ---------------------------------------------------------------- blocks */
 
 /** Threads that take one row at a time: all, or as many as are not idle. */
-static int64_t threads_of_row(const rest *r)
+static int64_t threads_of_row(const lower *g, const rest *r)
 {
-    int64_t threads = QN_STAGE_THREADS, n;
+    int64_t threads = qn__nvptx_threads(g->grid), n;
     while (qn__is_const(r->count, &n) && threads > 1 && threads / 2 >= n)
         threads /= 2;
     return threads;
@@ -145,7 +145,7 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
 {
     int x = g->grid->axis[0];
     rest r = find_rest(g);
-    int64_t threads = threads_of_row(&r), rows = QN_STAGE_THREADS / threads;
+    int64_t threads = threads_of_row(g, &r), rows = qn__nvptx_threads(g->grid) / threads;
     LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), zero = qn__const_i64(g, 0);
     LLVMValueRef here =
         qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->grid->block[x]));
@@ -159,7 +159,9 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     qn__once_open(g, &once, rows > 1 ? LLVMBuildICmp(g->b, LLVMIntULT, row, here, "") : NULL);
     qn__set_index(g, x, LLVMBuildAdd(g->b, low, row, ""));
     set_values(g, row);
+    g->kept_row = row;
     emit_rest(g, &r, first, threads);
+    g->kept_row = NULL;
     qn__loop_close(g, &once, NULL, NULL);
     qn__loop_close(g, &l, NULL, NULL);
 }

@@ -37,8 +37,10 @@ LLVMValueRef qn__team_points(lower *g, const reduction *r);
 /* ---- target/nvptx/kept.c: values of points in shared memory (grid->kept) */
 /** Shared memory of a block for them. */
 int32_t qn__kept_bytes(const qn_grid *p);
-/** Where the memory of this warp begins; before the first unit of work. */
+/** Where the memory of this team begins; before the first unit of work. */
 void qn__kept_open(lower *g);
+/** The address of a kept value of point at + ahead, of row g->kept_row of a block. */
+LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead);
 /** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
 enum { QN_MOST_HELD = 64 };

@@ -41,6 +41,14 @@ static const char softmax[] = "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i,
                               "    m = max k in dim(x, 1) of x[i,k]\n"
                               "    s = sum k in dim(x, 1) of exp(x[i,k] - m)\n"
                               "    y[i,j] = exp(x[i,j] - m) / s\n  }\n}\n";
+static const char moments[] =
+    "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
+    "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
+    "    z[i] = sum k in dim(x, 1) of x[i,k] * x[i,k]\n  }\n}\n";
+static const char logarithms[] = "kernel k (x: f32[,], y: f32[]) $ {\n  for all i in y {\n"
+                                 "    m = max k in dim(x, 1) of x[i,k]\n"
+                                 "    y[i] = m + log(sum k in dim(x, 1) of exp(x[i,k] - m))\n"
+                                 "  }\n}\n";
 static const char planes[] =
     "kernel k (x: f32[,,], y: f32[,,]) $ {\n"
     "  for all i, j, l in y { y[i,j,l] = x[i,j,l] - (sum k in dim(x, 2) of x[i,0,k]) }\n}\n";
@@ -110,6 +118,16 @@ static const row rows[] = {
     {"short rows divided by their sum", divided, BLOCKS, NULL, ROWS(70, 40)},
     {"two reduces, one of which needs the other", spread, BLOCKS, NULL, ROWS(9, 300)},
     {"the greatest, then a sum", softmax, BLOCKS, NULL, ROWS(9, 133)},
+    {"rows of more than 4096 points that a block keeps", divided, "kept ", NULL, ROWS(3, 4133)},
+    {"tiles of rows that a block keeps", divided, "tile 2 0", NULL, ROWS(1027, 35)},
+    {"values that replace what they were computed from", spread, "kept ", NULL, ROWS(9, 300)},
+    {"a reduce that adds what an earlier one has left",
+     moments,
+     "kept ",
+     NULL,
+     3,
+     {F32(37, 133), {QN_F32, 1, {37}}, {QN_F32, 1, {37}}}},
+    {"a sum of exponentials", logarithms, "kept ", NULL, 2, {F32(21, 133), {QN_F32, 1, {21}}}},
     {"a sum for a plane",
      planes,
      "rest dimension 2",
