@@ -16,6 +16,7 @@
  * differential_plan.c    random plans, and the count of what plans do
  * differential_schedule.c, differential_steps.c, differential_tree.c  random schedules
  * differential_grid.c    random schedules of a grid
+ * differential_change.c  texts of schedules with words changed
  * differential_run.c     the ways to run, and the comparison
  * differential_reduce.c  makes a failing kernel smaller
  */
@@ -312,6 +313,7 @@ qn_val gen_choice(generator *g, int dtype);
     X(SCHEDULE_THREADS, "threads, random schedule")                                                \
     X(SCHEDULE_UNCHECKED, "no checks, random schedule")                                            \
     X(SCHEDULE_CLAMP, "clamped indices, random schedule")                                          \
+    X(SCHEDULE_CHANGED, "random schedule with words changed")                                       \
     X(TREE, "random schedule, interpreted as a tree")                                              \
     X(TREE_GPU, "random schedule of a GPU, interpreted as a tree")                                 \
     X(PTX_SCHEDULE, "PTX, random schedule")                                                        \
@@ -412,6 +414,7 @@ typedef struct way {
     qn_plan_options plan;
     qn_fact_pin pin[MOST_PINNED];
     int most_units; /* of WAY_BUDGET: of a compile */
+    uint64_t change; /* of WAY_SCHEDULE_CHANGED: what decides about the words */
     char *schedule; /* that of the options, or NULL; malloc'd */
     char steps[1024]; /* which made it, each ended by "; " */
     uint64_t rows;    /* bit n: one of them is of row n of the table */
@@ -429,6 +432,7 @@ typedef struct schedule_counts {
     struct {
         int64_t tried, legal, lowered, interpreted;
     } row[MOST_TRANSFORMS];
+    int64_t n_changed_refused, n_changed_run; /* launches with words changed */
     int64_t n_legal, n_without_code;             /* schedules after some step */
     int64_t n_given, n_lowered, n_refused, n_too_large; /* launches with a schedule */
     int64_t n_trees, n_large_trees; /* interpreted as trees, and too large for that */

@@ -124,6 +124,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->engine = QN_ENGINE_AUTO;
         o->executor = random_percent(r, 30) ? QN_THREADS : QN_SERIAL;
     }
+    w->change = id == WAY_SCHEDULE_CHANGED ? 1 | random_bits(r) : 0;
     if (id == WAY_PREPARED) {
         w->is_prepared = true;
         o->constant_scalars = 1;
@@ -500,6 +501,15 @@ static bool is_as_scheduled(runner *r, const test_case *t, const qn_kernel *k, c
     }
     if (is_tree(w->id))
         return is_tree_agreed(r, t, w, reference, found, what, bytes);
+    if (w->change && strstr(found->error.message, "option schedule is refused")) {
+        r->schedules.n_changed_refused++;
+        snprintf(what, bytes, "%s, and something was written", found->error.message);
+        return is_untouched(t);
+    }
+    if (w->change) {
+        r->schedules.n_changed_run++;
+        return is_agreed(t, reference, found, what, bytes);
+    }
     if (!w->is_lowered) {
         r->schedules.n_refused++;
         snprintf(what, bytes, "%s (%s), and no code is generated for the schedule",

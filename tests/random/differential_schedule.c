@@ -286,6 +286,11 @@ static bool give(drawing *d, way *w)
         w->schedule[text.n] = 0;
     }
     qn__text_release(&text);
+    char *changed = w->change && w->schedule ? change_text(w->schedule, w->change) : NULL;
+    if (changed) {
+        free(w->schedule);
+        w->schedule = changed;
+    }
     w->options.schedule = w->schedule;
     w->is_lowered = d->is_lowered;
     return w->schedule != NULL;
@@ -309,7 +314,7 @@ bool draw_schedule(runner *r, const test_case *t, randoms *random, way *w)
             draw_steps(&d, w, needs_code);
         note_steps(&d, w);
         is_given = give(&d, w);
-        r->schedules.n_given += is_given && !is_tree(w->id);
+        r->schedules.n_given += is_given && !is_tree(w->id) && !w->change;
     }
     close_drawing(&d);
     return is_given;
@@ -381,6 +386,8 @@ void summarise_schedules(const schedule_counts *n)
              " too large for that",
              n->n_legal, n->n_without_code, n->n_given, n->n_lowered, n->n_refused, n->n_too_large,
              n->n_trees, n->n_large_trees);
+    tap_note("schedules with words changed: %" PRId64 " refused, %" PRId64 " run",
+             n->n_changed_refused, n->n_changed_run);
     for (int i = 0; i < qn__n_transforms; i++)
         tap_note("%-11s drawn %6" PRId64 ", legal %5" PRId64
                  "; in launches that ran its code %4" PRId64 ", in trees %4" PRId64,
