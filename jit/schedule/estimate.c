@@ -99,8 +99,12 @@ static void mark_gathered(qn_estimator *e)
     for (uint16_t n = 1; n <= e->s->n_nodes && d >= 0; n++) {
         const qn_node_info *l = &e->s->node[n];
         bool is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
-        if (l->kind == QN_NODE_LOOP && is_together && qn__axis_dim(e->x, e->s, l->axis) == d)
-            lanes = larger(lanes, (double)step_of(&e->s->cut[qn__axis(e->s, l->axis)->cut], 0));
+        if (l->kind != QN_NODE_LOOP || !is_together || qn__axis_dim(e->x, e->s, l->axis) != d)
+            continue;
+        const qn_axis_info *a = qn__axis(e->s, l->axis);
+        bool is_digit = a->kind == QN_AXIS_PART && e->s->cut[a->cut].kind == QN_CUT_DIGITS;
+        lanes = larger(lanes, is_digit ? step_of(&e->s->cut[a->cut], 0)
+                                       : qn__nominal_count(e, l->axis));
     }
     e->are_gathered = d >= 0 && qn__are_gathered(e->x->k, e->x->f, &e->x->a, d, (int64_t)lanes);
 }

@@ -132,20 +132,24 @@ static bool has_record(const qn_schedule *s, const qn_record_info *r)
 
 /* ---------------------------------------------------------------- what facts ask for */
 
-/** Lanes of a step around a statement, and the dimension that they are along. */
+/** Lanes of a step around a statement, so many at most as code is made for, and the dimension that
+ * they are along. Schedules that are not verified yet have any number. */
 static int64_t lanes_around(const qn_scheduled *x, const qn_schedule *s, qn_node at, int *d,
                             int *width)
 {
     qn_node vector = qn__vector_around(s, at);
+    const int64_t most = (int64_t)QN_MOST_LANES * QN_MOST_UNROLLED;
     int64_t lanes = qn__axis_count(x, s, qn__node(s, vector)->axis).most;
+    lanes = lanes > QN_MOST_LANES ? QN_MOST_LANES : lanes;
     *d = qn__axis_dim(x, s, qn__node(s, vector)->axis);
-    *width = lanes > QN_MOST_LANES ? QN_MOST_LANES : (int)lanes;
+    *width = (int)lanes;
     for (qn_node n = at; n.id; n = qn__node(s, n)->parent) {
         const qn_node_info *l = qn__node(s, n);
         bool is_beside = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_UNROLLED &&
                          qn__axis_dim(x, s, l->axis) == *d;
         int64_t n_beside = is_beside ? qn__axis_count(x, s, l->axis).most : 1;
         lanes *= n_beside > QN_MOST_UNROLLED ? QN_MOST_UNROLLED : n_beside;
+        lanes = lanes > most ? most : lanes;
     }
     return lanes;
 }
