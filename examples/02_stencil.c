@@ -41,7 +41,7 @@ static qn_kernel *build_stencil(void)
 }
 /* [end] */
 
-/* The same in C, for the check; one fma where the kernel has one. */
+/* A step in C, for the check; one fma where the kernel has one. */
 static void step_in_c(const double *old, double *new, int rows, int columns, double c)
 {
     for (int i = 1; i < rows - 1; i++) {

@@ -226,7 +226,7 @@ class context : public owner<qn_context, qn_context_release>
     /** Runs a kernel: views and numbers in the order of its parameters. Numbers have the exact
      * dtype. */
     template <class... A> void launch(const kernel &k, const A &...args) const;
-    /** The same with options. */
+    /** Runs a kernel as `launch` does, with options. */
     template <class... A>
     void launch_with(const qn_options &o, const kernel &k, const A &...args) const;
     /** Says in words what a launch would run, and why. */
@@ -395,7 +395,7 @@ class call : public owner<qn_call, qn_call_release>
                          &handle_, &e),
               e);
     }
-    /** The same with options. */
+    /** Prepares a call with options. */
     template <class... A>
     call(const qn_options &o, const context &c, const kernel &k, const A &...args)
     {

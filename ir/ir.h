@@ -37,7 +37,7 @@
  */
 qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/** The same with the line of a kernel text. */
+/** qn__fail with the line of a kernel text. */
 qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 

@@ -276,7 +276,7 @@ void qn__facts_fill(const qn_facts *f, const qn_kernel *k, const qn_arg *args, i
 void qn__key_encode(const qn_facts *f, qn_text *out);
 /** The inverse; errors on malformed bytes. */
 qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err);
-/** The same as text, one fact a line. */
+/** Facts as text, one a line. */
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 
 /* ---------------------------------------------------------------- plan (jit/schedule/plan.c,

@@ -161,7 +161,7 @@ typedef struct qn_cache {
 
 /** The record of a kernel, or NULL if there is none. */
 qn_known_kernel *qn__cache_kernel(qn_cache *c, const qn_kernel *k);
-/** The same, made if need be; NULL without memory. */
+/** The record of a kernel, made if there is none; NULL without memory. */
 qn_known_kernel *qn__cache_learn(qn_cache *c, const qn_kernel *k, const qn_domain *domain);
 /** Forgets the descriptions of a kernel: their launches take the long way once more. */
 void qn__cache_forget_args(qn_cache *c, qn_known_kernel *known);

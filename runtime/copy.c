@@ -254,7 +254,7 @@ static qn_status move_elements(const qn_copier *p, const qn_view *dst, const qn_
     return run_shape(p, &s, dst, src, err);
 }
 
-/** The same where the copier or the spaces ask for it. */
+/** Moves elements where the copier or the spaces ask for that to be done. */
 static qn_status move_where(qn_copier *p, const qn_view *dst, const qn_view *src, qn_error *err)
 {
     if (p->executor == QN_CUDA)

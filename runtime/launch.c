@@ -111,7 +111,8 @@ static qn_known_args *find_described(qn_cache *c, qn_known_kernel *kernel, int n
     return known;
 }
 
-/** The same; they are compared with those of the last hit first, which is quicker. */
+/** The entry for arguments. They are compared with those of the last hit first, which is quicker.
+ */
 static qn_known_args *find(qn_cache *c, const qn_kernel *k, int n, const qn_arg *args,
                            const qn_options *o)
 {

@@ -69,7 +69,7 @@ static uint64_t hash_shape(const qn_launch_state *l)
     return h;
 }
 
-/** The same, of a shape or of a version, with what else makes other versions or other times. */
+/** The hash of a shape or of a version with what else makes other versions or other times. */
 static uint64_t name_of(const qn_launch_state *l, uint64_t what)
 {
     const qn_options *o = &l->options;

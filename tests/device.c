@@ -131,8 +131,8 @@ static bool move_members(const qn_view *v, int m, int n, const device_memory *me
     return passed;
 }
 
-/** The same view of a copy of its memory, a view without elements anywhere. Views of tests have no
-   owners, but MultiViews are to be released. */
+/** A view of the copy of the memory of `v`; without elements the view may be anywhere. Views of
+   tests have no owners, but MultiViews are to be released. */
 static bool move_view(const qn_view *v, int n, const device_memory *memory, const qn_view *block,
                       qn_view *out)
 {

@@ -466,7 +466,7 @@ class builder : public owner<qn_builder, qn_builder_release>
         qn_end_while(handle_, static_cast<int>(N), next.data(), result.data());
         return values(result);
     }
-    /** The same loop over one value. */
+    /** A `while` that carries one value. */
     template <class C, class F>
     value while_(const value &max_trips, const value &init, C &&condition, F &&body)
     {

@@ -107,7 +107,8 @@ QN_API qn_status qn_view_take_dlpack_versioned(const char *label, qn_dl_managed_
  */
 QN_API qn_status qn_view_to_dlpack(const qn_view *v, void (*released)(void *context), void *context,
                                    qn_dl_managed **out, qn_error *err);
-/** The same as a versioned tensor, version 1.0. Read-only views get QN_DL_READ_ONLY. */
+/** Gives a view out as qn_view_to_dlpack does, but as a versioned tensor, version 1.0. Read-only
+ * views get QN_DL_READ_ONLY. */
 QN_API qn_status qn_view_to_dlpack_versioned(const qn_view *v, void (*released)(void *context),
                                              void *context, qn_dl_managed_versioned **out,
                                              qn_error *err);

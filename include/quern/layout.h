@@ -112,8 +112,8 @@ QN_API qn_status qn_layout_morton(int rank, const int64_t *extents, const int *o
  */
 QN_API qn_status qn_layout_custom(int rank, const int64_t *extents, const int *n_digits,
                                   const qn_digit *digits, qn_layout *out, qn_error *err);
-/** The same function with other lower bounds: index i of the result is i - lower + old lower of
- * `l`. `out` may be `l`. */
+/** `l` with other lower bounds: index i of the result is index i - lower + old lower of `l`. `out`
+ * may be `l`. */
 QN_API qn_status qn_layout_offset(const qn_layout *l, const int64_t *lower, qn_layout *out,
                                   qn_error *err);
 /** Dimension p of the result is dimension perm[p] of `l`. */
@@ -139,10 +139,10 @@ QN_API qn_status qn_layout_as_c(const qn_layout *l, qn_layout *out, qn_error *er
  * that is NULL. QN_ERR_UNSUPPORTED for all layouts that are not Left (qn_layout_is_left). */
 QN_API qn_status qn_layout_as_fortran(const qn_layout *l, const int64_t *lower, qn_layout *out,
                                       qn_error *err);
-/** The same elements in C style: dimensions reversed, lower bounds 0. */
+/** The elements of `l` in C style: dimensions reversed, lower bounds 0. */
 QN_API qn_status qn_layout_to_c(const qn_layout *l, qn_layout *out, qn_error *err);
-/** The same elements in Fortran style: dimensions reversed, lower bounds lower[p] of dimension p of
- * the result, 1 if `lower` is NULL. */
+/** The elements of `l` in Fortran style: dimensions reversed, lower bounds lower[p] of dimension p
+ * of the result, 1 if `lower` is NULL. */
 QN_API qn_status qn_layout_to_fortran(const qn_layout *l, const int64_t *lower, qn_layout *out,
                                       qn_error *err);
 /**
@@ -160,15 +160,15 @@ QN_API qn_status qn_layout_split(const qn_layout *l, int d, int64_t inner, qn_la
  */
 QN_API qn_status qn_layout_merge(const qn_layout *l, int d, qn_layout *out, qn_error *err);
 /**
- * The same offsets in index order, last dimension fastest, under other extents, lower bounds 0;
+ * The offsets of `l` in index order, last dimension fastest, under other extents, lower bounds 0;
  * projected dimensions of `l` count as extent 1. Never copies: QN_ERR_UNSUPPORTED, with the extent,
  * if the digits do not allow it. QN_ERR_EXTENT if the sizes differ.
  */
 QN_API qn_status qn_layout_reshape(const qn_layout *l, int rank, const int64_t *extents,
                                    qn_layout *out, qn_error *err);
-/** The same offsets in index order with the fewest dimensions: those of extent 1 and projected ones
- * left out, neighbours joined where the stride of one continues that of the other. Lower bounds 0.
- */
+/** The offsets of `l` in index order with the fewest dimensions: those of extent 1 and projected
+ * ones left out, neighbours joined where the stride of one continues that of the other. Lower
+ * bounds 0. */
 QN_API qn_status qn_layout_coalesce(const qn_layout *l, qn_layout *out, qn_error *err);
 
 struct qn_view; /* view.h */

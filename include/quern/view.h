@@ -112,7 +112,7 @@ enum { QN_UNINITIALISED = 1 << 0 };
  */
 QN_API qn_status qn_view_alloc(qn_context *c, const char *label, int dtype, const qn_layout *l,
                                uint32_t flags, qn_view *out, qn_error *err);
-/** The same for records; the storage keeps a reference to their type. */
+/** qn_view_alloc for records; the storage keeps a reference to their type. */
 QN_API qn_status qn_view_alloc_record(qn_context *c, const char *label, const qn_record *record,
                                       const qn_layout *l, uint32_t flags, qn_view *out,
                                       qn_error *err);
@@ -127,7 +127,7 @@ QN_API qn_status qn_view_new(qn_context *c, const char *label, int dtype, int ra
  */
 QN_API qn_status qn_view_wrap(const char *label, void *data, int dtype, const qn_layout *l,
                               uint32_t traits, qn_view *out, qn_error *err);
-/** The same for records, whose type is borrowed. */
+/** qn_view_wrap for records, whose type is borrowed. */
 QN_API qn_status qn_view_wrap_record(const char *label, void *data, const qn_record *record,
                                      const qn_layout *l, uint32_t traits, qn_view *out,
                                      qn_error *err);
@@ -159,7 +159,7 @@ QN_API qn_status qn_view_with_layout(const qn_view *v, const qn_layout *l, qn_vi
  */
 QN_API qn_status qn_view_multi(const char *label, int n, const qn_view *views, int position,
                                qn_view *out, qn_error *err);
-/** The same of n addresses of offset 0 of one layout, see qn_view_wrap. */
+/** A MultiView of n addresses of offset 0 of one layout, see qn_view_wrap. */
 QN_API qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dtype,
                                     const qn_layout *l, int position, uint32_t traits, qn_view *out,
                                     qn_error *err);
@@ -272,7 +272,7 @@ typedef struct qn_view_type {
  * them. */
 QN_API qn_status qn_view_type_init(int dtype, int rank, const int64_t *extents, int family,
                                    qn_view_type *out, qn_error *err);
-/** The same for records. */
+/** qn_view_type_init for records. */
 QN_API qn_status qn_view_type_init_record(const qn_record *record, int rank, const int64_t *extents,
                                           int family, qn_view_type *out, qn_error *err);
 /** Number of dimensions whose extent is not fixed; -1 for types of any rank. */
@@ -342,7 +342,7 @@ QN_API qn_status qn_view_create_layout(qn_context *c, const qn_view_type *type, 
  */
 QN_API qn_status qn_view_resize(qn_context *c, qn_view *v, int n, const int64_t *extents,
                                 const qn_alloc_options *o, qn_error *err);
-/** The same with any layout. Nothing happens if it is the layout of *v. */
+/** qn_view_resize with any layout. Nothing happens if that is the layout of *v. */
 QN_API qn_status qn_view_resize_layout(qn_context *c, qn_view *v, const qn_layout *l,
                                        const qn_alloc_options *o, qn_error *err);
 /** Like qn_view_resize, but contents become zero (undefined if uninitialised). Same extents: same
@@ -367,11 +367,11 @@ QN_API qn_status qn_create_mirror_copy(qn_context *c, int space, const qn_view *
  * context may be NULL where plain copies of bytes do.
  */
 QN_API qn_status qn_deep_copy(qn_context *c, const qn_view *dst, const qn_view *src, qn_error *err);
-/** The same on an executor (QN_SERIAL, QN_THREADS). Host executors have finished on return. */
+/** qn_deep_copy on an executor (QN_SERIAL, QN_THREADS). Host executors have finished on return. */
 QN_API qn_status qn_deep_copy_on(qn_context *c, int executor, const qn_view *dst,
                                  const qn_view *src, qn_error *err);
-/** The same between dtypes, each element converted as by qn_cast; from float to bool it is "is not
- * zero". */
+/** qn_deep_copy_on between dtypes: each element is converted as by qn_cast; from float to bool that
+ * is "is not zero". */
 QN_API qn_status qn_convert_copy(qn_context *c, int executor, const qn_view *dst,
                                  const qn_view *src, qn_error *err);
 /** Sets all elements to a scalar (qn_arg_int, qn_arg_f64, ...), whose dtype must be that of the

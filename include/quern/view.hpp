@@ -162,7 +162,7 @@ class view
         check(qn_subview(&view_, static_cast<int>(slices.size()), slices.begin(), &v, &e), e);
         return view(v);
     }
-    /** The same data through another layout. */
+    /** The data of this view through another layout. */
     view with_layout(const qn_layout &l) const
     {
         qn_error e{};

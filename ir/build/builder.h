@@ -101,7 +101,7 @@ qn_builder *qn__builder_make(const char *who, const char *name, uint32_t flags);
 /** The number of v in *out if it may be used as operand here; else an error that starts with `who:
  * what`. */
 bool qn__use(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
-/** The same for an index or bound: an integer, converted to i64 in *out. */
+/** qn__use for an index or bound: an integer, converted to i64 in *out. */
 bool qn__use_index(qn_builder *b, const char *who, const char *what, qn_val v, uint32_t *out);
 /** n values given by the caller, at most QN_MAX_CARRIED: their numbers in out[0..n). */
 bool qn__use_list(qn_builder *b, const char *who, const char *what, int n, const qn_val *values,
@@ -214,7 +214,7 @@ bool qn__is_element(const qn_builder *b, uint32_t access, uint64_t view, int n,
 /** Appends an instruction with plain region numbers. Returns its number, 0 after an error. */
 uint32_t qn__append(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
                     const uint32_t *args);
-/** The same for pure ops and loads, unless an equal one is usable here: then its number. */
+/** Appends a pure op or a load, unless an equal one is usable here: then its number. */
 uint32_t qn__append_numbered(qn_builder *b, const char *who, qn_inst x, uint32_t n_args,
                              const uint32_t *args);
 /** A constant of canonical bits. */
@@ -228,7 +228,7 @@ uint32_t qn__append_half_op(qn_builder *b, const char *who, int op, int type, co
 uint32_t qn__append_half_cast(qn_builder *b, const char *who, int dtype, uint32_t x);
 /** A table op whose operands were checked: folded, contracted, numbered (ir/build/ops.c). */
 uint32_t qn__append_op(qn_builder *b, const char *who, int op, const uint32_t *args);
-/** The same of operands that may be 0, what an earlier error left: then 0. */
+/** Table ops of operands that may be 0, what an earlier error left: the result is 0 then. */
 uint32_t qn__op1(qn_builder *b, const char *who, int op, uint32_t x);
 uint32_t qn__op2(qn_builder *b, const char *who, int op, uint32_t x, uint32_t y);
 uint32_t qn__choose(qn_builder *b, const char *who, uint32_t condition, uint32_t x, uint32_t y);

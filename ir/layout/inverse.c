@@ -62,7 +62,7 @@ static qn_status invert(const qn_layout *l, int64_t offset, qn_wide *found, qn_e
     return is_found ? QN_OK : QN_ERR_NOT_FOUND;
 }
 
-/** The same of any layout: members are searched one after the other. */
+/** The index of an offset in any layout: members are searched one after the other. */
 static qn_status invert_members(const qn_layout *l, int64_t offset, qn_wide *found, qn_error *err)
 {
     int m = qn__layout_members(l);

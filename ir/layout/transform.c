@@ -183,7 +183,7 @@ qn_status qn_layout_to_fortran(const qn_layout *l, const int64_t *lower, qn_layo
     return change_style(l, lower, 1, out, "qn_layout_to_fortran", err);
 }
 
-/** The same indices but for the lower bounds, of a layout that is of a style's family. */
+/** A layout of a style's family with the lower bounds of that style. */
 static qn_status take_style(const qn_layout *l, bool is_fortran, const int64_t *lower,
                             qn_layout *out, const char *who, qn_error *err)
 {

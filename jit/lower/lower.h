@@ -480,7 +480,7 @@ void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
 /** Whether loads of a reduce may be emitted where they are first used: nothing branches, and no
  * load is checked. */
 bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce);
-/** The same, without adding: what the point adds to each accumulator. */
+/** Evaluates a point without adding: *a is what the point adds to each accumulator. */
 void qn__evaluate_point(lower *g, const reduction *r, addend *a);
 /** Blocks in index order: state[level * r->n + n] holds accumulators of points, of blocks of 4096,
  * ... With `count` points in them a level that is full goes into the one above. */

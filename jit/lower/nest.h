@@ -49,8 +49,8 @@ void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int stream
 void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step);
 /** high - (high - low) mod step */
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
-/** The piece of at most `size` iterations of [.., end) that begins at `from`. Bounds may be so large
- * that from + size is none. */
+/** The piece of at most `size` iterations of [.., end) that begins at `from`. Bounds may be so
+ * large that from + size is none. */
 span qn__piece_at(lower *g, LLVMValueRef from, int64_t size, LLVMValueRef end);
 /** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a
  * split dimension has as many or none. */

@@ -333,7 +333,7 @@ static void try_dimension(const tiler *s, int j, qn_plan *p, double *least)
             try_shape(s, &(shape){unroll, j, jam, -1, 1}, p, least);
 }
 
-/** The same with two dimensions: one vector of the lanes in which nothing is shared by others. */
+/** Tries tiles of two dimensions beside the lanes: one vector of lanes, which share nothing. */
 static void try_dimensions(const tiler *s, int j, int c, qn_plan *p, double *least)
 {
     for (int jam = 2; jam <= most_together(s, j); jam++)

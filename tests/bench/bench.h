@@ -92,7 +92,7 @@ typedef struct bench_line {
 bool bench_wants(bench *b, const char *name);
 /** Prints a result and counts it. */
 void bench_report(bench *b, const bench_line *line);
-/** The same for a cost: "theirs" is the goal. */
+/** Reports a cost: "theirs" is the goal. */
 void bench_report_cost(bench *b, const char *name, double seconds, double goal_seconds);
 /** Prints a wrong result or a failed call and counts it: the exit status becomes 1. */
 __attribute__((format(printf, 3, 4))) void bench_wrong(bench *b, const char *name,

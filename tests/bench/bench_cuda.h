@@ -202,7 +202,7 @@ int gpu_raw_nvrtc(gpu_raw *r, const char *source, const char *entry, double *sec
  * layout, A and B too unless they are said to have Left. */
 int gpu_raw_product(gpu_raw *r, void *stream, int dtype, int64_t n, bool a_is_left, bool b_is_left,
                     void *c, const void *a, const void *b);
-/** The same for `count` pairs of matrices of n x n, all of Right layout, one after the other. */
+/** Products of `count` pairs of matrices of n x n, all of Right layout, one after the other. */
 int gpu_raw_batch(gpu_raw *r, void *stream, int dtype, int64_t n, int64_t count, void *c,
                   const void *a, const void *b);
 /** y = A x, the same for a matrix of m x n and a vector. */

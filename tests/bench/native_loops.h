@@ -62,7 +62,7 @@ typedef NATIVE_T T;
                 FIVE_POINT(i + j * (s1), 1, s1);                                                   \
     }
 
-/* The same in three dimensions. */
+/* Loops in three dimensions. */
 #define SEVEN_POINT(o, s0, s1, s2) out[o] = STEP((PAIR(o, s0) + PAIR(o, s1)) + PAIR(o, s2), 6, a[o])
 #define SEVEN_RIGHT(name, n0, n1, n2, s0, s1)                                                      \
     HEAD(name)                                                                                     \

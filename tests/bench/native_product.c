@@ -84,7 +84,7 @@ TILE(tile_f32_960, float, f32x16, 960)
                     c[i * (n) + j] = row[j];                                                       \
             }                                                                                      \
     }
-/* The same with the number of the product fastest. */
+/* Many products, the number of the product fastest. */
 #define BATCH_LAST(name, T, n, count)                                                              \
     static void name(void *restrict c_data, const void *restrict a_data,                           \
                      const void *restrict b_data)                                                  \

@@ -64,6 +64,15 @@ wide() {
 printf '%0101d\n' 0 | wide | grep ':1$' | is_not_empty "wide lines are found"
 wide "${library[@]}" include/**/*.h* tests/**/*.[ch] examples/*.[ch] | is_empty "lines have at most 100 columns"
 
+# leaning FILES...: "file:line:text" of comments that begin with the words of the one before.
+leaning() {
+    grep -nHE '^[[:space:]]*(/\*\*?|\*|//) *(The same|Likewise|Ditto|As above)\b' "$@" |
+        grep -E '/\*|//'
+}
+echo '/** The same of two. */' | leaning - | is_not_empty "leaning comments are found"
+leaning "${library[@]}" include/**/*.h* tests/**/*.[ch] examples/*.[ch] |
+    is_empty "comments do not lean on their neighbour"
+
 includes ir/*.[ch] | grep -x 'ir/core.c:"ir/ir.h"' | is_not_empty "includes are found"
 code ir/format.c | grep -E '\bvsnprintf[[:space:]]*\(' | is_not_empty "calls are found"
 includes include/*.h include/quern/* |

@@ -171,8 +171,7 @@ qn_status random_list(randoms *r, test_view *v, bool is_unique, bool escapes, qn
 
 /** Makes case `number` of a seed. False with *err where the library refuses what it should take. */
 bool make_case(test_case *t, uint64_t seed, uint64_t number, qn_error *err);
-/** The same with a body of about `scale` values, which is too large to be run; 0: of the usual
- * size. */
+/** A case with a body of about `scale` values, which is too large to be run; 0: of usual size. */
 bool make_large_case(test_case *t, uint64_t seed, uint64_t number, int scale, qn_error *err);
 void release_case(test_case *t);
 /** The text of a kernel, malloc'd; NULL without memory. */
@@ -246,7 +245,7 @@ void release_functions(generator *g);
 /** A call, a mathematical function or a lookup; one of a value. */
 qn_val gen_of_function(generator *g, int dtype, int depth);
 qn_val gen_applied(generator *g, int dtype, qn_val x);
-/** The same number, but NaNs become one NaN. */
+/** A number as it is, but NaNs become one NaN. */
 qn_val gen_one_nan(generator *g, qn_val v, int dtype);
 /** Any value as an index. */
 qn_val gen_any_index(generator *g);

@@ -85,7 +85,7 @@ static bool may_move_place(const drawing *d, qn_node loop)
     return (role == QN_ROLE_VECTOR || role == QN_ROLE_UNROLLED) && only_place(d, loop).id;
 }
 
-/** The same loop before it has such a role. */
+/** A sequential loop around one place, which vectorize or unroll makes one that may be moved. */
 static bool may_get_role(const drawing *d, qn_node loop)
 {
     return is_sequential(d, loop) && only_place(d, loop).id;

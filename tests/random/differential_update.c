@@ -38,7 +38,7 @@ static int op_of(int combine)
     return ops[combine];
 }
 
-/* The same function of the element in all updates of a view: of constants, and of the element once
+/* One function of the element in all updates of a view: of constants, and of the element once
  * more. */
 static qn_val gen_same(generator *g, const test_view *v, qn_val old, qn_val again)
 {

@@ -18,7 +18,7 @@ int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p);
 void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
                     void (*body)(lower *g, void *arg), void *arg);
 
-/** The same for the tile of a product (target/nvptx/product.c). */
+/** Shared memory for the tile of a product (target/nvptx/product.c). */
 int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p);
 /** Blocks that a multiprocessor should have registers for. */
 int qn__product_blocks(const qn_kernel *k, const qn_grid *p);

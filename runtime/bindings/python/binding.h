@@ -55,8 +55,9 @@ enum { PY_LEGACY_STREAM = 1 };
 /** Gives *stream a stream of the device, -1 for the context's, unless it has one. False with an
  *  exception. */
 bool py_need_stream(qn_stream **stream, int device);
-/** The same, and that stream waits for all work that `theirs` has now, a stream as the protocols of
- *  Python give it: 1 the legacy default one, 2 that of the thread, else its handle. */
+/** Gives *stream a stream of the device, unless it has one, that waits for all work that `theirs`
+ *  has now, a stream as the protocols of Python give it: 1 the legacy default one, 2 that of the
+ *  thread, else its handle. False with an exception. */
 bool py_follow(qn_stream **stream, int device, uintptr_t theirs);
 /** As py_follow, without exceptions. */
 qn_status py_stream_after(qn_stream *stream, uintptr_t theirs, qn_error *err);

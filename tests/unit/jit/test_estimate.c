@@ -41,7 +41,7 @@ static qn_estimate estimate_of(tree_case *c, const char *steps)
     return e;
 }
 
-/** The same of a new case. `bytes`: of the caches; NULL: the usual ones. */
+/** The estimate of a new case. `bytes`: of the caches; NULL: the usual ones. */
 static qn_estimate estimate(const char *text, const tree_view *views, const int64_t *bytes,
                             const char *steps)
 {

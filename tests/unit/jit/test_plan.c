@@ -342,7 +342,7 @@ static void test_strips(void)
            "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
 }
 
-/** The same in the striped order: pairs of partials, as many points at once as the sets of the
+/** Strips in the striped order: pairs of partials, as many points at once as the sets of the
  * nearest cache hold rows. */
 static void test_striped_strips(void)
 {

@@ -28,7 +28,7 @@ static const char saxpy[] = "kernel \"saxpy\" contract {\n"
                             "  store y[%3], %7;\n"
                             "}\n";
 
-/* The same parameters, and more in the code: constants, branches, a division. */
+/* The parameters of the kernel above, and more in the code: constants, branches, a division. */
 static const char branches[] = "kernel \"branches\" {\n"
                                "  view x: f32[1];\n"
                                "  view y: f32[1];\n"

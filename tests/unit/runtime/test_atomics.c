@@ -18,7 +18,7 @@
     "kernel \"count\" {\n view x: u8[1]; view y: f64[1];" OVER_X                                   \
     " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: f64 = const 1.0; %6: f64 = atomic sum y[%4], "   \
     "%5; }"
-/** The same without an atomic: the argument says that it is atomic. */
+/** Counts without an atomic: the argument says that the view is atomic. */
 #define COUNT_PLAINLY_TEXT                                                                         \
     "kernel \"count\" {\n view x: u8[1]; view y: i32[1];" OVER_X                                   \
     " %3: u8 = load x[%2]; %4: i64 = cast %3; %5: i32 = const 1; %6: i32 = load y[%4]; %7: i32 = " \

@@ -239,7 +239,7 @@ static int count_failures(const arrays *a, int op, const uint64_t *expected)
     return failures;
 }
 
-/** The same on copies of the arrays on the GPU. */
+/** Runs an op on copies of the arrays on the GPU. */
 static void run_gpu(arrays *a, const qn_kernel *k, int op, int arity, const qn_arg *args,
                     const uint64_t *expected, const char *what)
 {
