@@ -312,7 +312,7 @@ qn_val gen_choice(generator *g, int dtype);
     X(SCHEDULE_THREADS, "threads, random schedule")                                                \
     X(SCHEDULE_UNCHECKED, "no checks, random schedule")                                            \
     X(SCHEDULE_CLAMP, "clamped indices, random schedule")                                          \
-    X(SCHEDULE_CHANGED, "random schedule with words changed")                                       \
+    X(SCHEDULE_CHANGED, "random schedule with words changed")                                      \
     X(TREE, "random schedule, interpreted as a tree")                                              \
     X(TREE_GPU, "random schedule of a GPU, interpreted as a tree")                                 \
     X(PTX_SCHEDULE, "PTX, random schedule")                                                        \

@@ -414,12 +414,16 @@ static qn_val gen_product(generator *g, int dtype)
     return x;
 }
 
+static int random_order(generator *g)
+{
+    return random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
+}
+
 /* Over all reduction dimensions. */
-static qn_val gen_plain_reduce(generator *g, int dtype)
+static qn_val gen_plain_reduce(generator *g, int dtype, int order)
 {
     qn_val dims[MAX_DIMS];
-    int n = 0, combine = random_reduction(g, dtype),
-        order = random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
+    int n = 0, combine = random_reduction(g, dtype);
     for (int d = 0; d < g->t->n_dims; d++)
         if (g->t->dim[d].kind == KIND_REDUCTION)
             dims[n++] = g->dims[d].value;
@@ -442,11 +446,14 @@ void gen_plain_body(generator *g)
     bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
     if (random_percent(g->r, t->has_channels ? 4 : 12))
         gen_block(g, 1);
+    const int order = random_order(g), n_before = g->n_pool;
     for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction;
          i--) {
         int dtype = random_percent(g->r, 80) ? t->dtype : random_dtype(g->r);
-        gen_pool(g, gen_plain_reduce(g, dtype), dtype);
+        gen_pool(g, gen_plain_reduce(g, dtype, random_percent(g->r, 75) ? order : random_order(g)),
+                 dtype);
     }
+    const int n_sums = g->n_pool - n_before;
     for (int i = 0; i < t->n_views; i++) {
         const test_view *v = &t->view[i];
         qn_val index[VIEW_RANK] = {{0}};
@@ -462,6 +469,10 @@ void gen_plain_body(generator *g)
         const pooled *sum = &g->pool[g->n_pool - 1];
         qn_val x = has_reduction ? gen_convert(g, sum->value, sum->dtype, v->dtype)
                                  : gen_plain_value(g, v->dtype, false);
+        for (int n = 2; n <= n_sums; n++) /* a sum that nothing uses is none */
+            x = gen_joined(g, v->dtype, x,
+                           gen_convert(g, g->pool[g->n_pool - n].value,
+                                       g->pool[g->n_pool - n].dtype, v->dtype));
         if (random_percent(g->r, has_reduction ? 40 : 10))
             x = gen_joined(g, v->dtype, x,
                            has_reduction ? gen_plain_value(g, v->dtype, false)

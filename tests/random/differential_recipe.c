@@ -64,24 +64,48 @@ static int random_width(const drawing *d)
 
 /* ---------------------------------------------------------------- rows */
 
+/** The last store to consecutive elements, 0: none, and the dimension along which they are. Others
+ * may share its elements. */
+static uint32_t last_row(const drawing *d, int *lanes)
+{
+    const qn_kernel *k = d->kernel;
+    int64_t stride;
+    for (uint32_t n = k->n_accesses; n-- > 0;) {
+        uint32_t i = k->access[n].inst;
+        for (*lanes = 0; k->inst[i].op == QN_I_STORE && *lanes < k->n_dims; ++*lanes)
+            if (qn__is_parallel(k, *lanes) &&
+                qn__access_stride(k, &d->facts, &d->x.a, i, *lanes, &stride) && stride == 1)
+                return i;
+    }
+    return 0;
+}
+
 /** Whole lines of rows that begin anywhere in one. */
 static bool add_join(const drawing *d, step_text *s)
 {
+    int lanes;
+    uint32_t i = last_row(d, &lanes);
+    if (!i)
+        return false;
+    add_lanes(d, s, lanes, LINE_BYTES / (int)qn__access_bytes(d->kernel, i),
+              random_parallel(d, lanes));
+    add_steps(s, "join %%%u d%d.0; ", i, lanes);
+    return true;
+}
+
+/** Non-temporal stores, of all that are possible. */
+static bool add_streams(const drawing *d, step_text *s)
+{
     const qn_kernel *k = d->kernel;
-    for (uint32_t n = k->n_accesses; n-- > 0;) { /* the last store: others may share its elements */
-        uint32_t i = k->access[n].inst;
-        for (int lanes = 0; k->inst[i].op == QN_I_STORE && lanes < k->n_dims; lanes++) {
-            int64_t stride;
-            if (!qn__is_parallel(k, lanes) ||
-                !qn__access_stride(k, &d->facts, &d->x.a, i, lanes, &stride) || stride != 1)
-                continue;
-            add_lanes(d, s, lanes, LINE_BYTES / (int)qn__access_bytes(k, i),
-                      random_parallel(d, lanes));
-            add_steps(s, "join %%%u d%d.0; ", i, lanes);
-            return true;
-        }
-    }
-    return false;
+    int lanes;
+    if (!last_row(d, &lanes))
+        return false;
+    int across = random_percent(d->random, 50) ? random_parallel(d, lanes) : -1;
+    add_lanes(d, s, lanes, random_width(d), across);
+    for (uint32_t n = 0; n < k->n_accesses && n < 12; n++)
+        if (k->inst[k->access[n].inst].op == QN_I_STORE)
+            add_steps(s, "stream %%%u; ", k->access[n].inst);
+    return true;
 }
 
 /** Loads from registers that hold a small view. */
@@ -137,12 +161,28 @@ static bool add_places(const drawing *d, step_text *s)
     return has_lanes;
 }
 
+/** Tuples of all reduces that may be one with the reduce before. */
+static bool add_tuples(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    int n = 0, lanes = random_percent(d->random, 50) ? random_parallel(d, -1) : -1;
+    if (qn__n_top_reduces(k) < 2)
+        return false;
+    if (lanes >= 0)
+        add_lanes(d, s, lanes, random_width(d), -1);
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2])
+        if (k->inst[i].op == QN_I_REDUCE && n++ > 0)
+            add_steps(s, "merge %%%u; ", i);
+    return true;
+}
+
 bool draw_recipe(const drawing *d, char *text, size_t bytes)
 {
     static const struct {
         bool (*add)(const drawing *d, step_text *s);
         int percent;
-    } row[] = {{add_tables, 90}, {add_groups, 80}, {add_places, 50}, {add_join, 90}};
+    } row[] = {{add_tuples, 70}, {add_tables, 90},  {add_groups, 80},
+               {add_places, 50}, {add_streams, 30}, {add_join, 90}};
     step_text s = {text, 0, bytes};
     for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)
         if (random_percent(d->random, row[n].percent) && row[n].add(d, &s))
