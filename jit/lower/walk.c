@@ -125,7 +125,7 @@ static void to_first(lower *g, const steps *of)
         qn_node below = qn__loop_below(w->x, w->s, inside, d);
         bool is_inside = below.id && !qn__is_of_block(w->x, w->s, below);
         if (!qn__is_reduction(g->k, d) && (d == of->d || is_inside))
-            qn__set_index(g, d, w->of[d].low);
+            qn__set_index(g, d, d == of->d ? of->all.low : w->of[d].low);
     }
 }
 

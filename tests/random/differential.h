@@ -353,6 +353,7 @@ enum {
 #define PLAN_MARK_LIST(X)                                                                          \
     X(SCALAR, "\nlanes -1", "")                                                                    \
     X(LANES_OF_REDUCTION, " (reduction)", "")                                                      \
+    X(SHORT_LOOPS, "\nshort loops are straight", "")                                               \
     X(MERGED, "\nmerged ", "")                                                                     \
     X(UNROLL, "\nunroll ", "1\n")                                                                  \
     X(JAM, "\njam ", "-1")                                                                         \
