@@ -414,7 +414,7 @@ typedef struct way {
     qn_plan_options plan;
     qn_fact_pin pin[MOST_PINNED];
     int most_units; /* of WAY_BUDGET: of a compile */
-    uint64_t change; /* of WAY_SCHEDULE_CHANGED: what decides about the words */
+    uint64_t change; /* not 0: words of the schedule are changed, and this decides about which */
     char *schedule; /* that of the options, or NULL; malloc'd */
     char steps[1024]; /* which made it, each ended by "; " */
     uint64_t rows;    /* bit n: one of them is of row n of the table */

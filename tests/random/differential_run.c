@@ -124,7 +124,9 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->engine = QN_ENGINE_AUTO;
         o->executor = random_percent(r, 30) ? QN_THREADS : QN_SERIAL;
     }
-    w->change = id == WAY_SCHEDULE_CHANGED ? 1 | random_bits(r) : 0;
+    bool is_changed = id == WAY_SCHEDULE_CHANGED ||
+                      (id == WAY_PTX_SCHEDULE && random_percent(r, 40));
+    w->change = is_changed ? 1 | random_bits(r) : 0;
     if (id == WAY_PREPARED) {
         w->is_prepared = true;
         o->constant_scalars = 1;
