@@ -197,10 +197,9 @@ static void update_together(lower *g, group *of)
         return;
     }
     loop each;
-    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0,
-                  NULL, NULL);
+    qn__loop_times(g, &each, g->width);
     take_turn(g, of, &offsets, each.index);
-    qn__loop_close(g, &each, NULL, NULL);
+    qn__loop_close(g, &each);
 }
 
 /** Where some lane is out of range, or other threads meet the elements. */

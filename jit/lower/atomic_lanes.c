@@ -169,10 +169,9 @@ static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
         return close_results(g, u, &results);
     }
     loop each;
-    qn__loop_open(g, &each, qn__const_i64(g, 0), qn__const_i64(g, g->width), 1, false, false, 0,
-                  NULL, NULL);
+    qn__loop_times(g, &each, g->width);
     put_result(g, &results, each.index, update_lane(g, u, l, &t, each.index));
-    qn__loop_close(g, &each, NULL, NULL);
+    qn__loop_close(g, &each);
     return close_results(g, u, &results);
 }
 

@@ -25,18 +25,14 @@ LLVMValueRef qn__opaque(lower *g, LLVMValueRef v)
 
 /* ---------------------------------------------------------------- counted loops of LLVM */
 
-void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step,
-                   bool guarded, bool is_sequential, int n_carried, LLVMValueRef *init,
-                   LLVMValueRef *phi)
+void qn__loop_open(lower *g, loop *l, span of, int64_t step, int how)
 {
     int64_t s = 0, e = 0;
-    bool is_known = qn__is_const(start, &s) && qn__is_const(end, &e);
-    *l = (loop){.start = start,
-                .end = end,
+    bool is_known = qn__is_const(of.low, &s) && qn__is_const(of.high, &e),
+         is_sequential = how & LOOP_IS_SEQUENTIAL;
+    *l = (loop){.start = of.low,
+                .end = of.high,
                 .step = qn__const_i64(g, step),
-                .init = init,
-                .phi = phi,
-                .n_carried = n_carried,
                 .most_trips = INT64_MAX,
                 .outer_work = g->work};
     g->work = 0;
@@ -44,22 +40,21 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
         qn__loop_most(l, qn__wrap_sub(e, s));
     if (is_known && qn__wrap_sub(e, s) == step) {
         l->is_single = true;
-        l->index = start;
+        l->index = of.low;
         l->head = qn__new_block(g, "once");
         LLVMBuildBr(g->b, l->head);
         qn__level_open(g, false, is_sequential,
                        false); /* what it holds must not be taken for the next loop's */
         LLVMPositionBuilderAtEnd(g->b, l->head);
-        for (int n = 0; n < n_carried; n++)
-            phi[n] = init[n];
         return;
     }
-    l->is_guarded = guarded && !is_known;
+    l->is_guarded = how & LOOP_MAY_BE_EMPTY && !is_known;
     if (l->is_guarded) {
         l->guard = LLVMGetInsertBlock(g->b);
         l->after = qn__new_block(g, "after");
         LLVMBasicBlockRef inside = qn__new_block(g, "inside");
-        LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, start, end, ""), inside, l->after);
+        LLVMValueRef is_some = LLVMBuildICmp(g->b, LLVMIntNE, of.low, of.high, "");
+        LLVMBuildCondBr(g->b, is_some, inside, l->after);
         qn__level_open(g, false, false, true);
         LLVMPositionBuilderAtEnd(g->b, inside);
     }
@@ -70,9 +65,30 @@ void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int6
     LLVMPositionBuilderAtEnd(g->b, l->head);
     l->index = LLVMBuildPhi(g->b, g->i64, "");
     g->level[g->depth].index = l->index;
-    g->level[g->depth].multiple = qn__is_const(start, &s) ? (s | step) & -(s | step) : 1;
-    for (int n = 0; n < n_carried; n++)
-        phi[n] = LLVMBuildPhi(g->b, LLVMTypeOf(init[n]), "");
+    g->level[g->depth].multiple = qn__is_const(of.low, &s) ? (s | step) & -(s | step) : 1;
+}
+
+void qn__loop_carry(lower *g, loop *l, LLVMValueRef *value, int n)
+{
+    l->value = value;
+    if (l->is_single)
+        return;
+    l->init = qn__zalloc((size_t)n * 2 + 1, sizeof *l->init);
+    if (!l->init) {
+        g->failed = true;
+        return;
+    }
+    l->n_carried = n;
+    l->phi = l->init + n;
+    for (int m = 0; m < n; m++) {
+        l->init[m] = value[m];
+        value[m] = l->phi[m] = LLVMBuildPhi(g->b, LLVMTypeOf(value[m]), "");
+    }
+}
+
+void qn__loop_times(lower *g, loop *l, int64_t n)
+{
+    qn__loop_open(g, l, qn__up_to(g, qn__const_i64(g, n)), 1, 0);
 }
 
 void qn__loop_most(loop *l, int64_t n_indices)
@@ -92,8 +108,7 @@ void qn__loop_bound(const lower *g, loop *l, int d)
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
 {
     if (!condition) {
-        qn__loop_open(g, l, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, false, 0, NULL,
-                      NULL);
+        qn__loop_times(g, l, 1);
         return;
     }
     *l = (loop){.is_single = true,
@@ -107,7 +122,7 @@ void qn__once_open(lower *g, loop *l, LLVMValueRef condition)
     LLVMPositionBuilderAtEnd(g->b, inside);
 }
 
-static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
+static void close_single(lower *g, const loop *l)
 {
     g->work += l->outer_work;
     if (l->is_guarded)
@@ -115,15 +130,12 @@ static void close_single(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *ou
     qn__level_close(g);
     if (l->is_guarded)
         LLVMPositionBuilderAtEnd(g->b, l->after);
-    for (int n = 0; n < l->n_carried; n++)
-        out[n] = next[n];
 }
 
 /** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The
  * look is not on the way back, so that the loop has one way out at its end whether there is a look
  * or not. */
-static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next,
-                                      bool polls)
+static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, bool polls)
 {
     if (polls)
         qn__look(g);
@@ -133,15 +145,15 @@ static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, LLV
     LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
         LLVMAddIncoming(l->phi[n], &l->init[n], &l->before, 1);
-        LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
+        LLVMAddIncoming(l->phi[n], &l->value[n], &latch, 1);
     }
     return latch;
 }
 
-void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
+void qn__loop_close(lower *g, loop *l)
 {
     if (l->is_single) {
-        close_single(g, l, next, out);
+        close_single(g, l);
         return;
     }
     /* LLVM's loop strength reduction sees no induction variable, so it leaves our addresses alone,
@@ -150,21 +162,19 @@ void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out)
     int64_t trips = qn__strip_trips(g, l->head, l->most_trips, l->outer_work);
     if (!l->is_guarded)
         l->after = qn__new_block(g, "after");
-    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, next, trips)
-                                        : close_simple(g, l, index, next, trips > 0);
+    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, trips)
+                                        : close_simple(g, l, index, trips > 0);
     qn__level_close(g);
     if (l->is_guarded)
         qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, l->after);
-    for (int n = 0; n < l->n_carried; n++) {
-        out[n] = next[n];
-        if (!l->is_guarded)
-            continue;
-        LLVMValueRef values[2] = {l->init[n], next[n]};
+    for (int n = 0; n < l->n_carried && l->is_guarded; n++) {
+        LLVMValueRef values[2] = {l->init[n], l->value[n]};
         LLVMBasicBlockRef blocks[2] = {l->guard, latch};
-        out[n] = LLVMBuildPhi(g->b, LLVMTypeOf(next[n]), "");
-        LLVMAddIncoming(out[n], values, blocks, 2);
+        l->value[n] = LLVMBuildPhi(g->b, LLVMTypeOf(values[1]), "");
+        LLVMAddIncoming(l->value[n], values, blocks, 2);
     }
+    qn__free(l->init);
 }
 
 /* ---------------------------------------------------------------- results of regions */

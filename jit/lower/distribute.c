@@ -44,14 +44,13 @@ static void copy_slots(const caller *c)
     loop l;
     if (g->f->n_slots == 0)
         return;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->f->n_slots), 1, false, false, 0,
-                  NULL, NULL);
+    qn__loop_times(g, &l, g->f->n_slots);
     LLVMValueRef from = LLVMBuildGEP2(g->b, g->i64, g->slots, &l.index, 1, "");
     LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, c->slots, &l.index, 1, "");
     LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, from, "");
     LLVMSetAlignment(v, 8);
     LLVMSetAlignment(LLVMBuildStore(g->b, v, to), 8);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Where part n finds its ranges, for one index of the outer dimensions and a block of the last
@@ -101,15 +100,15 @@ static void call_part(const caller *c, int n, LLVMValueRef range)
     LLVMBuildCall2(g->b, type, c->function[n], args, 3, "");
 }
 
-static void call_both(const caller *c, const span *block)
+static void call_both(const caller *c, span block)
 {
     lower *g = c->g;
     bool passes_on =
         c->p->is_free && c->p->distribution.block_dim < 0; /* the rest takes our own ranges */
-    set_results(c, block->low);
-    set_range(c, 0, block);
+    set_results(c, block.low);
+    set_range(c, 0, &block);
     if (!passes_on)
-        set_range(c, 1, block);
+        set_range(c, 1, &block);
     call_part(c, 0, c->range[0]);
     if (g->f->plan.poll >= 0)
         qn__look(g);
@@ -123,26 +122,25 @@ static void emit_loops(const caller *c, int d)
     while (d < g->k->n_dims && !(x->dims >> d & 1))
         d++;
     if (x->block_dim < 0) {
-        call_both(c, &(span){qn__const_i64(g, 0), qn__const_i64(g, 1)});
+        call_both(c, qn__up_to(g, qn__const_i64(g, 1)));
         return;
     }
     span s = range_of(c, d);
     loop l;
-    if (qn__is_known_empty(&s))
+    if (qn__is_known_empty(s))
         return;
     if (d == x->block_dim) {
         const int64_t step = qn__block_iterations(g->f);
         LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
         LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
-        qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
-        const span block = qn__piece_at(g, l.index, step, s.high);
-        call_both(c, &block);
+        qn__loop_open(g, &l, (span){s.low, end}, step, LOOP_MAY_BE_EMPTY);
+        call_both(c, qn__piece_at(g, l.index, step, s.high));
     } else {
-        qn__loop_open(g, &l, s.low, s.high, 1, true, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, s, 1, LOOP_MAY_BE_EMPTY);
         qn__set_index(g, d, l.index);
         emit_loops(c, d + 1);
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 void qn__lower_parts(lower *g, const qn_piece *p, const LLVMValueRef *function, int scratch_word)

@@ -40,10 +40,10 @@ static void copy_points(fill *f, int at)
     loop l;
     if (is_known && high <= low)
         return;
-    qn__loop_open(g, &l, s.low, s.high, 1, !is_known, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, s, 1, !is_known ? LOOP_MAY_BE_EMPTY : 0);
     qn__set_index(g, d, l.index);
     copy_points(f, at + 1);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /* ---------------------------------------------------------------- steps of the lanes */
@@ -95,12 +95,12 @@ static void copy_lanes(fill *f, int d, int n)
     span s = f->of[lanes];
     loop l;
     LLVMValueRef high = has_rest ? qn__whole_steps(g, s, step) : s.high;
-    if (qn__is_known_empty(&(span){s.low, high}))
+    if (qn__is_known_empty((span){s.low, high}))
         return;
-    qn__loop_open(g, &l, s.low, high, step, has_rest, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){s.low, high}, step, has_rest ? LOOP_MAY_BE_EMPTY : 0);
     qn__set_index(g, lanes, l.index);
     copy_together(f, d, n);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Whole steps of the lanes for the dimensions of the fill from place `at` on. Of the last one
@@ -127,7 +127,7 @@ static void copy_steps(fill *f, int at)
         together = (n + groups - 1) / groups;
         end = qn__const_i64(g, low + groups * together);
     }
-    qn__loop_open(g, &l, s.low, end, together, !is_known, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){s.low, end}, together, !is_known ? LOOP_MAY_BE_EMPTY : 0);
     qn__set_index(g, d, end == s.high
                             ? l.index
                             : qn__smin(g, l.index, qn__const_i64(g, high - together)));
@@ -135,7 +135,7 @@ static void copy_steps(fill *f, int at)
         copy_lanes(f, d, (int)together);
     else
         copy_steps(f, at + 1);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** A step of the lanes, whole or what is left of them. */

@@ -96,12 +96,11 @@ static void copy_column(const rows *r, LLVMValueRef first, int64_t begin, int64_
     lower *g = r->f->g;
     int64_t up = begin + (end - begin + r->n - 1) / r->n * r->n;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, begin), qn__const_i64(g, up), r->n, false, false, 0, NULL,
-                  NULL);
+    qn__loop_open(g, &l, (span){qn__const_i64(g, begin), qn__const_i64(g, up)}, r->n, 0);
     qn__set_index(g, r->d,
                   up == end ? l.index : qn__smin(g, l.index, qn__const_i64(g, end - r->n)));
     copy_square(r, first);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 void qn__fill_rows(fill *f)
@@ -116,8 +115,7 @@ void qn__fill_rows(fill *f)
     (void)qn__access_stride(g->k, g->f, &g->a, f->inst, lanes, &r.across);
     r.n = end - begin < g->width ? (int)(end - begin) : g->width;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, g->unroll), 1, false, false, 0, NULL,
-                  NULL);
+    qn__loop_times(g, &l, g->unroll);
     LLVMValueRef ahead = LLVMBuildMul(g->b, l.index, width, "");
     int64_t each = qn__buffer_distance(layout, lanes, g->block->width);
     r.behind = LLVMBuildMul(g->b, l.index, qn__const_i64(g, each), "");
@@ -127,5 +125,5 @@ void qn__fill_rows(fill *f)
     }
     qn__set_index(g, lanes, LLVMBuildAdd(g->b, first, ahead, ""));
     copy_column(&r, first, begin, end);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }

@@ -62,7 +62,7 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 {
     loop l;
     g->width = of->is_inner && g->width >= 8 ? g->width / 2 : g->width;
-    if (qn__is_known_empty(&s))
+    if (qn__is_known_empty(s))
         return;
     if (step <= g->width) {
         LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
@@ -71,12 +71,12 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
     } else {
         LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
         LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
-        qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, (span){s.low, end}, g->width, LOOP_MAY_BE_EMPTY);
         qn__loop_most(&l, step);
         LLVMValueRef left = LLVMBuildSub(g->b, s.high, l.index, "");
         masked_vector(g, of, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** All of [low, high) in vectors under a mask: a body that is emitted once. */
@@ -86,12 +86,12 @@ static void masked_all(lower *g, const steps *of, span s)
     LLVMValueRef width = qn__const_i64(g, g->width),
                  up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
-    if (qn__is_known_empty(&s))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, s.low, end, g->width, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){s.low, end}, g->width, LOOP_MAY_BE_EMPTY);
     qn__loop_bound(g, &l, of->d);
     masked_vector(g, of, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that

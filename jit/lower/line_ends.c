@@ -123,13 +123,13 @@ void qn__line_ends_close(lower *g, span rows, LLVMValueRef end)
     loop once, l;
     g->width = g->block->width;
     qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntNE, end, g->ends.first, ""));
-    qn__loop_open(g, &l, rows.low, rows.high, 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, rows, 1, LOOP_MAY_BE_EMPTY);
     qn__set_index(g, g->across, l.index);
     qn__set_index(g, g->block->lane_dim, end);
     for (uint32_t site = 0; site < g->k->n_accesses; site++)
         if (has_line_ends(g, site))
             end_row(g, site);
-    qn__loop_close(g, &l, NULL, NULL);
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &l);
+    qn__loop_close(g, &once);
     g->ends.first = NULL;
 }

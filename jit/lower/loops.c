@@ -220,33 +220,33 @@ typedef struct counted {
     uint32_t inst;
     LLVMValueRef begin;
     carried c;
-    LLVMValueRef *flat, *phi, *next; /* carried values: before, in a trip, after it */
+    LLVMValueRef *flat; /* carried values where the lowering stands */
     int n_flat, version;
     bool is_ahead; /* of its checks: the last carried value is whether they would have held */
 } counted;
 
-/** One trip, number or index `at`: takes c->phi, gives c->next. */
+/** One trip, number or index `at`: from t->flat to t->flat. */
 static void lower_trip(lower *g, counted *t, LLVMValueRef at)
 {
     const qn_inst *x = &g->k->inst[t->inst];
     LLVMValueRef index[MOST_PARTS];
-    set_flat(g, &t->c, NULL, t->phi);
+    set_flat(g, &t->c, NULL, t->flat);
     FOR_PARTS(g, p)
         index[p] = p             ? index[0]
                    : x->imm == 1 ? at
                                  : index_of_trip(g, t->begin, at, (int64_t)x->imm);
     set_index(g, x->region[0], index, false);
     bool outer = g->loads_are_late;
-    LLVMValueRef in_range = t->is_ahead ? t->phi[t->n_flat - 1] : NULL;
+    LLVMValueRef in_range = t->is_ahead ? t->flat[t->n_flat - 1] : NULL;
     g->in_range = t->is_ahead ? &in_range : NULL;
     g->loads_are_late = g->width == 1 && !g->f->target->waits_for_loads;
     qn__lower_region(g, x->region[0], x->region[2]);
     qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
     g->loads_are_late = outer;
     g->in_range = NULL;
-    int n = flatten(g, &t->c.next, &t->c.init, t->next);
+    int n = flatten(g, &t->c.next, &t->c.init, t->flat);
     if (t->is_ahead)
-        t->next[n] = in_range;
+        t->flat[n] = in_range;
 }
 
 /** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at
@@ -254,29 +254,23 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
 static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together,
                         int64_t most)
 {
-    int64_t from, to;
-    size_t bytes = (size_t)t->n_flat * sizeof *t->flat;
-    LLVMValueRef *out = t->next + (t->c.init.n + 1) * MOST_PARTS,
-                 *phi = out + (t->c.init.n + 1) * MOST_PARTS;
     loop l, once;
-    if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
+    if (qn__is_known_empty((span){low, high}))
         return;
-    qn__loop_open(g, &l, low, high, together, true, true, t->n_flat, t->flat, phi);
+    qn__loop_open(g, &l, (span){low, high}, together, LOOP_MAY_BE_EMPTY | LOOP_IS_SEQUENTIAL);
+    qn__loop_carry(g, &l, t->flat, t->n_flat);
     if (!l.is_single)
         qn__loop_most(&l, most);
-    memcpy(t->phi, phi, bytes);
     if (together == 1)
         lower_trip(g, t, l.index);
     for (int n = 0; n < together && together > 1;
          n++) { /* a level for each: what one trip computes is not the next one's */
-        qn__loop_open(g, &once, qn__const_i64(g, 0), qn__const_i64(g, 1), 1, false, true, 0, NULL,
-                      NULL);
+        qn__loop_open(g, &once, qn__up_to(g, qn__const_i64(g, 1)), 1,
+                      LOOP_IS_SEQUENTIAL);
         lower_trip(g, t, n ? LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n), "") : l.index);
-        qn__loop_close(g, &once, NULL, NULL);
-        memcpy(t->phi, t->next, bytes);
+        qn__loop_close(g, &once);
     }
-    qn__loop_close(g, &l, t->next, out);
-    memcpy(t->flat, out, bytes);
+    qn__loop_close(g, &l);
 }
 
 /** How many trips are emitted at once: several of a small body, so that those of the next row are
@@ -387,12 +381,10 @@ static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
     counted t = {.inst = i,
                  .version = version,
                  .is_ahead = in_range != NULL,
-                 .flat = qn__zalloc((size_t)(n + 1) * 5 * MOST_PARTS, sizeof *t.flat)};
+                 .flat = qn__zalloc((size_t)(n + 1) * MOST_PARTS, sizeof *t.flat)};
     if (!t.flat)
         g->failed = true;
     if (t.flat && carried_new(g, &t.c, i, x->region[0] + 1, n)) {
-        t.phi = t.flat + (t.c.init.n + 1) * MOST_PARTS;
-        t.next = t.phi + (t.c.init.n + 1) * MOST_PARTS;
         lower_counted(g, &t);
         if (in_range)
             *in_range = t.flat[t.n_flat - 1];

@@ -199,7 +199,7 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
         for (int at = 0; at < block->n_loops; at++) {
             int d = block->order[at];
             spans[at] = span_of(&g, d, &n_sequential);
-            is_empty |= qn__is_known_empty(&(span){g.begin[d], g.end[d]});
+            is_empty |= qn__is_known_empty((span){g.begin[d], g.end[d]});
         }
         if (!is_empty)
             hooks->run(&g, spans);

@@ -333,8 +333,7 @@ void qn__look(lower *g);
 void qn__poll_end(lower *g);
 /** Closes a loop in strips of so many trips; the block from which l->after is entered. */
 struct loop;
-LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, LLVMValueRef *next,
-                                  int64_t trips);
+LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, int64_t trips);
 
 /** A loop that counts its trips only to end after the most that are allowed. The trip is compared
  * with the end of a strip. */
@@ -399,12 +398,12 @@ void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 LLVMValueRef qn__opaque(lower *g, LLVMValueRef v);
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
 
-/** A loop over start, start + step, ... while != end ((end - start) a multiple of step), with
- * carried values. */
+/** A loop over low, low + step, ... while != high (high - low a multiple of step), with values that
+ * are carried from trip to trip. */
 typedef struct loop {
     LLVMBasicBlockRef guard, before, head, after;
-    LLVMValueRef index, end, step;
-    LLVMValueRef start;
+    LLVMValueRef index, start, end, step;
+    LLVMValueRef *value; /* [n_carried], the caller's */
     LLVMValueRef *init, *phi; /* [n_carried] */
     int n_carried;
     bool is_single; /* runs once: no jump back */
@@ -412,12 +411,28 @@ typedef struct loop {
     int64_t most_trips; /* INT64_MAX: not known; the caller may know better */
     int64_t outer_work; /* see lower/poll.c */
 } loop;
-/** Opens a loop and its level. `guarded`: it may run no trip. init and phi are arrays of the caller
- * that live until close; phi receives the carried values. A loop known to be empty must not be
- * opened. */
-void qn__loop_open(lower *g, loop *l, LLVMValueRef start, LLVMValueRef end, int64_t step,
-                   bool guarded, bool is_sequential, int n_carried, LLVMValueRef *init,
-                   LLVMValueRef *phi);
+/** Whether a range is known to have no index. */
+static inline bool qn__is_known_empty(span s)
+{
+    int64_t low, high;
+    return qn__is_const(s.low, &low) && qn__is_const(s.high, &high) && high <= low;
+}
+/** [0, n) */
+static inline span qn__up_to(const lower *g, LLVMValueRef n)
+{
+    return (span){qn__const_i64(g, 0), n};
+}
+/** How a loop is opened: it may run no trip, and is guarded then; loads are not hoisted out. */
+enum { LOOP_MAY_BE_EMPTY = 1, LOOP_IS_SEQUENTIAL = 2 };
+/** Opens a loop and its level. A loop known to be empty must not be opened. */
+void qn__loop_open(lower *g, loop *l, span s, int64_t step, int how);
+/** Carries n values, next after qn__loop_open. value[] holds those before the loop, and now gets
+ * those at its head; at qn__loop_close it holds those at the end of a trip, and gets the final
+ * ones. */
+void qn__loop_carry(lower *g, loop *l, LLVMValueRef *value, int n);
+void qn__loop_close(lower *g, loop *l);
+/** A loop over 0, 1, ... while < n, at least one. */
+void qn__loop_times(lower *g, loop *l, int64_t n);
 /** Opens a level, as a loop does, for code that runs once, or not at all where the condition does
  * not hold; a condition of NULL always holds. The level carries nothing. */
 void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
@@ -425,8 +440,6 @@ void qn__once_open(lower *g, loop *l, LLVMValueRef condition);
  * than these take. */
 void qn__loop_bound(const lower *g, loop *l, int d);
 void qn__loop_most(loop *l, int64_t n_indices);
-/** Closes it with the next carried values; out receives the final ones. */
-void qn__loop_close(lower *g, loop *l, LLVMValueRef *next, LLVMValueRef *out);
 
 /* ---- lower/lower.c */
 /** Word n of qn_entry's range. */
@@ -498,6 +511,8 @@ reduction qn__describe_reduction(const lower *g, uint32_t i);
 LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);
 LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d);
 bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d);
+/** Opens a loop over the points of dimension d, whose index it sets. */
+void qn__loop_points(lower *g, loop *l, const reduction *r, int d);
 /** What part p of the point adds to accumulator n. */
 void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a, int n);
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of

@@ -12,15 +12,16 @@ void qn__nest_some(lower *g, const steps *of, span s, int64_t step, bool guarded
     int d = of->d;
     bool is_sequential = qn__dim_kind(g->k, d) == QN_DIM_SEQUENTIAL;
     loop l;
-    if (qn__is_known_empty(&s))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, s.low, s.high, step, guarded, is_sequential, 0, NULL, NULL);
+    qn__loop_open(g, &l, s, step,
+                  (guarded ? LOOP_MAY_BE_EMPTY : 0) | (is_sequential ? LOOP_IS_SEQUENTIAL : 0));
     qn__loop_bound(g, &l, d);
     if (!l.is_single)
         qn__loop_most(&l, most);
     qn__set_index(g, d, l.index);
     of->inside(g, of);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 void qn__nest_over(lower *g, const steps *of, span s, int64_t step, bool guarded)
@@ -56,7 +57,7 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
     qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, middle, high, ""));
     qn__set_index(g, of->d, first);
     of->inside(g, of);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Steps that cover [low, high), which is longer than one; the last one begins so early that it
@@ -67,11 +68,11 @@ void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
     loop l;
-    qn__loop_open(g, &l, s.low, end, step, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){s.low, end}, step, LOOP_MAY_BE_EMPTY);
     qn__loop_bound(g, &l, of->d);
     qn__set_index(g, of->d, qn__smin(g, l.index, last));
     of->inside(g, of);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 int64_t qn__known_rest_of(const lower *g, int d, int64_t step)

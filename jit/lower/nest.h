@@ -7,12 +7,6 @@
 
 #include "jit/lower/lower.h"
 
-static inline bool qn__is_known_empty(const span *s)
-{
-    int64_t low, high;
-    return qn__is_const(s->low, &low) && qn__is_const(s->high, &high) && high <= low;
-}
-
 /** The loop over a dimension, or over steps of it. */
 typedef struct steps {
     int d;

@@ -67,8 +67,7 @@ static void reduce_blocks(lower *g, const points *x)
     LLVMValueRef low = qn__range_word(g, 0), high = qn__range_word(g, 1);
     loop l;
     load_before_reduces(g);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks_of(g, low, high), 1, true, false, 0, NULL,
-                  NULL);
+    qn__loop_open(g, &l, qn__up_to(g, blocks_of(g, low, high)), 1, LOOP_MAY_BE_EMPTY);
     span s = qn__block_at(g, low, high, l.index, BLOCK);
     LLVMValueRef number = blocks_of(g, g->begin[x->d], s.low);
     reduction r[MOST_SHARED_REDUCES];
@@ -86,7 +85,7 @@ static void reduce_blocks(lower *g, const points *x)
         if (!tuple || tuple->inst[0] == r[m].inst)
             reduce_tuple(g, x, r, m, tuple, number);
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 static void finish(lower *g, const points *x)

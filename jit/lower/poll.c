@@ -160,8 +160,7 @@ static LLVMValueRef phi_of(lower *g, LLVMValueRef first, LLVMBasicBlockRef from,
     return phi;
 }
 
-LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMValueRef *next,
-                                  int64_t trips)
+LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, int64_t trips)
 {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), strip = qn__new_block(g, "strip"),
                       done = qn__new_block(g, "done"), entry;
@@ -180,9 +179,9 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, LLVMVal
     LLVMAddIncoming(l->index, &from, &strip, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
-        LLVMValueRef carried = phi_of(g, l->init[n], entry, next[n], next_strip);
+        LLVMValueRef carried = phi_of(g, l->init[n], entry, l->value[n], next_strip);
         LLVMAddIncoming(l->phi[n], &carried, &strip, 1);
-        LLVMAddIncoming(l->phi[n], &next[n], &latch, 1);
+        LLVMAddIncoming(l->phi[n], &l->value[n], &latch, 1);
     }
     LLVMBuildBr(g->b, l->head);
     LLVMPositionBuilderAtEnd(g->b, latch);

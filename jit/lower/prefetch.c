@@ -65,7 +65,7 @@ static void prefetch_parts(lower *g, uint32_t i, int d, int64_t n, int64_t ahead
         if (qn__canonical_part(g, i, p) == p)
             qn__prefetch(g, i, p, ahead_bytes);
     qn__set_ahead(g, d, 0, 0);
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
 }
 
 /** Iterations of dimension d that this block has. */

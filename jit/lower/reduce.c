@@ -139,6 +139,14 @@ bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
              e > b);
 }
 
+void qn__loop_points(lower *g, loop *l, const reduction *r, int d)
+{
+    bool may_be_empty = qn__reduce_may_be_empty(g, r, d);
+    qn__loop_open(g, l, (span){qn__low_of(g, r, d), qn__high_of(g, r, d)}, 1,
+                  may_be_empty ? LOOP_MAY_BE_EMPTY : 0);
+    qn__set_index(g, d, l->index);
+}
+
 /* ---------------------------------------------------------------- folds */
 
 /** Whether several points of a reduce may be emitted one after the other: a small region without
@@ -173,23 +181,20 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
 {
     const int together =
         qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
-    int64_t from, to;
     loop l;
-    if (qn__is_const(low, &from) && qn__is_const(high, &to) && from == to)
+    if (qn__is_known_empty((span){low, high}))
         return;
-    memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, low, high, step, guarded, false, n_sums(r), init, phi);
+    qn__loop_open(g, &l, (span){low, high}, step, guarded ? LOOP_MAY_BE_EMPTY : 0);
+    qn__loop_carry(g, &l, acc, n_sums(r));
     qn__set_index(g, d, l.index);
-    memcpy(inner, phi, sizeof inner);
     for (int n = 0; n < step && step > 1; n += together)
         qn__wide_points(g, r, d, n, step - n < together ? step - n : together, add_point,
-                        &(point_sum){r, inner});
+                        &(point_sum){r, acc});
     if (step == 1) {
         qn__prefetch_point(g, r->inst, d);
-        qn__fold_point(g, r, inner);
+        qn__fold_point(g, r, acc);
     }
-    qn__loop_close(g, &l, inner, acc);
+    qn__loop_close(g, &l);
 }
 
 void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
@@ -251,7 +256,7 @@ static void fold_straight(lower *g, const reduction *r, int at, LLVMValueRef *ac
         qn__once_open(g, &once, NULL);
         qn__set_index(g, d, index);
         fold(g, r, at + 1, acc);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
 }
 
@@ -273,14 +278,10 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
         return;
     }
     loop l;
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
-    memcpy(init, acc, sizeof init);
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                  qn__reduce_may_be_empty(g, r, d), false, n_sums(r), init, phi);
-    qn__set_index(g, d, l.index);
-    memcpy(inner, phi, sizeof inner);
-    fold(g, r, at + 1, inner);
-    qn__loop_close(g, &l, inner, acc);
+    qn__loop_points(g, &l, r, d);
+    qn__loop_carry(g, &l, acc, n_sums(r));
+    fold(g, r, at + 1, acc);
+    qn__loop_close(g, &l);
 }
 
 static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
@@ -324,22 +325,22 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low,
                         LLVMValueRef high, LLVMValueRef *acc)
 {
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], inner[MOST_PARTS];
+    LLVMValueRef inner[MOST_PARTS];
     loop l;
     int64_t size = qn__block_size(depth);
+    set_identity(g, r, acc);
     if (depth == 0) {
-        set_identity(g, r, acc);
         qn__fold_run(g, r, r->dim[0], low, high, true, acc);
         return;
     }
-    set_identity(g, r, init);
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, n_sums(r), init, phi);
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    qn__loop_carry(g, &l, acc, n_sums(r));
     span s = qn__block_at(g, low, high, l.index, size);
     fold_blocks(g, r, depth - 1, s.low, s.high, inner);
     for (int m = 0; m < n_sums(r); m++)
-        inner[m] = qn__combine(g, owner_of(r, m), phi[m], inner[m]);
-    qn__loop_close(g, &l, inner, acc);
+        acc[m] = qn__combine(g, owner_of(r, m), acc[m], inner[m]);
+    qn__loop_close(g, &l);
 }
 
 void qn__fold_up(lower *g, const reduction *r, LLVMValueRef *state, LLVMValueRef count)
@@ -366,17 +367,11 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
     int n_state = r->n * (r->n_levels + 1) + 1;
     LLVMValueRef *count = &state[n_state - 1];
     if (at < r->n_dims) {
-        int d = r->dim[at];
         loop l;
-        LLVMValueRef init[MOST_PARTS * (MOST_DEPTH + 1)], phi[MOST_PARTS * (MOST_DEPTH + 1)];
-        memcpy(init, state, (size_t)n_state * sizeof *state);
-        qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                      qn__reduce_may_be_empty(g, r, d), false, n_state, init, phi);
-        qn__set_index(g, d, l.index);
-        LLVMValueRef inner[MOST_PARTS * (MOST_DEPTH + 1)];
-        memcpy(inner, phi, (size_t)n_state * sizeof *inner);
-        fold_counted(g, r, at + 1, inner);
-        qn__loop_close(g, &l, inner, state);
+        qn__loop_points(g, &l, r, r->dim[at]);
+        qn__loop_carry(g, &l, state, n_state);
+        fold_counted(g, r, at + 1, state);
+        qn__loop_close(g, &l);
         return;
     }
     qn__fold_point(g, r, state);
@@ -412,15 +407,12 @@ static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s
         qn__stripes_push(g, r, s, 0, count, &a);
         return count;
     }
-    int d = r->dim[at];
     loop l;
-    LLVMValueRef init = count, phi, out;
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                  qn__reduce_may_be_empty(g, r, d), false, 1, &init, &phi);
-    qn__set_index(g, d, l.index);
-    LLVMValueRef next = stripe_points(g, r, s, at + 1, phi);
-    qn__loop_close(g, &l, &next, &out);
-    return out;
+    qn__loop_points(g, &l, r, r->dim[at]);
+    qn__loop_carry(g, &l, &count, 1);
+    count = stripe_points(g, r, s, at + 1, count);
+    qn__loop_close(g, &l);
+    return count;
 }
 
 static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)

@@ -124,41 +124,48 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
     return n;
 }
 
+/** Opens a loop's carried values, which are the accumulators of all parts, and closes the loop. */
+static void carry_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRef *flat)
+{
+    qn__loop_carry(g, l, flat, pack(g, n_reduces, acc, flat, true));
+    pack(g, n_reduces, acc, flat, false);
+}
+
+static void close_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRef *flat)
+{
+    pack(g, n_reduces, acc, flat, true);
+    qn__loop_close(g, l);
+    pack(g, n_reduces, acc, flat, false);
+}
+
 /** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they
  * are all. */
 static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
                        LLVMValueRef high, bool is_whole, sums *acc)
 {
-    int d = g->block->lane_dim, n_acc;
+    int d = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll, known;
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? high : LLVMBuildSub(g->b, high, left, "");
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
-    int64_t a, b;
+    LLVMValueRef carried[MOST_PARTS];
     loop l;
-    if (!(qn__is_const(low, &a) && qn__is_const(whole, &b) && a == b)) {
-        n_acc = pack(g, n_reduces, acc, init, true);
-        qn__loop_open(g, &l, low, whole, step, true, false, n_acc, init, phi);
+    if (!qn__is_known_empty((span){low, whole})) {
+        qn__loop_open(g, &l, (span){low, whole}, step, LOOP_MAY_BE_EMPTY);
+        carry_parts(g, &l, n_reduces, acc, carried);
         qn__set_index(g, d, l.index);
-        pack(g, n_reduces, acc, phi, false);
         lane_step(g, r, n_reduces, NULL, acc);
-        pack(g, n_reduces, acc, next, true);
-        qn__loop_close(g, &l, next, out);
-        pack(g, n_reduces, acc, out, false);
+        close_parts(g, &l, n_reduces, acc, carried);
     }
     if (is_whole || (qn__is_const(left, &known) && known == 0))
         return;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
-    n_acc = pack(g, n_reduces, acc, init, true);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), LLVMBuildZExt(g->b, some, g->i64, ""), 1, true, false,
-                  n_acc, init, phi);
+    some = LLVMBuildZExt(g->b, some, g->i64, "");
+    qn__loop_open(g, &l, qn__up_to(g, some), 1, LOOP_MAY_BE_EMPTY);
+    carry_parts(g, &l, n_reduces, acc, carried);
     qn__set_index(g, d, whole);
-    pack(g, n_reduces, acc, phi, false);
     lane_step(g, r, n_reduces, left, acc);
-    pack(g, n_reduces, acc, next, true);
-    qn__loop_close(g, &l, next, out);
-    pack(g, n_reduces, acc, out, false);
+    close_parts(g, &l, n_reduces, acc, carried);
 }
 
 static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first, int n)
@@ -228,34 +235,32 @@ static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
     }
 }
 
+/** The accumulators of rows one behind the other, into `flat` or out of it; their number. */
+static int pack_rows(const reduction *r, int n_reduces, sums *acc, LLVMValueRef *flat, bool in)
+{
+    int n = 0;
+    for (int m = 0; m < n_reduces; n += r[m++].n)
+        memcpy(in ? flat + n : acc[m], in ? acc[m] : flat + n, (size_t)r[m].n * sizeof *flat);
+    return n;
+}
+
 /** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one
  * row, of a block. */
 static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums *acc)
 {
-    int d = r->dim[at], n = 0;
-    LLVMValueRef init[MOST_PARTS], phi[MOST_PARTS], next[MOST_PARTS], out[MOST_PARTS];
+    LLVMValueRef carried[MOST_PARTS];
+    loop l;
     if (at == r->n_dims - 1) {
         lane_row(g, r, n_reduces, acc);
         return;
     }
-    loop l;
-    for (int m = 0; m < n_reduces; m++)
-        for (int q = 0; q < r[m].n; q++)
-            init[n++] = acc[m][q];
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                  qn__reduce_may_be_empty(g, r, d), false, n, init, phi);
-    qn__set_index(g, d, l.index);
-    for (int m = 0, at_phi = 0; m < n_reduces; m++)
-        for (int q = 0; q < r[m].n; q++)
-            acc[m][q] = phi[at_phi++];
+    qn__loop_points(g, &l, r, r->dim[at]);
+    qn__loop_carry(g, &l, carried, pack_rows(r, n_reduces, acc, carried, true));
+    pack_rows(r, n_reduces, acc, carried, false);
     lane_rows(g, r, n_reduces, at + 1, acc);
-    for (int m = 0, at_next = 0; m < n_reduces; m++)
-        for (int q = 0; q < r[m].n; q++)
-            next[at_next++] = acc[m][q];
-    qn__loop_close(g, &l, next, out);
-    for (int m = 0, at_out = 0; m < n_reduces; m++)
-        for (int q = 0; q < r[m].n; q++)
-            acc[m][q] = out[at_out++];
+    pack_rows(r, n_reduces, acc, carried, true);
+    qn__loop_close(g, &l);
+    pack_rows(r, n_reduces, acc, carried, false);
 }
 
 /** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
@@ -268,7 +273,7 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
     LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d);
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), BLOCK);
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     span block = qn__block_at(g, low, high, l.index, BLOCK);
     sums results[MOST_JOINED];
     lane_block(g, r, n_reduces, block.low, block.high, false, results);
@@ -278,7 +283,7 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
         qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
                          &result);
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
     for (int m = 0; m < n_reduces; m++)
         qn__stripes_close(g, &r[m], &s[m], 1, blocks, acc[m]);
 }

@@ -97,8 +97,7 @@ static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 
 static void lanes_open(lower *g, loop *l)
 {
-    qn__loop_open(g, l, g->strip.low, g->strip.high, (int64_t)g->width * g->unroll, false, false, 0,
-                  NULL, NULL);
+    qn__loop_open(g, l, (span){g->strip.low, g->strip.high}, (int64_t)g->width * g->unroll, 0);
     qn__set_index(g, g->block->lane_dim, l->index);
 }
 
@@ -109,7 +108,7 @@ static void fill_identity(lower *g, const reduction *r, LLVMValueRef array)
     set_identity(g, r, acc);
     lanes_open(g, &l);
     store_sums(g, r, array, acc);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** to = a combined with b, for all of the strip. */
@@ -123,7 +122,7 @@ static void combine(lower *g, const reduction *r, LLVMValueRef to, LLVMValueRef 
     for (int u = 0; u < g->unroll; u++)
         left[u] = qn__combine(g, r, left[u], right[u]);
     store_sums(g, r, to, left);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /* ---------------------------------------------------------------- points */
@@ -188,7 +187,7 @@ static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef 
         acc[0][u] = qn__combine(g, r, acc[0][u], acc[1][u]);
     for (int m = 0; m < (joins ? 1 : x->n_arrays); m++)
         store_sums(g, r, x->array[m], acc[m]);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Adds points number m, m + 1, ..., so many as `together`. */
@@ -209,17 +208,16 @@ static void add_steps(lower *g, const reduction *r, const run *x, LLVMValueRef f
                       LLVMValueRef to, int together, bool fresh)
 {
     LLVMValueRef keep = LLVMConstInt(g->i1, 1, false);
-    int64_t low, high;
     loop l;
-    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low == high)
+    if (qn__is_known_empty((span){from, to}))
         return;
-    qn__loop_open(g, &l, from, to, together, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){from, to}, together, LOOP_MAY_BE_EMPTY);
     if (fresh)
         keep = LLVMBuildICmp(g->b, LLVMIntNE, l.index, from, "");
     if (!LLVMIsConstant(keep))
         keep = qn__splat(g, keep, g->depth);
     add_step(g, r, x, l.index, together, keep, false);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Points [from, to) one by one. */
@@ -229,13 +227,13 @@ static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef
     run one = *x;
     loop l;
     one.n_arrays = 1;
-    qn__loop_open(g, &l, from, to, 1, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){from, to}, 1, LOOP_MAY_BE_EMPTY);
     if (x->n_arrays == PAIR) { /* steps are of whole pairs */
         LLVMValueRef is_second = LLVMBuildTrunc(g->b, l.index, g->i1, "");
         one.array[0] = LLVMBuildSelect(g->b, is_second, x->array[1], x->array[0], "");
     }
     add_step(g, r, &one, l.index, 1, LLVMConstInt(g->i1, 1, false), false);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** All points of a run, one by one what is left beyond whole steps. */
@@ -285,7 +283,7 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
                       : more     ? is_longer
                                  : LLVMBuildNot(g->b, is_longer, ""));
         add_rest(g, r, x, whole, rest, fresh);
-        qn__loop_close(g, &l, NULL, NULL);
+        qn__loop_close(g, &l);
     }
 }
 
@@ -315,11 +313,9 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
         return;
     }
     loop l;
-    qn__loop_open(g, &l, qn__low_of(g, r, d), qn__high_of(g, r, d), 1,
-                  qn__reduce_may_be_empty(g, r, d), false, 0, NULL, NULL);
-    qn__set_index(g, d, l.index);
+    qn__loop_points(g, &l, r, d);
     fold(g, r, at + 1, array);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Points of block number i of n points. */
@@ -342,13 +338,13 @@ static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef fi
         return;
     }
     fill_identity(g, r, array);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__count_blocks(g, n, size), 1, true, false, 0, NULL,
-                  NULL);
+    qn__loop_open(g, &l, qn__up_to(g, qn__count_blocks(g, n, size)), 1,
+                  LOOP_MAY_BE_EMPTY);
     LLVMValueRef from =
         LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
     fold_blocks(g, r, depth - 1, from, block_points(g, n, l.index, size));
     combine(g, r, array, array, work_array(g, r, qn__const_i64(g, depth - 1)));
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /* ---------------------------------------------------------------- stripes */
@@ -384,7 +380,7 @@ static void join_all(lower *g, const reduction *r, int depth, int n, LLVMValueRe
     lanes_open(g, &l);
     join(g, r, first, 0, 1, n, acc);
     store_sums(g, r, to, acc);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Up to 4096 points from `first` on. */
@@ -394,8 +390,7 @@ static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVM
     int n_arrays = g->jam_max % PAIR ? 1 : PAIR, slots = PARTIALS / n_arrays;
     int64_t known;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, slots), 1, false, false, 0, NULL,
-                  NULL);
+    qn__loop_times(g, &l, slots);
     run x = {.n_arrays = n_arrays, .apart = slots, .first = LLVMBuildAdd(g->b, first, l.index, "")};
     x.array[0] = level_array(g, r, 0, l.index);
     x.array[1] = level_array(g, r, 0, qn__const_i64(g, slots));
@@ -409,7 +404,7 @@ static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVM
         x.n = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, up, l.index, ""), qn__const_i64(g, slots), "");
         add_run(g, r, &x, true);
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
     join_all(g, r, 0, slots, to);
 }
 
@@ -429,12 +424,12 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
     LLVMValueRef is_single = LLVMBuildICmp(g->b, LLVMIntULE, count, one, "");
     LLVMValueRef is_many = LLVMBuildNot(g->b, is_single, "");
     count = LLVMBuildSelect(g->b, is_single, one, count, "");
-    qn__loop_open(g, &l, zero,
-                  LLVMBuildSelect(g->b, is_single, zero, qn__const_i64(g, PARTIALS), ""), 1, true,
-                  false, 0, NULL, NULL);
+    LLVMValueRef partials =
+        LLVMBuildSelect(g->b, is_single, zero, qn__const_i64(g, PARTIALS), "");
+    qn__loop_open(g, &l, (span){zero, partials}, 1, LOOP_MAY_BE_EMPTY);
     fill_identity(g, r, level_array(g, r, depth, l.index));
-    qn__loop_close(g, &l, NULL, NULL);
-    qn__loop_open(g, &l, zero, count, 1, false, false, 0, NULL, NULL);
+    qn__loop_close(g, &l);
+    qn__loop_open(g, &l, (span){zero, count}, 1, 0);
     LLVMValueRef from =
         LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
     fold_stripes(g, r, depth - 1, from, block_points(g, n, l.index, size),
@@ -443,11 +438,11 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
     LLVMValueRef partial =
         level_array(g, r, depth, LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), ""));
     combine(g, r, partial, partial, entry);
-    qn__loop_close(g, &once, NULL, NULL);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &once);
+    qn__loop_close(g, &l);
     qn__once_open(g, &once, is_many);
     join_all(g, r, depth, PARTIALS, to);
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
 }
 
 /* ---------------------------------------------------------------- a strip */
@@ -482,26 +477,25 @@ static void lower_strip(lower *g)
     g->strip.done = g->k->n_insts;
     lanes_open(g, &l);
     qn__lower_region(g, g->k->body, g->k->n_insts);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
     g->strip.done = 0;
 }
 
 void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
     LLVMValueRef by = qn__const_i64(g, g->block->strip.length);
-    int64_t first, last;
     loop l;
-    if (qn__is_const(low, &first) && qn__is_const(high, &last) && first >= last)
+    if (qn__is_known_empty((span){low, high}))
         return;
     g->width = g->block->width;
     g->unroll = g->block->unroll;
     LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->block->strip.length);
-    qn__loop_open(g, &l, low, LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), ""),
-                  g->block->strip.length, true, false, 0, NULL, NULL);
+    LLVMValueRef end = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), "");
+    qn__loop_open(g, &l, (span){low, end}, g->block->strip.length, LOOP_MAY_BE_EMPTY);
     g->strip.low = l.index;
     g->strip.high = qn__piece_at(g, l.index, g->block->strip.length, high).high;
     lower_strip(g);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 bool qn__strip_value(lower *g, uint32_t i)

@@ -45,12 +45,11 @@ static LLVMValueRef take_scratch(lower *g)
 static void fill_identity(lower *g, const reduction *r, const stripes *s, int depth)
 {
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, PARTIALS), 1, false, false, 0, NULL,
-                  NULL);
+    qn__loop_times(g, &l, PARTIALS);
     for (int n = 0; n < r->n; n++)
         LLVMBuildStore(g->b, qn__constant_like(s->t, r->identity),
                        element(g, s, s->array[depth][n], l.index));
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t)
@@ -81,8 +80,7 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
 {
     for (int64_t half = PARTIALS / 2; half > 0; half /= 2) {
         loop l;
-        qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, half), 1, false, false, 0, NULL,
-                      NULL);
+        qn__loop_times(g, &l, half);
         LLVMValueRef other = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, half), "");
         for (int n = 0; n < r->n; n++) {
             LLVMValueRef a = element(g, s, s->array[depth][n], l.index),
@@ -91,7 +89,7 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
                                            LLVMBuildLoad2(g->b, s->t, b, ""));
             LLVMBuildStore(g->b, sum, a);
         }
-        qn__loop_close(g, &l, NULL, NULL);
+        qn__loop_close(g, &l);
     }
     for (int n = 0; n < r->n; n++)
         out[n] =

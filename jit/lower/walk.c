@@ -226,8 +226,8 @@ static void emit_copied(walk *w, const walk_steps *x, int64_t size)
     if (g->width > 1) {
         span whole = {s.low, qn__whole_steps(g, s, size)};
         s.low = whole.high;
-        if (!qn__is_known_empty(&whole)) {
-            qn__loop_open(g, &l, whole.low, whole.high, size, true, false, 0, NULL, NULL);
+        if (!qn__is_known_empty(whole)) {
+            qn__loop_open(g, &l, whole, size, LOOP_MAY_BE_EMPTY);
             qn__set_index(g, d, l.index);
             qn__rows_fill(g, rows_filled_in(w, x->loop));
             w->of[d] = (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "")};
@@ -235,7 +235,7 @@ static void emit_copied(walk *w, const walk_steps *x, int64_t size)
             emit_nodes(w, inside);
             w->whole &= ~(UINT32_C(1) << d);
             qn__rows_end(g);
-            qn__loop_close(g, &l, NULL, NULL);
+            qn__loop_close(g, &l);
         }
     }
     w->of[d] = s;
@@ -251,15 +251,15 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     loop l;
     LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, size - 1), "");
     LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, size);
-    if (qn__is_known_empty(&s))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, s.low, end, size, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){s.low, end}, size, LOOP_MAY_BE_EMPTY);
     qn__loop_bound(g, &l, d);
     w->of[d] = qn__piece_at(g, l.index, size, s.high);
     g->lanes_level = d == g->block->lane_dim ? g->depth : lanes_level;
     emit_nodes(w, qn__node(w->s, x->loop)->child);
     g->lanes_level = lanes_level;
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** Pieces of the lanes, of whole steps. */

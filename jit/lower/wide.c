@@ -233,7 +233,7 @@ void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
         for (int b = 0; b < r->n_beside && ok; b++)
             ok = add_point(g, &s, r->beside[b].inst, m);
         qn__set_ahead(g, d, 0, 0);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
     ok = ok && s.n && qn__wide_sort(g, &s); /* else each load is made where it is used */
     if (ok)
@@ -246,7 +246,7 @@ void qn__wide_points(lower *g, const reduction *r, int d, int first, int n,
             qn__wide_set_values(g, &s, m);
         point(g, arg);
         qn__set_ahead(g, d, 0, 0);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
     qn__wide_release(&s);
 }

@@ -79,10 +79,10 @@ static void rows_apart(lower *g, const unit *w)
     if (LLVMTypeOf(n) != g->i64)
         n = LLVMBuildZExt(g->b, n, g->i64, "");
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), n, 1, false, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__up_to(g, n), 1, 0);
     qn__set_index(g, d, LLVMBuildAdd(g->b, first, l.index, ""));
     w->body(g, w->arg);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
     g->iv[d] = first;
     g->iv_level[d] = at;
 }

@@ -141,15 +141,13 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
 static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValueRef pitch,
                        int64_t low, int64_t high, int step, LLVMValueRef *sums)
 {
-    LLVMValueRef init[LEVELS], phi[LEVELS], next[LEVELS], value[TOGETHER];
+    LLVMValueRef value[TOGETHER];
     int n_sums = r->n_levels + 1;
     loop l;
     if (low == high)
         return;
-    memcpy(init, sums, (size_t)n_sums * sizeof *sums);
-    qn__loop_open(g, &l, qn__const_i64(g, low), qn__const_i64(g, high), step, false, false, n_sums,
-                  init, phi);
-    memcpy(next, phi, (size_t)n_sums * sizeof *next);
+    qn__loop_open(g, &l, (span){qn__const_i64(g, low), qn__const_i64(g, high)}, step, 0);
+    qn__loop_carry(g, &l, sums, n_sums);
     LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
     at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
     for (int n = 0; n < step; n++) {
@@ -159,10 +157,10 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
         at = LLVMBuildGEP2(g->b, g->i8, at, &pitch, 1, "");
     }
     for (int n = 0; n < step; n++) {
-        next[0] = qn__combine(g, r, next[0], value[n]);
-        qn__fold_up(g, r, next, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n + 1), ""));
+        sums[0] = qn__combine(g, r, sums[0], value[n]);
+        qn__fold_up(g, r, sums, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n + 1), ""));
     }
-    qn__loop_close(g, &l, next, sums);
+    qn__loop_close(g, &l);
 }
 
 void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,

@@ -217,9 +217,9 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
             qn__once_open(g, &inner, NULL);
             set_x(g, m, i);
             run(g, m, i, j, values, to);
-            qn__loop_close(g, &inner, NULL, NULL);
+            qn__loop_close(g, &inner);
         }
-        qn__loop_close(g, &outer, NULL, NULL);
+        qn__loop_close(g, &outer);
     }
     qn__set_ahead(g, m->x, 0, 0);
     if (m->k >= 0)
@@ -331,7 +331,7 @@ static void fetch_rows(lower *g, block *m)
         for (int n = 0; n < m->n_loads; n++)
             if (!m->load[n].has_k)
                 m->row[n][i] = loaded(g, m->load[n].inst);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
     qn__set_ahead(g, m->x, 0, 0);
 }
@@ -501,25 +501,25 @@ static LLVMValueRef add_values(lower *g, const block *m, const LLVMValueRef *val
 static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low,
                               LLVMValueRef high, int step, LLVMValueRef acc)
 {
-    int64_t first, last;
     const int n_values = m->n_arrays * step;
-    LLVMValueRef init[2 * MOST_TOGETHER + 1], phi[2 * MOST_TOGETHER + 1],
-        next[2 * MOST_TOGETHER + 1], out[2 * MOST_TOGETHER + 1];
+    LLVMValueRef state[2 * MOST_TOGETHER + 1], next[2 * MOST_TOGETHER];
     loop l;
-    if (qn__is_const(low, &first) && qn__is_const(high, &last) && first == last)
+    if (qn__is_known_empty((span){low, high}))
         return acc;
     for (int n = 0; n < m->n_arrays; n++)
-        get_points(g, m, &m->array[n], from[n], low, step, init + n * step);
-    init[n_values] = acc;
-    qn__loop_open(g, &l, low, high, step, true, false, n_values + 1, init, phi);
+        get_points(g, m, &m->array[n], from[n], low, step, state + n * step);
+    state[n_values] = acc;
+    qn__loop_open(g, &l, (span){low, high}, step, LOOP_MAY_BE_EMPTY);
+    qn__loop_carry(g, &l, state, n_values + 1);
     LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
     after = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, after, high, ""), after, l.index,
                             ""); /* of the last step: once more */
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
-    next[n_values] = add_values(g, m, phi, step, phi[n_values]);
-    qn__loop_close(g, &l, next, out);
-    return out[n_values];
+    state[n_values] = add_values(g, m, state, step, state[n_values]);
+    memcpy(state, next, (size_t)n_values * sizeof *next);
+    qn__loop_close(g, &l);
+    return state[n_values];
 }
 
 /** acc with `points` points of a chunk added, by the threads that have an iteration. */
@@ -564,23 +564,24 @@ static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
  * made before one is added. */
 static void fold_whole(lower *g, block *m, LLVMValueRef whole, LLVMValueRef *sums)
 {
-    LLVMValueRef init[MOST_VALUES], phi[MOST_VALUES], next[MOST_VALUES], out[MOST_VALUES];
+    LLVMValueRef state[MOST_VALUES], before[MOST_VALUES];
     LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, m->chunk);
     int n_sums = m->r.n_levels + 1, n = n_sums + m->n_values;
     loop l;
-    memcpy(init, sums, (size_t)n_sums * sizeof *sums);
-    for_points(g, m, &(part){.q = zero}, fetch_point, init + n_sums, NULL);
-    qn__loop_open(g, &l, zero, whole, m->chunk, false, false, n, init, phi);
-    memcpy(next, phi, (size_t)n * sizeof *next);
+    memcpy(state, sums, (size_t)n_sums * sizeof *sums);
+    for_points(g, m, &(part){.q = zero}, fetch_point, state + n_sums, NULL);
+    qn__loop_open(g, &l, (span){zero, whole}, m->chunk, 0);
+    qn__loop_carry(g, &l, state, n);
+    memcpy(before, state, (size_t)n * sizeof *state);
     const part now = {.q = l.index}, after = {.q = LLVMBuildAdd(g->b, l.index, size, "")};
-    put_chunk(g, m, &now, next + n_sums);
+    put_chunk(g, m, &now, state + n_sums);
     branch more = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, after.q, whole, ""));
-    for_points(g, m, &after, fetch_point, next + n_sums, NULL);
-    qn__choose_branch(g, &more, next + n_sums, phi + n_sums, m->n_values);
-    next[0] = add_chunk(g, m, &now, size, next[0]);
-    qn__fold_up(g, &m->r, next, after.q);
-    qn__loop_close(g, &l, next, out);
-    memcpy(sums, out, (size_t)n_sums * sizeof *sums);
+    for_points(g, m, &after, fetch_point, state + n_sums, NULL);
+    qn__choose_branch(g, &more, state + n_sums, before + n_sums, m->n_values);
+    state[0] = add_chunk(g, m, &now, size, state[0]);
+    qn__fold_up(g, &m->r, state, after.q);
+    qn__loop_close(g, &l);
+    memcpy(sums, state, (size_t)n_sums * sizeof *sums);
 }
 
 /** Whether a value is known to be zero, or not to be. */

@@ -96,12 +96,12 @@ static void for_all(lower *g, bool is_end)
         LLVMValueRef n = qn__const_i64(g, c.n);
         LLVMValueRef up = qn__const_i64(g, (c.n + threads - 1) / threads * threads);
         loop l, once;
-        qn__loop_open(g, &l, qn__const_i64(g, 0), up, threads, false, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, qn__up_to(g, up), threads, 0);
         LLVMValueRef index = LLVMBuildAdd(g->b, l.index, thread, "");
         qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntULT, index, n, ""));
         for_element(g, &c, index, is_end);
-        qn__loop_close(g, &once, NULL, NULL);
-        qn__loop_close(g, &l, NULL, NULL);
+        qn__loop_close(g, &once);
+        qn__loop_close(g, &l);
     }
 }
 

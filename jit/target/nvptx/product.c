@@ -164,7 +164,7 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
             *value++ = qn__scalar(g, o->value, 0);
             qn__set_ahead(g, o->d, 0, 0);
             qn__set_ahead(g, m->k, 0, 0);
-            qn__loop_close(g, &once, NULL, NULL);
+            qn__loop_close(g, &once);
         }
     }
 }
@@ -249,7 +249,7 @@ static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRe
         qn__fold_point(g, &m->r, &acc[e]);
         g->held = NULL;
         qn__set_ahead(g, m->k, 0, 0);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
     qn__set_ahead(g, m->x, 0, 0);
     qn__set_ahead(g, m->y, 0, 0);
@@ -261,14 +261,12 @@ enum { STATE = MOST_SUMS + MOST_LOADS * ELEMENTS };
 static void use_chunk(lower *g, const product *m, LLVMValueRef from, LLVMValueRef points, int step,
                       LLVMValueRef *state)
 {
-    LLVMValueRef init[MOST_SUMS], phi[MOST_SUMS], next[MOST_SUMS];
     loop l;
-    memcpy(init, state, sizeof init);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), points, step, false, false, m->n_sums, init, phi);
-    memcpy(next, phi, (size_t)m->n_sums * sizeof *next);
+    qn__loop_open(g, &l, qn__up_to(g, points), step, 0);
+    qn__loop_carry(g, &l, state, m->n_sums);
     for (int n = 0; n < step; n++)
-        add_point(g, m, from, l.index, n, next);
-    qn__loop_close(g, &l, next, state);
+        add_point(g, m, from, l.index, n, state);
+    qn__loop_close(g, &l);
 }
 
 static void share_chunk(lower *g, const product *m, const LLVMValueRef *fetched)
@@ -293,22 +291,21 @@ static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValue
     LLVMValueRef last = LLVMBuildSub(g->b, points, qn__const_i64(g, 1), "");
     last = LLVMBuildAnd(g->b, last, qn__const_i64(g, -CHUNK), ""); /* where the last chunk begins */
     int n_state = m->n_sums + m->n * ELEMENTS;
-    LLVMValueRef state[STATE] = {NULL}, phi[STATE], init[STATE], after[STATE];
+    LLVMValueRef state[STATE] = {NULL};
     memcpy(state, acc, (size_t)m->n_sums * sizeof *state);
     fetch(g, m, begin, state + m->n_sums);
     if (!is_zero(whole)) {
         loop l;
-        memcpy(init, state, sizeof init);
-        qn__loop_open(g, &l, zero, whole, CHUNK, true, false, n_state, init, phi);
+        qn__loop_open(g, &l, (span){zero, whole}, CHUNK, LOOP_MAY_BE_EMPTY);
+        qn__loop_carry(g, &l, state, n_state);
         LLVMValueRef from = LLVMBuildAdd(g->b, begin, l.index, "");
-        memcpy(after, phi, (size_t)n_state * sizeof *after);
-        share_chunk(g, m, after + m->n_sums);
+        share_chunk(g, m, state + m->n_sums);
         LLVMValueRef next =
             qn__umin(g, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, CHUNK), ""), last);
         fetch(g, m, LLVMBuildAdd(g->b, begin, next, ""),
-              after + m->n_sums); /* after the last: that again */
-        use_chunk(g, m, from, qn__const_i64(g, CHUNK), TOGETHER, after);
-        qn__loop_close(g, &l, after, state);
+              state + m->n_sums); /* after the last: that again */
+        use_chunk(g, m, from, qn__const_i64(g, CHUNK), TOGETHER, state);
+        qn__loop_close(g, &l);
     }
     if (!is_zero(left)) {
         LLVMValueRef before[STATE];
@@ -353,8 +350,7 @@ static void for_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValueR
 {
     LLVMValueRef sums[MOST_DEPTH + 1];
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, m->n_sums), 1, false, true, 0, NULL,
-                  NULL);
+    qn__loop_open(g, &l, qn__up_to(g, qn__const_i64(g, m->n_sums)), 1, LOOP_IS_SEQUENTIAL);
     for (int v = 0; v <= m->r.n_levels; v++)
         sums[v] = get_level(g, m, levels, v, l.index);
     if (count)
@@ -363,7 +359,7 @@ static void for_sums(lower *g, const product *m, LLVMValueRef levels, LLVMValueR
         sums[0] = qn__fold_levels(g, &m->r, sums, 1);
     for (int v = 0; v <= (count ? m->r.n_levels : 0); v++)
         set_level(g, m, levels, v, l.index, sums[v]);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 static void store_sums(lower *g, const product *m, LLVMValueRef levels, int v,
@@ -396,13 +392,13 @@ static void fold_blocks(lower *g, const product *m, LLVMValueRef points, LLVMVal
     levels = LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &none, 1, "");
     for (int v = 0; v <= m->r.n_levels; v++)
         store_sums(g, m, levels, v, NULL);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), end, BLOCK, false, true, 0, NULL, NULL);
+    qn__loop_open(g, &l, qn__up_to(g, end), BLOCK, LOOP_IS_SEQUENTIAL);
     LLVMValueRef now = qn__umin(g, LLVMBuildSub(g->b, points, l.index, ""), size);
     load_sums(g, m, levels, acc);
     fold_range(g, m, LLVMBuildAdd(g->b, g->begin[m->k], l.index, ""), now, acc);
     store_sums(g, m, levels, 0, acc);
     for_sums(g, m, levels, LLVMBuildAdd(g->b, l.index, now, ""));
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
     for_sums(g, m, levels, NULL);
     load_sums(g, m, levels, acc);
 }
@@ -453,7 +449,7 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value,
         qn__end_branch(g, &then, NULL);
     qn__set_ahead(g, m->x, 0, 0);
     qn__set_ahead(g, m->y, 0, 0);
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
 }
 
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,

@@ -73,7 +73,7 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
     g->held = held;
     qn__lower_region(g, g->k->body, g->k->n_insts);
     g->held = NULL;
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
 }
 
 /** Steps of `apart` from `from` to `to`; q is `first` behind each. The last one is tested if its
@@ -81,18 +81,17 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
 static void emit_steps(lower *g, const rest *r, LLVMValueRef first, LLVMValueRef from,
                        LLVMValueRef to, int64_t apart, int steps, bool is_tested)
 {
-    int64_t low, high;
     loop l;
-    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low >= high)
+    if (qn__is_known_empty((span){from, to}))
         return;
-    qn__loop_open(g, &l, from, to, steps * apart, true, false, 0, NULL, NULL);
+    qn__loop_open(g, &l, (span){from, to}, steps * apart, LOOP_MAY_BE_EMPTY);
     for (int n = 0; n < steps; n++) {
         LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
         q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
         LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, q, r->count, "");
         lower_iteration(g, r, q, is_tested ? inside : NULL);
     }
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** All iterations by `threads` threads, of which this one is number `first`. */
@@ -146,15 +145,15 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     int x = g->grid->axis[0];
     rest r = find_rest(g);
     int64_t threads = threads_of_row(g, &r), rows = qn__nvptx_threads(g->grid) / threads;
-    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64), zero = qn__const_i64(g, 0);
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64);
     LLVMValueRef here =
         qn__umin(g, LLVMBuildSub(g->b, g->end[x], low, ""), qn__const_i64(g, g->grid->block[x]));
     LLVMValueRef own = LLVMBuildUDiv(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef first = LLVMBuildURem(g->b, thread, qn__const_i64(g, threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, here, qn__const_i64(g, rows - 1), "");
     loop l, once;
-    qn__loop_open(g, &l, zero, LLVMBuildAnd(g->b, up, qn__const_i64(g, -rows), ""), rows, true,
-                  false, 0, NULL, NULL);
+    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -rows), "");
+    qn__loop_open(g, &l, qn__up_to(g, up), rows, LOOP_MAY_BE_EMPTY);
     LLVMValueRef row = LLVMBuildAdd(g->b, l.index, own, "");
     qn__once_open(g, &once, rows > 1 ? LLVMBuildICmp(g->b, LLVMIntULT, row, here, "") : NULL);
     qn__set_index(g, x, LLVMBuildAdd(g->b, low, row, ""));
@@ -162,6 +161,6 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     g->kept_row = row;
     emit_rest(g, &r, first, threads);
     g->kept_row = NULL;
-    qn__loop_close(g, &once, NULL, NULL);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &once);
+    qn__loop_close(g, &l);
 }

@@ -169,7 +169,7 @@ static void read_words(lower *g, const tile *t, uint32_t i, LLVMValueRef *value)
         qn__set_ahead(g, t->x, m, g->depth);
         *value++ = qn__load_word(g, i);
         qn__set_ahead(g, t->x, 0, 0);
-        qn__loop_close(g, &once, NULL, NULL);
+        qn__loop_close(g, &once);
     }
 }
 
@@ -221,8 +221,7 @@ static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
 {
     int across = is_staging ? t->y : t->x, along = is_staging ? t->x : t->y;
     loop l;
-    qn__loop_open(g, &l, qn__const_i64(g, 0), qn__const_i64(g, EACH), 1, false, false, 0, NULL,
-                  NULL);
+    qn__loop_times(g, &l, EACH);
     branch then = {0};
     row r = {.index = l.index};
     set_indices(g, t, is_staging, &r);
@@ -237,7 +236,7 @@ static void for_rows(lower *g, const tile *t, bool is_staging, bool is_guarded)
         run_row(g, t, &r);
     if (is_guarded)
         qn__end_branch(g, &then, NULL);
-    qn__loop_close(g, &l, NULL, NULL);
+    qn__loop_close(g, &l);
 }
 
 /** A whole tile of a small body: all loads of a thread are under way before the first is stored. */
@@ -252,21 +251,21 @@ static void run_unrolled(lower *g, tile *t)
     for (int n = 0; n < EACH; n++) {
         qn__once_open(g, &inner, NULL);
         read_row(g, t, &(row){NULL, n}, value[n]);
-        qn__loop_close(g, &inner, NULL, NULL);
+        qn__loop_close(g, &inner);
     }
     for (int n = 0; n < EACH; n++)
         write_row(g, t, &(row){NULL, n}, value[n]);
     for_words(g, t, false, words);
-    qn__loop_close(g, &outer, NULL, NULL);
+    qn__loop_close(g, &outer);
     qn__nvptx_barrier(g);
     qn__once_open(g, &outer, NULL);
     set_indices(g, t, false, NULL);
     for (int n = 0; n < EACH; n++) {
         qn__once_open(g, &inner, NULL);
         run_row(g, t, &(row){NULL, n});
-        qn__loop_close(g, &inner, NULL, NULL);
+        qn__loop_close(g, &inner);
     }
-    qn__loop_close(g, &outer, NULL, NULL);
+    qn__loop_close(g, &outer);
 }
 
 static void run_rolled(lower *g, tile *t, bool is_guarded)

@@ -185,7 +185,7 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
         g->is_team = is_team;
         g->team_reduce = outer;
     }
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
     return acc;
 }
 
@@ -230,19 +230,17 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
 static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from,
                         LLVMValueRef to, int steps, LLVMValueRef *acc)
 {
-    int64_t low, high;
     loop l;
-    LLVMValueRef init[2] = {acc[0], acc[1]}, phi[2], next[2];
-    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low == high)
+    if (qn__is_known_empty((span){from, to}))
         return;
-    qn__loop_open(g, &l, from, to, (int64_t)steps * PARTIALS, true, false, 2, init, phi);
+    qn__loop_open(g, &l, (span){from, to}, (int64_t)steps * PARTIALS, LOOP_MAY_BE_EMPTY);
+    qn__loop_carry(g, &l, acc, 2);
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
-    memcpy(next, phi, sizeof next);
     set_base(g, s, q);
     for (int n = 0; n < steps; n++)
         for (int half = 0; half < halves_of(g); half++)
-            next[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, next[half]);
-    qn__loop_close(g, &l, next, acc);
+            acc[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, acc[half]);
+    qn__loop_close(g, &l);
 }
 
 /** [low, high), at most 4096 of them. */
@@ -340,12 +338,12 @@ static LLVMValueRef piece_steps(lower *g, const source *s, LLVMValueRef from, LL
 {
     const bool in_order = qn__dtype_class(s->r->type) == QN_CLASS_F;
     const int64_t step = (int64_t)WARP_LANES * count;
-    LLVMValueRef value[STEPS], phi, next, out;
-    int64_t low, high;
+    LLVMValueRef value[STEPS];
     loop l;
-    if (qn__is_const(from, &low) && qn__is_const(to, &high) && low >= high)
+    if (qn__is_known_empty((span){from, to}))
         return acc;
-    qn__loop_open(g, &l, from, to, steps * step, true, false, 1, &acc, &phi);
+    qn__loop_open(g, &l, (span){from, to}, steps * step, LOOP_MAY_BE_EMPTY);
+    qn__loop_carry(g, &l, &acc, 1);
     LLVMValueRef q = LLVMBuildMul(g->b, g->lane, qn__const_i64(g, count), "");
     q = LLVMBuildAdd(g->b, q, l.index, "");
     set_base(g, s, q);
@@ -356,12 +354,10 @@ static LLVMValueRef piece_steps(lower *g, const source *s, LLVMValueRef from, LL
                 g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""), q,
                 n * step + m, value[n]);
     }
-    next = phi;
     for (int n = 0; n < steps; n++)
-        next = in_order ? join_lanes(g, s->r, next, value[n])
-                        : qn__combine(g, s->r, next, value[n]);
-    qn__loop_close(g, &l, &next, &out);
-    return out;
+        acc = in_order ? join_lanes(g, s->r, acc, value[n]) : qn__combine(g, s->r, acc, value[n]);
+    qn__loop_close(g, &l);
+    return acc;
 }
 
 /** All points; right in lane 0. */
@@ -402,19 +398,20 @@ static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValue
         return reduce_block(g, s, low, high);
     int64_t size = qn__block_size(depth);
     loop l;
-    LLVMValueRef init[2] = {s->r->identity, s->r->identity}, phi[2], next[2], out[2];
+    LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
-    qn__loop_open(g, &l, qn__const_i64(g, 0), blocks, 1, true, false, 2, init, phi);
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    qn__loop_carry(g, &l, acc, 2);
     span block = qn__block_at(g, low, high, l.index, size);
     LLVMValueRef v = warp_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine =
             LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
-        next[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, phi[half], v), phi[half], "");
+        acc[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, acc[half], v), acc[half], "");
     }
-    qn__loop_close(g, &l, next, out);
-    return across(g, s->r, out);
+    qn__loop_close(g, &l);
+    return across(g, s->r, acc);
 }
 
 LLVMValueRef qn__team_points(lower *g, const reduction *r)
@@ -498,7 +495,7 @@ static void lower_own_trip(lower *g, uint32_t i, LLVMValueRef index, LLVMValueRe
                       0);
     qn__lower_region(g, x->region[0], x->region[2]);
     g->is_team = true;
-    qn__loop_close(g, &once, NULL, NULL);
+    qn__loop_close(g, &once);
 }
 
 bool qn__team_trips(lower *g, uint32_t i)
@@ -516,20 +513,20 @@ bool qn__team_trips(lower *g, uint32_t i)
     loop l;
     wait_for_lanes(g);
     if (!qn__is_const(whole, &known_whole) || known_whole > 0) {
-        qn__loop_open(g, &l, zero, whole, STEPS * lanes, true, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, (span){zero, whole}, STEPS * lanes, LOOP_MAY_BE_EMPTY);
         LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, "");
         for (int step = 0; step < STEPS; step++)
             lower_own_trip(g, i, ahead(g, at, step * lanes), NULL);
-        qn__loop_close(g, &l, NULL, NULL);
+        qn__loop_close(g, &l);
     }
     if (!qn__is_const(n, &known) || !qn__is_const(whole, &known_whole) || known > known_whole) {
         LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, lanes - 1), "");
         up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -lanes), "");
-        qn__loop_open(g, &l, whole, up, lanes, true, false, 0, NULL, NULL);
+        qn__loop_open(g, &l, (span){whole, up}, lanes, LOOP_MAY_BE_EMPTY);
         LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""),
                      here = LLVMBuildAdd(g->b, g->lane, l.index, "");
         lower_own_trip(g, i, at, LLVMBuildICmp(g->b, LLVMIntULT, here, n, ""));
-        qn__loop_close(g, &l, NULL, NULL);
+        qn__loop_close(g, &l);
     }
     wait_for_lanes(g);
     return true;
