@@ -504,13 +504,11 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 int64_t qn__block_size(int depth);
 /** Blocks of so many points that n points have; i64. */
 LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size);
-/** Block number i of the points [low, high). */
-span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size);
+/** Block number i of a range. */
+span qn__block_at(lower *g, span s, LLVMValueRef i, int64_t size);
 reduction qn__describe_reduction(const lower *g, uint32_t i);
-/** Range of dimension d in a reduction, and whether that may be empty. */
-LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d);
-LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d);
-bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d);
+/** Range of dimension d in a reduction. */
+span qn__points_of(const lower *g, const reduction *r, int d);
 /** Opens a loop over the points of dimension d, whose index it sets. */
 void qn__loop_points(lower *g, loop *l, const reduction *r, int d);
 /** What part p of the point adds to accumulator n. */
@@ -518,9 +516,8 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** Points [low, high) of dimension d, in order, added to acc. */
-void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
-                  bool guarded, LLVMValueRef *acc);
+/** Points of dimension d, in order, added to acc; how: LOOP_... */
+void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule
  * of the instruction. */
 void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);

@@ -68,7 +68,7 @@ static void reduce_blocks(lower *g, const points *x)
     loop l;
     load_before_reduces(g);
     qn__loop_open(g, &l, qn__up_to(g, blocks_of(g, low, high)), 1, LOOP_MAY_BE_EMPTY);
-    span s = qn__block_at(g, low, high, l.index, BLOCK);
+    span s = qn__block_at(g, (span){low, high}, l.index, BLOCK);
     LLVMValueRef number = blocks_of(g, g->begin[x->d], s.low);
     reduction r[MOST_SHARED_REDUCES];
     uint32_t i = g->k->body;

@@ -122,28 +122,23 @@ static const reduction *owner_of(const reduction *r, int n)
     return m ? &r->beside[m - 1] : r;
 }
 
-LLVMValueRef qn__low_of(const lower *g, const reduction *r, int d)
+span qn__points_of(const lower *g, const reduction *r, int d)
 {
-    return r->low ? r->low : g->begin[d];
+    return (span){r->low ? r->low : g->begin[d], r->high ? r->high : g->end[d]};
 }
 
-LLVMValueRef qn__high_of(const lower *g, const reduction *r, int d)
+/** How a loop over a range is opened. */
+static int how_of(span s)
 {
-    return r->high ? r->high : g->end[d];
-}
-
-bool qn__reduce_may_be_empty(const lower *g, const reduction *r, int d)
-{
-    int64_t b, e;
-    return !(qn__is_const(qn__low_of(g, r, d), &b) && qn__is_const(qn__high_of(g, r, d), &e) &&
-             e > b);
+    int64_t low, high;
+    bool is_some = qn__is_const(s.low, &low) && qn__is_const(s.high, &high) && high > low;
+    return is_some ? 0 : LOOP_MAY_BE_EMPTY;
 }
 
 void qn__loop_points(lower *g, loop *l, const reduction *r, int d)
 {
-    bool may_be_empty = qn__reduce_may_be_empty(g, r, d);
-    qn__loop_open(g, l, (span){qn__low_of(g, r, d), qn__high_of(g, r, d)}, 1,
-                  may_be_empty ? LOOP_MAY_BE_EMPTY : 0);
+    span s = qn__points_of(g, r, d);
+    qn__loop_open(g, l, s, 1, how_of(s));
     qn__set_index(g, d, l->index);
 }
 
@@ -175,16 +170,22 @@ static void add_point(lower *g, void *arg)
     qn__fold_point(g, s->r, s->acc);
 }
 
-/** Points [low, high) of dimension d, `step` emitted at once; high - low is a multiple of step. */
-static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
-                       int step, bool guarded, LLVMValueRef *acc)
+/** What is added in one loop, and how that is opened. */
+typedef struct run {
+    const reduction *r;
+    int d, how;
+} run;
+
+/** A range of points, `step` emitted at once, of which they are a multiple. */
+static void fold_steps(lower *g, const run *x, span s, int step, LLVMValueRef *acc)
 {
-    const int together =
+    const reduction *r = x->r;
+    const int d = x->d, together =
         qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
     loop l;
-    if (qn__is_known_empty((span){low, high}))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, (span){low, high}, step, guarded ? LOOP_MAY_BE_EMPTY : 0);
+    qn__loop_open(g, &l, s, step, x->how);
     qn__loop_carry(g, &l, acc, n_sums(r));
     qn__set_index(g, d, l.index);
     for (int n = 0; n < step && step > 1; n += together)
@@ -197,28 +198,29 @@ static void fold_steps(lower *g, const reduction *r, int d, LLVMValueRef low, LL
     qn__loop_close(g, &l);
 }
 
-void qn__fold_run(lower *g, const reduction *r, int d, LLVMValueRef low, LLVMValueRef high,
-                  bool guarded, LLVMValueRef *acc)
+void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc)
 {
     enum { TOGETHER = 8 };
     int64_t from, to;
-    bool is_known = qn__is_const(low, &from) && qn__is_const(high, &to),
+    run x = {r, d, LOOP_MAY_BE_EMPTY};
+    bool is_known = qn__is_const(s.low, &from) && qn__is_const(s.high, &to),
          is_straight = is_worth_unrolling(g, r);
     if (is_straight && is_known && to > from + 1 && to - from <= g->block->straight / n_sums(r) &&
         (!g->f->target->waits_for_loads || to - from <= (r->n > 1 ? 4 : 2) * TOGETHER)) {
-        fold_steps(g, r, d, low, high, (int)(to - from), false, acc); /* all of them: no loop */
+        fold_steps(g, &x, s, (int)(to - from), acc); /* all of them: no loop */
         return;
     }
     if (!is_straight || !g->f->target->waits_for_loads) {
-        fold_steps(g, r, d, low, high, 1, guarded, acc);
+        x.how = how;
+        fold_steps(g, &x, s, 1, acc);
         return;
     }
     /* A thread that waits for its loads has those of several points under way. */
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef middle =
-        LLVMBuildAdd(g->b, low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
-    fold_steps(g, r, d, low, middle, TOGETHER, true, acc);
-    fold_steps(g, r, d, middle, high, 1, true, acc);
+        LLVMBuildAdd(g->b, s.low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
+    fold_steps(g, &x, (span){s.low, middle}, TOGETHER, acc);
+    fold_steps(g, &x, (span){middle, s.high}, 1, acc);
 }
 
 /** Whether a thread of a grid emits all points of a reduce over several dimensions: so few that
@@ -252,9 +254,9 @@ static void fold_straight(lower *g, const reduction *r, int at, LLVMValueRef *ac
     const int d = r->dim[at];
     for (int64_t n = 0; n < qn__trips(g->f, d); n++) {
         loop once;
-        LLVMValueRef index = LLVMBuildAdd(g->b, qn__low_of(g, r, d), qn__const_i64(g, n), "");
+        LLVMValueRef first = qn__points_of(g, r, d).low;
         qn__once_open(g, &once, NULL);
-        qn__set_index(g, d, index);
+        qn__set_index(g, d, LLVMBuildAdd(g->b, first, qn__const_i64(g, n), ""));
         fold(g, r, at + 1, acc);
         qn__loop_close(g, &once);
     }
@@ -269,8 +271,8 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        qn__fold_run(g, r, d, qn__low_of(g, r, d), qn__high_of(g, r, d),
-                     qn__reduce_may_be_empty(g, r, d), acc);
+        span s = qn__points_of(g, r, d);
+        qn__fold_run(g, r, d, s, how_of(s), acc);
         return;
     }
     if (is_short(g, r) || is_unrolled(g, r, d)) {
@@ -306,11 +308,11 @@ LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size)
                          qn__const_i64(g, size), "");
 }
 
-span qn__block_at(lower *g, LLVMValueRef low, LLVMValueRef high, LLVMValueRef i, int64_t size)
+span qn__block_at(lower *g, span s, LLVMValueRef i, int64_t size)
 {
     LLVMValueRef by = qn__const_i64(g, size),
-                 from = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, i, by, ""), "");
-    return qn__piece_at(g, from, size, high);
+                 from = LLVMBuildAdd(g->b, s.low, LLVMBuildMul(g->b, i, by, ""), "");
+    return qn__piece_at(g, from, size, s.high);
 }
 
 LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *sums, int apart)
@@ -321,23 +323,21 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
     return value;
 }
 
-/** One dimension, [low, high), blocks of 4096^depth: each block's result is folded in order. */
-static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef low,
-                        LLVMValueRef high, LLVMValueRef *acc)
+/** A range of one dimension in blocks of 4096^depth: each block's result is folded in order. */
+static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMValueRef *acc)
 {
     LLVMValueRef inner[MOST_PARTS];
     loop l;
     int64_t size = qn__block_size(depth);
     set_identity(g, r, acc);
     if (depth == 0) {
-        qn__fold_run(g, r, r->dim[0], low, high, true, acc);
+        qn__fold_run(g, r, r->dim[0], s, LOOP_MAY_BE_EMPTY, acc);
         return;
     }
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, n_sums(r));
-    span s = qn__block_at(g, low, high, l.index, size);
-    fold_blocks(g, r, depth - 1, s.low, s.high, inner);
+    fold_blocks(g, r, depth - 1, qn__block_at(g, s, l.index, size), inner);
     for (int m = 0; m < n_sums(r); m++)
         acc[m] = qn__combine(g, owner_of(r, m), acc[m], inner[m]);
     qn__loop_close(g, &l);
@@ -382,8 +382,7 @@ static void fold_counted(lower *g, const reduction *r, int at, LLVMValueRef *sta
 static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     if (r->n_dims == 1) {
-        int d = r->dim[0];
-        fold_blocks(g, r, r->n_levels, qn__low_of(g, r, d), qn__high_of(g, r, d), acc);
+        fold_blocks(g, r, r->n_levels, qn__points_of(g, r, r->dim[0]), acc);
         return;
     }
     LLVMValueRef state[MOST_PARTS * (MOST_DEPTH + 1)];

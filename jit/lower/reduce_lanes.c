@@ -138,20 +138,19 @@ static void close_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRe
     pack(g, n_reduces, acc, flat, false);
 }
 
-/** Points [low, high) of the lane dimension into acc: whole steps, then one masked step unless they
- * are all. */
-static void lane_range(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
-                       LLVMValueRef high, bool is_whole, sums *acc)
+/** Points of the lane dimension into acc: whole steps, then one masked step unless they are all. */
+static void lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is_whole,
+                       sums *acc)
 {
     int d = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll, known;
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
-    LLVMValueRef whole = is_whole ? high : LLVMBuildSub(g->b, high, left, "");
+    LLVMValueRef whole = is_whole ? s.high : LLVMBuildSub(g->b, s.high, left, "");
     LLVMValueRef carried[MOST_PARTS];
     loop l;
-    if (!qn__is_known_empty((span){low, whole})) {
-        qn__loop_open(g, &l, (span){low, whole}, step, LOOP_MAY_BE_EMPTY);
+    if (!qn__is_known_empty((span){s.low, whole})) {
+        qn__loop_open(g, &l, (span){s.low, whole}, step, LOOP_MAY_BE_EMPTY);
         carry_parts(g, &l, n_reduces, acc, carried);
         qn__set_index(g, d, l.index);
         lane_step(g, r, n_reduces, NULL, acc);
@@ -191,17 +190,17 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 
-/** Points [low, high), at most a block for floats, to one scalar for each accumulator. is_whole:
- * they are whole steps. */
-static void lane_block(lower *g, const reduction *r, int n_reduces, LLVMValueRef low,
-                       LLVMValueRef high, bool is_whole, sums *out)
+/** Points, at most a block for floats, to one scalar for each accumulator. is_whole: they are whole
+ * steps. */
+static void lane_block(lower *g, const reduction *r, int n_reduces, span s, bool is_whole,
+                       sums *out)
 {
     outside o = enter_lanes(g);
     sums acc[MOST_JOINED];
     for (int m = 0; m < n_reduces; m++)
         FOR_PARTS(g, p)
             acc[m][p] = qn__constant_like(sums_type(g, &r[m]), r[m].identity);
-    lane_range(g, r, n_reduces, low, high, is_whole, acc);
+    lane_range(g, r, n_reduces, s, is_whole, acc);
     for (int m = 0; m < n_reduces; m++)
         for (int n = 0; n < r[m].n; n++)
             out[m][n] = across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
@@ -217,21 +216,22 @@ static bool is_float(const reduction *r)
 static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
     int d = r->dim[r->n_dims - 1];
-    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d), end = high;
+    span s = qn__points_of(g, r, d);
+    LLVMValueRef end = s.high;
     bool is_whole = qn__has_scalar_rest(g->k, g->f, r->inst);
     sums inner[MOST_JOINED];
     if (is_whole) {
         LLVMValueRef step = qn__const_i64(g, (int64_t)g->block->width * g->block->unroll - 1);
-        end = LLVMBuildSub(g->b, high,
-                           LLVMBuildAnd(g->b, LLVMBuildSub(g->b, high, low, ""), step, ""), "");
+        end = LLVMBuildAnd(g->b, LLVMBuildSub(g->b, s.high, s.low, ""), step, "");
+        end = LLVMBuildSub(g->b, s.high, end, "");
     }
-    lane_block(g, r, n_reduces, low, end, is_whole, inner);
+    lane_block(g, r, n_reduces, (span){s.low, end}, is_whole, inner);
     for (int m = 0; m < n_reduces; m++) {
         for (int n = 0; n < r[m].n; n++)
             acc[m][n] =
                 is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
         if (is_whole)
-            qn__fold_run(g, &r[m], d, end, high, true, acc[m]);
+            qn__fold_run(g, &r[m], d, (span){end, s.high}, LOOP_MAY_BE_EMPTY, acc[m]);
     }
 }
 
@@ -266,17 +266,15 @@ static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums 
 /** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
 static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
-    int d = r->dim[0];
     stripes s[MOST_JOINED] = {0};
     for (int m = 0; m < n_reduces; m++)
         qn__stripes_open(g, &r[m], &s[m], 1, qn__scalar_type(g, r[m].type));
-    LLVMValueRef low = qn__low_of(g, r, d), high = qn__high_of(g, r, d);
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), BLOCK);
+    span all = qn__points_of(g, r, r->dim[0]);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
     loop l;
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    span block = qn__block_at(g, low, high, l.index, BLOCK);
     sums results[MOST_JOINED];
-    lane_block(g, r, n_reduces, block.low, block.high, false, results);
+    lane_block(g, r, n_reduces, qn__block_at(g, all, l.index, BLOCK), false, results);
     for (int m = 0; m < n_reduces; m++) {
         addend result = {0};
         memcpy(result.value, results[m], sizeof result.value);

@@ -203,20 +203,19 @@ static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m,
     qn__set_jam(g, 1);
 }
 
-/** Points [from, to), `together` at a time; fresh: the first step begins with the identity. */
-static void add_steps(lower *g, const reduction *r, const run *x, LLVMValueRef from,
-                      LLVMValueRef to, int together, bool fresh)
+/** Points, so many at a time as are jammed; fresh: the first step begins with the identity. */
+static void add_steps(lower *g, const reduction *r, const run *x, span s, bool fresh)
 {
     LLVMValueRef keep = LLVMConstInt(g->i1, 1, false);
     loop l;
-    if (qn__is_known_empty((span){from, to}))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, (span){from, to}, together, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, s, g->jam_max, LOOP_MAY_BE_EMPTY);
     if (fresh)
-        keep = LLVMBuildICmp(g->b, LLVMIntNE, l.index, from, "");
+        keep = LLVMBuildICmp(g->b, LLVMIntNE, l.index, s.low, "");
     if (!LLVMIsConstant(keep))
         keep = qn__splat(g, keep, g->depth);
-    add_step(g, r, x, l.index, together, keep, false);
+    add_step(g, r, x, l.index, g->jam_max, keep, false);
     qn__loop_close(g, &l);
 }
 
@@ -239,12 +238,11 @@ static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef
 /** All points of a run, one by one what is left beyond whole steps. */
 static void add_run(lower *g, const reduction *r, const run *x, bool fresh)
 {
-    LLVMValueRef zero = qn__const_i64(g, 0),
-                 rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
+    LLVMValueRef rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
     LLVMValueRef whole = LLVMBuildSub(g->b, x->n, rest, "");
     for (int m = 0; m < x->n_arrays && fresh; m++)
         fill_identity(g, r, x->array[m]);
-    add_steps(g, r, x, zero, whole, g->jam_max, false);
+    add_steps(g, r, x, qn__up_to(g, whole), false);
     if (g->jam_max > 1)
         add_singles(g, r, x, whole, x->n);
     if (x->n_arrays == PAIR)
@@ -273,7 +271,7 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
     if (x->n_arrays == PAIR && most) /* the last step combines, so there is one */
         whole = (most - 1) / g->jam_max * g->jam_max;
     if (whole)
-        add_steps(g, r, x, qn__const_i64(g, 0), qn__const_i64(g, whole), g->jam_max, fresh);
+        add_steps(g, r, x, qn__up_to(g, qn__const_i64(g, whole)), fresh);
     for (int more = 0; more < (is_longer ? 2 : 1); more++) {
         int rest = (int)(n - whole) + more;
         if (!rest && x->n_arrays == 1 && !(fresh && !whole))
@@ -289,7 +287,8 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
 
 static LLVMValueRef length_of(lower *g, const reduction *r, int d)
 {
-    return LLVMBuildSub(g->b, qn__high_of(g, r, d), qn__low_of(g, r, d), "");
+    span s = qn__points_of(g, r, d);
+    return LLVMBuildSub(g->b, s.high, s.low, "");
 }
 
 /** n points from `first` on, in order. */
@@ -309,7 +308,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
 {
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        fold_run(g, r, array, qn__low_of(g, r, d), length_of(g, r, d), false);
+        fold_run(g, r, array, qn__points_of(g, r, d).low, length_of(g, r, d), false);
         return;
     }
     loop l;
@@ -451,7 +450,7 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
 static void reduce_strip(lower *g, const reduction *r)
 {
     int order = qn__order_rule(g->k, r->inst);
-    LLVMValueRef to = result_array(g, r), first = qn__low_of(g, r, r->dim[0]),
+    LLVMValueRef to = result_array(g, r), first = qn__points_of(g, r, r->dim[0]).low,
                  n = length_of(g, r, r->dim[0]);
     if (order == QN_STRIPED) {
         fold_stripes(g, r, r->n_levels, first, n, to);

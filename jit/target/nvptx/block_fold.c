@@ -496,23 +496,23 @@ static LLVMValueRef add_values(lower *g, const block *m, const LLVMValueRef *val
     return acc;
 }
 
-/** Adds points [low, high) of this thread's iteration, `step` at a time; the first of the chunk
+/** Adds points of this thread's iteration, `step` at a time; the first of the chunk
  * stands at `from`. The values of a step are read while those of the step before are added. */
-static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, LLVMValueRef low,
-                              LLVMValueRef high, int step, LLVMValueRef acc)
+static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, span s,
+                              int step, LLVMValueRef acc)
 {
     const int n_values = m->n_arrays * step;
     LLVMValueRef state[2 * MOST_TOGETHER + 1], next[2 * MOST_TOGETHER];
     loop l;
-    if (qn__is_known_empty((span){low, high}))
+    if (qn__is_known_empty(s))
         return acc;
     for (int n = 0; n < m->n_arrays; n++)
-        get_points(g, m, &m->array[n], from[n], low, step, state + n * step);
+        get_points(g, m, &m->array[n], from[n], s.low, step, state + n * step);
     state[n_values] = acc;
-    qn__loop_open(g, &l, (span){low, high}, step, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, s, step, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, state, n_values + 1);
     LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
-    after = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, after, high, ""), after, l.index,
+    after = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, after, s.high, ""), after, l.index,
                             ""); /* of the last step: once more */
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
@@ -536,8 +536,8 @@ static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValue
     for (int n = 0; n < m->n_arrays; n++)
         from[n] = place_in(g, m, n, c->q, m->thread, zero);
     LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
-    LLVMValueRef sum = add_steps(g, m, from, zero, whole, (int)step, acc);
-    sum = add_steps(g, m, from, whole, points, 1, sum);
+    LLVMValueRef sum = add_steps(g, m, from, (span){zero, whole}, (int)step, acc);
+    sum = add_steps(g, m, from, (span){whole, points}, 1, sum);
     qn__choose_branch(g, &then, &sum, &acc, 1);
     return sum;
 }

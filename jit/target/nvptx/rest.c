@@ -76,15 +76,15 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
     qn__loop_close(g, &once);
 }
 
-/** Steps of `apart` from `from` to `to`; q is `first` behind each. The last one is tested if its
+/** Steps of `apart` over a range; q is `first` behind each. The last one is tested if its
  * iterations may lie beyond the end. */
-static void emit_steps(lower *g, const rest *r, LLVMValueRef first, LLVMValueRef from,
-                       LLVMValueRef to, int64_t apart, int steps, bool is_tested)
+static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int64_t apart,
+                       int steps, bool is_tested)
 {
     loop l;
-    if (qn__is_known_empty((span){from, to}))
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, (span){from, to}, steps * apart, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, s, steps * apart, LOOP_MAY_BE_EMPTY);
     for (int n = 0; n < steps; n++) {
         LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
         q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
@@ -101,8 +101,8 @@ static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threa
     LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -STEPS * threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, r->count, qn__const_i64(g, threads - 1), "");
     up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), "");
-    emit_steps(g, r, first, zero, most, threads, STEPS, false);
-    emit_steps(g, r, first, most, up, threads, 1, true);
+    emit_steps(g, r, first, (span){zero, most}, threads, STEPS, false);
+    emit_steps(g, r, first, (span){most, up}, threads, 1, true);
 }
 
 /* ---------------------------------------------------------------- warps */

@@ -225,15 +225,15 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
     return v;
 }
 
-/** Whole steps: points first + [from, to), `steps` times 64 at once; acc[0] and acc[1] are this
- * lane's partials. */
-static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValueRef from,
-                        LLVMValueRef to, int steps, LLVMValueRef *acc)
+/** Whole steps: points first + of, `steps` times 64 at once; acc[0] and acc[1] are this lane's
+ * partials. */
+static void whole_steps(lower *g, const source *s, LLVMValueRef first, span of, int steps,
+                        LLVMValueRef *acc)
 {
     loop l;
-    if (qn__is_known_empty((span){from, to}))
+    if (qn__is_known_empty(of))
         return;
-    qn__loop_open(g, &l, (span){from, to}, (int64_t)steps * PARTIALS, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, of, (int64_t)steps * PARTIALS, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     set_base(g, s, q);
@@ -244,18 +244,18 @@ static void whole_steps(lower *g, const source *s, LLVMValueRef first, LLVMValue
 }
 
 /** [low, high), at most 4096 of them. */
-static LLVMValueRef reduce_block(lower *g, const source *s, LLVMValueRef low, LLVMValueRef high)
+static LLVMValueRef reduce_block(lower *g, const source *s, span of)
 {
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
-    LLVMValueRef n = LLVMBuildSub(g->b, high, low, ""),
-                 first = LLVMBuildAdd(g->b, low, g->lane, "");
+    LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
+                 first = LLVMBuildAdd(g->b, of.low, g->lane, "");
     int steps = g->kept && !s->array && qn__is_plain_reduce(g, &g->k->inst[s->r->inst])
                     ? STEPS_OF_FEW
                     : STEPS;
     LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
-    whole_steps(g, s, first, zero, most, steps, acc);
-    whole_steps(g, s, first, most, whole, 1, acc);
+    whole_steps(g, s, first, (span){zero, most}, steps, acc);
+    whole_steps(g, s, first, (span){most, whole}, 1, acc);
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
     int64_t known;
     bool is_known = qn__is_const(left, &known);
@@ -331,18 +331,18 @@ static LLVMValueRef join_lanes(lower *g, const reduction *r, LLVMValueRef acc, L
     return qn__combine(g, r, acc, v);
 }
 
-/** Steps of all lanes over points [from, to), `steps` at once; beyond `total` nothing is added,
+/** Steps of all lanes over points, `steps` at once; beyond `total` nothing is added,
  * NULL: no point lies there. Of what may come in any order each lane has a sum of its own. */
-static LLVMValueRef piece_steps(lower *g, const source *s, LLVMValueRef from, LLVMValueRef to,
-                                int steps, int count, LLVMValueRef total, LLVMValueRef acc)
+static LLVMValueRef piece_steps(lower *g, const source *s, span of, int steps, int count,
+                                LLVMValueRef total, LLVMValueRef acc)
 {
     const bool in_order = qn__dtype_class(s->r->type) == QN_CLASS_F;
     const int64_t step = (int64_t)WARP_LANES * count;
     LLVMValueRef value[STEPS];
     loop l;
-    if (qn__is_known_empty((span){from, to}))
+    if (qn__is_known_empty(of))
         return acc;
-    qn__loop_open(g, &l, (span){from, to}, steps * step, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, of, steps * step, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, &acc, 1);
     LLVMValueRef q = LLVMBuildMul(g->b, g->lane, qn__const_i64(g, count), "");
     q = LLVMBuildAdd(g->b, q, l.index, "");
@@ -370,9 +370,9 @@ static LLVMValueRef reduce_pieces(lower *g, const source *s)
                  up = LLVMBuildAdd(g->b, s->total, qn__const_i64(g, step - 1), ""),
                  acc = s->r->identity;
     up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -step), "");
-    acc = piece_steps(g, s, qn__const_i64(g, 0), most, steps, count, NULL, acc);
-    acc = piece_steps(g, s, most, whole, 1, count, NULL, acc);
-    acc = piece_steps(g, s, whole, up, 1, count, s->total, acc);
+    acc = piece_steps(g, s, qn__up_to(g, most), steps, count, NULL, acc);
+    acc = piece_steps(g, s, (span){most, whole}, 1, count, NULL, acc);
+    acc = piece_steps(g, s, (span){whole, up}, 1, count, s->total, acc);
     return qn__dtype_class(s->r->type) == QN_CLASS_F ? acc
                                                      : join_lanes(g, s->r, s->r->identity, acc);
 }
@@ -391,19 +391,18 @@ static bool has_pieces(const lower *g)
 /* ---------------------------------------------------------------- ranges */
 
 /** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
-static LLVMValueRef reduce_range(lower *g, const source *s, int depth, LLVMValueRef low,
-                                 LLVMValueRef high)
+static LLVMValueRef reduce_range(lower *g, const source *s, int depth, span of)
 {
     if (depth == 0)
-        return reduce_block(g, s, low, high);
+        return reduce_block(g, s, of);
     int64_t size = qn__block_size(depth);
     loop l;
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), size);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, of.high, of.low, ""), size);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);
-    span block = qn__block_at(g, low, high, l.index, size);
-    LLVMValueRef v = warp_same(g, reduce_range(g, s, depth - 1, block.low, block.high));
+    span block = qn__block_at(g, of, l.index, size);
+    LLVMValueRef v = warp_same(g, reduce_range(g, s, depth - 1, block));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine =
@@ -428,7 +427,7 @@ LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
     source s = {.r = r, .total = qn__team_points(g, r)};
     const bool in_pieces = has_pieces(g);
     LLVMValueRef v = in_pieces ? reduce_pieces(g, &s)
-                               : reduce_range(g, &s, r->n_levels, qn__const_i64(g, 0), s.total);
+                               : reduce_range(g, &s, r->n_levels, qn__up_to(g, s.total));
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
         wait_for_lanes(g);
     return warp_same(g, v);
@@ -575,7 +574,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
 {
     const grid *x = arg;
     int n = 0;
-    span points = qn__block_at(g, qn__const_i64(g, 0), x->total, block, BLOCK);
+    span points = qn__block_at(g, qn__up_to(g, x->total), block, BLOCK);
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
         const qn_inst *inst = &g->k->inst[i];
         bool is_needed =
@@ -586,7 +585,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
             continue;
         reduction r = qn__describe_reduction(g, i);
         source s = {.r = &r, .total = x->total};
-        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, points.low, points.high));
+        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, points));
     }
 }
 
@@ -611,8 +610,8 @@ static void second_block(lower *g, LLVMValueRef block, void *arg)
 {
     const upper *u = arg;
     source s = {.r = u->r, .array = array_of(g, u->x, u->n, 0), .total = u->x->blocks};
-    span results = qn__block_at(g, qn__const_i64(g, 0), u->x->blocks, block, BLOCK);
-    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, results.low, results.high));
+    span results = qn__block_at(g, qn__up_to(g, u->x->blocks), block, BLOCK);
+    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, results));
 }
 
 /** The values of all reduces, then the rest of the body, by lane 0 of one warp. */
@@ -625,7 +624,7 @@ static void finish(lower *g, const grid *x, LLVMValueRef blocks)
     {
         reduction r = qn__describe_reduction(g, i);
         source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
-        LLVMValueRef v = reduce_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__const_i64(g, 0), blocks);
+        LLVMValueRef v = reduce_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__up_to(g, blocks));
         inst[n] = i;
         value[n++] = qn__or_empty(g, &r, v);
     }
