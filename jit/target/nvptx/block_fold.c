@@ -512,8 +512,8 @@ static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from
     qn__loop_open(g, &l, s, step, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, state, n_values + 1);
     LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
-    after = LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntULT, after, s.high, ""), after, l.index,
-                            ""); /* of the last step: once more */
+    LLVMValueRef goes_on = LLVMBuildICmp(g->b, LLVMIntULT, after, s.high, "");
+    after = LLVMBuildSelect(g->b, goes_on, after, l.index, ""); /* of the last step: once more */
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
     state[n_values] = add_values(g, m, state, step, state[n_values]);
@@ -620,19 +620,18 @@ static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left,
  * points, if the order has any. */
 static void add_rows(lower *g, block *m, LLVMValueRef *sums)
 {
-    LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, BLOCK), phi[LEVELS],
-                 next[LEVELS],
+    LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, BLOCK),
                  whole = m->r.n_levels ? LLVMBuildAnd(g->b, m->points, qn__const_i64(g, -BLOCK), "")
                                        : zero;
     const int n = m->r.n_levels + 1;
     const part rest = {.q = whole};
     if (m->r.n_levels) {
         loop l;
-        qn__loop_open(g, &l, zero, whole, BLOCK, true, false, n, sums, phi);
-        memcpy(next, phi, (size_t)n * sizeof *next);
-        next[0] = add_chunk(g, m, &(part){.q = l.index}, size, next[0]);
-        qn__fold_up(g, &m->r, next, LLVMBuildAdd(g->b, l.index, size, ""));
-        qn__loop_close(g, &l, next, sums);
+        qn__loop_open(g, &l, (span){zero, whole}, BLOCK, LOOP_MAY_BE_EMPTY);
+        qn__loop_carry(g, &l, sums, n);
+        sums[0] = add_chunk(g, m, &(part){.q = l.index}, size, sums[0]);
+        qn__fold_up(g, &m->r, sums, LLVMBuildAdd(g->b, l.index, size, ""));
+        qn__loop_close(g, &l);
     }
     sums[0] = add_chunk(g, m, &rest, LLVMBuildSub(g->b, m->points, whole, ""), sums[0]);
 }
