@@ -28,8 +28,8 @@ typedef struct qn_value_info {
     /* Integers, in vectors (jit/analysis/narrow.c): bits that hold the value in a lane; whether it
      * may be negative, and is then extended by its sign; of some ops the bits in which they are
      * computed, and whether as signed numbers; else 0. The fewest bits of a signed number that hold
-     * it. */
-    uint8_t bits, at, least;
+     * it. The fewest bits in which a use wants it. */
+    uint8_t bits, at, least, wanted;
     bool is_signed, at_signed;
 } qn_value_info;
 

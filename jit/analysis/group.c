@@ -230,6 +230,27 @@ bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     return n_members >= 2;
 }
 
+int qn__held_bytes(const qn_kernel *k, const qn_analysis *a, const qn_group *x)
+{
+    int least = 64;
+    for (int p = 0; p < x->n; p++) {
+        uint32_t i = x->inst[p], v = i;
+        if (!i)
+            continue;
+        bool is_store = k->inst[i].op == QN_I_STORE;
+        if (is_store)
+            v = qn__args(k, i)[k->inst[i].n_args - 1];
+        if (!qn__is_integer(k->inst[v].type))
+            return (int)qn__access_bytes(k, i);
+        bool is_cut = is_store && k->inst[v].op == QN_I_CAST;
+        int bits = is_cut     ? a->value[qn__args(k, v)[0]].bits
+                   : is_store ? a->value[v].bits
+                              : a->value[i].wanted;
+        least = bits < least ? bits : least;
+    }
+    return least / 8;
+}
+
 bool qn__is_of_group(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
                      uint32_t m, const qn_group *x)
 {

@@ -167,6 +167,7 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
     }
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
         qn_value_info *v = &a->value[i];
+        v->wanted = want[i];
         /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
         if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
             want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);

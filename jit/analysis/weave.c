@@ -71,7 +71,7 @@ int qn__weave_factor(int registers, int n, uint32_t places, bool is_load, int *s
  */
 static bool may_be_pairs(const qn_target *t, const qn_weave *w)
 {
-    return t->permutes_pairs ? w->unit >= 2 : w->n == 2 && w->unit >= 4;
+    return t->permutes_pairs ? w->unit >= 2 : w->slots == 2 && w->unit >= 4;
 }
 
 static void make_pairs(const qn_target *t, bool is_load, qn_weave *w)
@@ -179,6 +179,42 @@ static void make_pieces(const qn_target *t, bool is_load, qn_weave *w)
         add_pieces(t, is_load, w->lanes, window[i].size, w);
 }
 
+/* ---------------------------------------------------------------- words */
+
+uint32_t qn__weave_words(const qn_weave *w)
+{
+    int inside = w->unit / w->bytes;
+    uint32_t words = 0;
+    for (int p = 0; p < w->n; p++)
+        words |= (w->places >> p & 1) << p / inside;
+    return words;
+}
+
+/** Sets the words of `held` bytes, or of all places where these are fewer. */
+static bool may_be_words(const qn_target *t, int held, qn_weave *w)
+{
+    int all = w->n * w->bytes;
+    w->unit = smaller(held, all);
+    w->slots = all / w->unit;
+    return w->unit > w->bytes && all % w->unit == 0 && (w->unit & (w->unit - 1)) == 0 &&
+           (w->slots == 1 || (w->lanes * w->unit <= t->vector_bytes && may_be_pairs(t, w)));
+}
+
+/* What extends members, or cuts them, is work of their conversions, and becomes a mask here. */
+static void make_words(const qn_target *t, bool is_load, qn_weave *w)
+{
+    int all = w->lanes * w->n * w->bytes, shuffles = 0;
+    w->method = QN_WEAVE_WORDS;
+    w->is_side_by_side = true;
+    w->register_bytes = w->slots == 1 ? all : smaller(t->vector_bytes, power_from(all));
+    w->registers = (all + w->register_bytes - 1) / w->register_bytes;
+    w->moves = all > t->vector_bytes ? (double)all / t->vector_bytes : 1;
+    if (w->slots > 1)
+        qn__weave_factor(w->registers, w->slots, qn__weave_words(w), is_load, &shuffles);
+    w->shuffles = t->permutes_pairs ? shuffles : 2 * shuffles;
+    w->shuffles += is_load ? 0 : 0.5 * w->moves * (w->n - w->slots); /* shifts have more ports */
+}
+
 /* ---------------------------------------------------------------- the best */
 
 /** Keeps the cheaper of *out, which has no lanes if there is none, and x. */
@@ -198,7 +234,7 @@ static void set_chunk(qn_weave *w, int per_chunk)
 }
 
 bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
-                  uint32_t known, qn_weave *out)
+                  uint32_t known, int held, qn_weave *out)
 {
     qn_weave w = {.bytes = bytes, .n = n, .lanes = lanes, .places = places, .known = known};
     int step = bytes * n;
@@ -227,6 +263,10 @@ bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes,
     }
     make_pieces(t, is_load, &w);
     keep(&w, is_load, out);
+    if (has_all && may_be_words(t, held, &w)) {
+        make_words(t, is_load, &w);
+        keep(&w, is_load, out);
+    }
     return true;
 }
 

@@ -22,8 +22,10 @@ enum { QN_MOST_PLACES = 16, QN_CHUNK_BYTES = 16 };
  * PIECES: up to 16 bytes of each lane, joined and transposed within 16 bytes.
  * CHUNKS: two places as two whole registers, permuted within 16 bytes. Lanes come in an order of
  * their own: chunk c of a vector has half of its lanes from chunk c of each register.
+ * WORDS: places of a lane as integers of at most as many bits as lanes hold a member in: shifts
+ * tell members apart, and nothing is extended. Several words of a lane move as PAIRS do.
  */
-enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES, QN_WEAVE_CHUNKS };
+enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES, QN_WEAVE_CHUNKS, QN_WEAVE_WORDS };
 
 typedef struct qn_weave {
     int method;
@@ -36,7 +38,7 @@ typedef struct qn_weave {
     int slots;            /* units from chunk to chunk; places if there are no chunks */
     bool is_side_by_side; /* chunks, or elements, lie in registers as they do in memory, or in words
                              of four bytes that are spread: registers are moved at once */
-    int registers;        /* PAIRS: that hold all units; so many bytes each: */
+    int registers;        /* PAIRS, WORDS: that hold all units; so many bytes each: */
     int register_bytes;
     double moves; /* loads or stores */
     double shuffles;
@@ -49,13 +51,15 @@ typedef struct qn_window {
 
 /**
  * The cheapest way for a target. Lanes: a power of two, whose elements fit a register. False: there
- * is none, as for some stores of a few places.
+ * is none, as for some stores of a few places. `held`: bytes in which lanes hold each member.
  */
 bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
-                  uint32_t known, qn_weave *out);
+                  uint32_t known, int held, qn_weave *out);
 /** The weave CHUNKS of two places, which is for code where the order of the lanes does not matter.
  * False: registers have no whole chunks. */
 bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out);
+/** WORDS: those that hold a place which is moved, as bits. */
+uint32_t qn__weave_words(const qn_weave *w);
 /** PIECES without chunks: the windows that cover the places; how many. */
 int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out);
 /**

@@ -109,7 +109,8 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
     int bytes = (int)qn__access_bytes(g->k, i);
     return (g->lanes_are_free && is_whole_step(g) &&
             qn__weave_by_chunks(g->f->target, bytes, g->width, w)) ||
-           qn__weave_of(g->f->target, is_load, bytes, x->n, g->width, places, x->known, w);
+           qn__weave_of(g->f->target, is_load, bytes, x->n, g->width, places, x->known,
+                        qn__held_bytes(g->k, &g->a, x), w);
 }
 
 /* ---------------------------------------------------------------- loads */

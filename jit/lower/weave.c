@@ -339,7 +339,7 @@ static int units_of(const qn_weave *w)
 
 bool qn__may_count_lanes(const qn_weave *w)
 {
-    return w->method == QN_WEAVE_PAIRS && w->is_side_by_side;
+    return (w->method == QN_WEAVE_PAIRS && w->is_side_by_side) || w->method == QN_WEAVE_WORDS;
 }
 
 /** Register r without chunks; the last one may be a part. */
@@ -584,6 +584,58 @@ static void store_pieces_of_chunks(lower *g, const woven *x, const LLVMValueRef 
                     part_of(g, r[c % w->slots], c / w->slots * QN_CHUNK_BYTES, QN_CHUNK_BYTES));
 }
 
+/* ---------------------------------------------------------------- words */
+
+/** The constant n in each lane of a vector. */
+static LLVMValueRef in_each(LLVMTypeRef t, int n)
+{
+    return qn__constant_like(t, LLVMConstInt(LLVMGetElementType(t), (unsigned)n, false));
+}
+
+/** The words of all lanes, and whose members move. */
+static strand words_of(const qn_weave *w)
+{
+    return (strand){w->registers, units_of(w), w->slots, w->lanes, qn__weave_words(w)};
+}
+
+static void load_words(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMValueRef *member)
+{
+    LLVMTypeRef own = LLVMVectorType(unit_type(g, w->bytes), (unsigned)w->lanes);
+    LLVMValueRef word[QN_MOST_PLACES] = {v[0]};
+    int inside = w->unit / w->bytes;
+    const strand all = words_of(w);
+    if (w->slots > 1)
+        unzip(g, &all, v, word, 1);
+    for (int p = 0; p < w->n; p++) {
+        if (!(w->places >> p & 1))
+            continue;
+        LLVMValueRef from = word[p / inside];
+        LLVMValueRef by = in_each(LLVMTypeOf(from), 8 * w->bytes * (p % inside));
+        member[p] = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, from, by, ""), own, "");
+    }
+}
+
+static void store_words(lower *g, const woven *x, const LLVMValueRef *member)
+{
+    const qn_weave *w = x->w;
+    LLVMTypeRef t = LLVMVectorType(unit_type(g, w->unit), (unsigned)w->lanes);
+    LLVMValueRef word[QN_MOST_PLACES] = {NULL}, v[MOST_REGISTERS];
+    int inside = w->unit / w->bytes;
+    const strand all = words_of(w);
+    for (int p = 0; p < w->n; p++) {
+        LLVMValueRef own = LLVMBuildZExt(g->b, as_units(g, member[p], w->bytes, w->lanes), t, "");
+        own = LLVMBuildShl(g->b, own, in_each(t, 8 * w->bytes * (p % inside)), "");
+        LLVMValueRef *to = &word[p / inside];
+        *to = *to ? LLVMBuildOr(g->b, *to, own, "") : own;
+    }
+    if (w->slots > 1)
+        zip(g, &all, word, 1, v);
+    else
+        v[0] = word[0];
+    for (int r = 0; r < w->registers; r++)
+        store_piece(g, x, register_at(w, r), resized(g, v[r], register_at(w, r).n));
+}
+
 /* ---------------------------------------------------------------- all of them */
 
 void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
@@ -605,6 +657,8 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
         load_blends(g, w, v, member);
     else if (w->method == QN_WEAVE_CHUNKS)
         load_by_chunks(g, w, v, member);
+    else if (w->method == QN_WEAVE_WORDS)
+        load_words(g, w, v, member);
     else if (w->per_chunk > 1)
         load_pieces_of_chunks(g, x, member);
     else
@@ -635,6 +689,10 @@ void qn__store_woven(lower *g, const woven *x, const LLVMValueRef *member)
 {
     const qn_weave *w = x->w;
     LLVMValueRef units[QN_MOST_PLACES] = {NULL};
+    if (w->method == QN_WEAVE_WORDS) {
+        store_words(g, x, member);
+        return;
+    }
     for (int p = 0; p < w->n; p++)
         if (w->places >> p & 1)
             units[p] = as_units(g, member[p], w->unit, w->lanes / w->per_chunk);

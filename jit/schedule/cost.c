@@ -102,6 +102,9 @@ int qn__kind_of_work(const qn_kernel *k, const qn_analysis *a, uint32_t i, int *
         return QN_WORK_GATHER;
     if (x->op == QN_I_BITCAST)
         return QN_WORK_SIMPLE;
-    bool are_integers = qn__is_integer(x->type) && qn__is_integer(first);
-    return are_integers ? QN_WORK_RESIZE : QN_WORK_CONVERT;
+    if (!qn__is_integer(x->type) || !qn__is_integer(first))
+        return QN_WORK_CONVERT;
+    int had = a->value[qn__args(k, i)[0]].bits, has = a->value[i].bits;
+    *bits = had > has ? had : has;
+    return had == has ? -1 : QN_WORK_RESIZE;
 }

@@ -168,6 +168,34 @@ static double cycles_of(qn_estimator *e, const qn_around *l)
     return larger(busy, larger(path, chain)) + d->guesses;
 }
 
+/** Lanes of which fewer take no less time: those of a port, of the widest values. */
+static double fewest_lanes(const qn_estimator *e)
+{
+    const qn_kernel *k = e->x->k;
+    int widest = 8;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_value_info *v = &e->x->a.value[i];
+        bool is_widest = v->deps && v->bits > widest && !qn__is_made_of_indices(k, i);
+        widest = is_widest ? v->bits : widest;
+    }
+    return 8.0 * e->m->port_bytes / widest;
+}
+
+/** Lanes of all vectors for `left` iterations, whose number is known: whole ones, then narrower
+ * ones, one of which may be under a mask. */
+static double lanes_of_rest(const qn_estimator *e, double left, double lanes)
+{
+    double sum = 0, few = fewest_lanes(e);
+    while (left > 0) {
+        double width = lanes;
+        while (width / 2 >= left)
+            width /= 2;
+        sum += larger(width, few < lanes ? few : lanes);
+        left -= width;
+    }
+    return sum;
+}
+
 /** Cycles of what is left of the axis after whole steps, which take `cycles` in all. */
 static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles, double *main)
 {
@@ -197,7 +225,9 @@ static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles,
         return 0;
     if (c->tail == QN_TAIL_OVERLAP)
         return one * step / lanes;
-    return c->tail == QN_TAIL_SCALAR ? left * one : one * qn__whole((left + lanes - 1) / lanes);
+    if (c->tail == QN_TAIL_SCALAR)
+        return left * one;
+    return one / lanes * lanes_of_rest(e, left, lanes);
 }
 
 static void walk(qn_estimator *e, qn_node n);

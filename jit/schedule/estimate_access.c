@@ -103,6 +103,15 @@ static double shuffle_slots(const qn_estimator *e, int bits, int lanes)
     return slots * (bytes > port ? bytes / port : 1);
 }
 
+/** Slots of what makes one register of parts of 16 bytes, in which lanes stand one by one. */
+static double joins_of(const qn_estimator *e, double bytes)
+{
+    double slots = 0, port = e->m->port_bytes;
+    for (double joined = 2 * QN_CHUNK_BYTES; joined <= bytes; joined *= 2)
+        slots += bytes / joined * (joined > port ? joined / port : 1);
+    return slots;
+}
+
 /** Operations and slots of one member of a group; false: the access moves alone. */
 static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double *moves,
                            double *slots)
@@ -119,7 +128,7 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double 
     for (int p = 0; p < group.n; p++)
         places |= (uint32_t)(group.inst[p] != 0) << p;
     if (!qn__weave_of(t, x->k->inst[i].op == QN_I_LOAD, bytes, group.n, lanes < most ? lanes : most,
-                      places, group.known, &w))
+                      places, group.known, qn__held_bytes(x->k, &x->a, &group), &w))
         return false;
     double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(places);
     *moves = steps * w.moves / members;
@@ -176,7 +185,8 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         *slots = *moves * (shuffle + (is_load ? 0 : 1)); /* stores under masks */
     } else if (method == QN_METHOD_STRIDED) {
         *moves = lanes;
-        *slots = (double)lanes * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t);
+        *slots = (double)lanes * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
+                 registers * joins_of(e, qn__register_bytes(e, bits, lanes));
     } else if (method == QN_METHOD_GATHER) {
         *moves = lanes;
         *slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);

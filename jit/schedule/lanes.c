@@ -185,7 +185,8 @@ static double group_cost(const qn_kernel *k, const qn_facts *f, const qn_analysi
         return 0;
     for (int p = 0; p < x.n; p++)
         places |= (uint32_t)(x.inst[p] != 0) << p;
-    if (!qn__weave_of(f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known, &w))
+    if (!qn__weave_of(f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known,
+                      qn__held_bytes(k, a, &x), &w))
         return 0;
     return (w.shuffles + (is_load ? 1 : 2) * w.moves) * COST_UNIT / __builtin_popcount(places);
 }
