@@ -94,6 +94,19 @@ static void masked_all(lower *g, const steps *of, span s)
     qn__loop_close(g, &l);
 }
 
+/** What is left, shorter than `step`, inside other loops: whole vectors, then one by one. */
+static void plain_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
+{
+    place here;
+    g->width = g->width / 2;
+    qn__seek(g, g->lanes_level, &here);
+    LLVMValueRef end = qn__whole_steps(g, s, g->width);
+    qn__unseek(g, &here);
+    qn__nest_some(g, of, (span){s.low, end}, g->width, true, step);
+    g->width = 1;
+    qn__nest_some(g, of, (span){end, s.high}, 1, true, g->block->width / 2);
+}
+
 /** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that
  * is made once for all rows. */
 static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
@@ -294,6 +307,8 @@ void qn__nest_lanes(lower *g, const steps *of)
         known_rest(g, of, low, high);
     else if (g->block->tail == QN_TAIL_MASK && g->depth > 0 && is_small)
         masked_rest_of_rows(g, of, (span){middle, s.high}, step);
+    else if (g->block->tail == QN_TAIL_SCALAR && g->depth > 0 && is_small && g->width >= 8)
+        plain_rest_of_rows(g, of, (span){middle, s.high}, step);
     else if (has_rest)
         qn__lanes_rest(g, of, (span){middle, s.high}, step);
     g->width = 1;

@@ -245,6 +245,48 @@ static void choose_jam_rest(const planner *s)
                                 : QN_REMAINDER_SCALAR;
 }
 
+/** Whether the lanes that a mask leaves out behind the end of a row of access i may be of another
+ * row. */
+static bool has_next_row(const planner *s, uint32_t i)
+{
+    int64_t stride, trips = qn__trips(s->f, s->p->lane_dim), pitch = INT64_MAX;
+    bool has_pitch = true;
+    if (!qn__access_stride(s->k, s->f, &s->a, i, s->p->lane_dim, &stride) || stride != 1)
+        return false;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        if (d == s->p->lane_dim || !qn__is_parallel(s->k, d))
+            continue;
+        bool is_known = qn__access_stride(s->k, s->f, &s->a, i, d, &stride);
+        stride = is_known && stride < 0 ? -stride : stride;
+        has_pitch &= is_known;
+        pitch = is_known && stride && stride < pitch ? stride : pitch;
+    }
+    if (has_pitch && pitch == INT64_MAX)
+        return false; /* there is one row */
+    if (trips < 0 || !has_pitch)
+        return true;
+    int64_t rest = trips % s->p->width, lanes = 1;
+    while (lanes < rest)
+        lanes *= 2;
+    return rest && pitch - trips < lanes - rest;
+}
+
+/** Whether rows of a view are loaded and stored. A store under a mask holds up a load of what its
+ * other lanes name, the begin of the next row: the processor forwards nothing there. */
+static bool has_rows_in_place(const planner *s)
+{
+    const qn_kernel *k = s->k;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        for (uint32_t m = 0; m < k->n_accesses; m++) {
+            uint32_t store = k->access[n].inst, load = k->access[m].inst;
+            if (k->inst[store].op == QN_I_STORE && k->inst[load].op == QN_I_LOAD &&
+                k->inst[store].imm == k->inst[load].imm && has_next_row(s, store) &&
+                has_next_row(s, load))
+                return true;
+        }
+    return false;
+}
+
 static void choose_remainder(const planner *s)
 {
     qn_plan *p = s->p;
@@ -254,7 +296,8 @@ static void choose_remainder(const planner *s)
     else if (has_rest_tile(s))
         p->remainder = QN_REMAINDER_TILE;
     else
-        p->remainder = s->f->target->has_masks ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR;
+        p->remainder = s->f->target->has_masks && !has_rows_in_place(s) ? QN_REMAINDER_MASK
+                                                                        : QN_REMAINDER_SCALAR;
 }
 
 /* ---------------------------------------------------------------- the plan */

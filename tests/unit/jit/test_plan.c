@@ -18,6 +18,11 @@ static const char copy2[] =
     "%b1: i64 = lower y, 1; %n1: i64 = extent y, 1; %e1: i64 = add %b1, %n1;\n"
     "%i: i64 = parallel %b0, %e0; %j: i64 = parallel %b1, %e1;\n"
     "%v: f32 = load x[%i, %j]; store y[%i, %j], %v; }";
+static const char update[] =
+    "kernel \"update\" { view x: f32[1]; view y: f32[2]; %z: i64 = const 0;\n"
+    "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m;\n"
+    "%j: i64 = parallel %z, %n; %a: f32 = load x[%j]; %b: f32 = load y[%i, %j];\n"
+    "%p: f32 = mul %a, %b; store y[%i, %j], %p; }";
 static const char second[] =
     "kernel \"second\" { view x: f32[1]; view y: f32[1]; %z: i64 = const 0; %two: i64 = const 2;\n"
     "%n: i64 = extent x, 0; %h: i64 = div %n, %two; %i: i64 = parallel %z, %h;\n"
@@ -552,6 +557,21 @@ static void test_streams(void)
     tap_is_int(p.front_bytes, 0, "not in a cache");
 }
 
+/** Rows that are updated in place, with `gap` elements between them. */
+static int rest_of_update(int64_t gap)
+{
+    int64_t n = 205;
+    qn_view views[2] = {view(QN_F32, 1, &n, false), padded(QN_F32, 100, n, gap)};
+    return plan_of(update, views, 2, NULL, QN_ISA_V4, false).remainder;
+}
+
+static void test_rows_in_place(void)
+{
+    tap_is_int(rest_of_update(0), QN_REMAINDER_SCALAR,
+               "no store under a mask touches the row that is loaded next");
+    tap_is_int(rest_of_update(3), QN_REMAINDER_MASK, "three idle lanes stand before that row");
+}
+
 static void test_line_ends(void)
 {
     int64_t odd[2] = {5003, 5003}, even[2] = {5008, 5008};
@@ -846,6 +866,7 @@ int main(void)
     test_tiles();
     test_collapse();
     test_streams();
+    test_rows_in_place();
     test_apart();
     test_line_ends();
     test_streams_of_sums();
