@@ -130,11 +130,8 @@ static void emit_loops(const caller *c, int d)
     if (qn__is_known_empty(s))
         return;
     if (d == x->block_dim) {
-        const int64_t step = qn__block_iterations(g->f);
-        LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
-        LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
-        qn__loop_open(g, &l, (span){s.low, end}, step, LOOP_MAY_BE_EMPTY);
-        call_both(c, qn__piece_at(g, l.index, step, s.high));
+        LLVMValueRef n = qn__pieces_open(g, &l, s, qn__block_iterations(g->f));
+        call_both(c, (span){l.index, LLVMBuildAdd(g->b, l.index, n, "")});
     } else {
         qn__loop_open(g, &l, s, 1, LOOP_MAY_BE_EMPTY);
         qn__set_index(g, d, l.index);

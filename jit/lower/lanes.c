@@ -69,12 +69,9 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
         qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, n, qn__const_i64(g, 0), ""));
         masked_vector(g, of, s.low, n);
     } else {
-        LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
-        LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
-        qn__loop_open(g, &l, (span){s.low, end}, g->width, LOOP_MAY_BE_EMPTY);
+        LLVMValueRef n = qn__pieces_open(g, &l, s, g->width);
         qn__loop_most(&l, step);
-        LLVMValueRef left = LLVMBuildSub(g->b, s.high, l.index, "");
-        masked_vector(g, of, l.index, qn__umin(g, left, qn__const_i64(g, g->width)));
+        masked_vector(g, of, l.index, n);
     }
     qn__loop_close(g, &l);
 }
@@ -83,14 +80,11 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 static void masked_all(lower *g, const steps *of, span s)
 {
     loop l;
-    LLVMValueRef width = qn__const_i64(g, g->width),
-                 up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, g->width - 1), "");
-    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, g->width);
     if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, (span){s.low, end}, g->width, LOOP_MAY_BE_EMPTY);
+    LLVMValueRef n = qn__pieces_open(g, &l, s, g->width);
     qn__loop_bound(g, &l, of->d);
-    masked_vector(g, of, l.index, qn__umin(g, LLVMBuildSub(g->b, s.high, l.index, ""), width));
+    masked_vector(g, of, l.index, n);
     qn__loop_close(g, &l);
 }
 

@@ -36,6 +36,14 @@ LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step)
     return LLVMBuildSub(g->b, s.high, left, "");
 }
 
+LLVMValueRef qn__pieces_open(lower *g, loop *l, span s, int64_t size)
+{
+    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, size - 1), "");
+    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, size);
+    qn__loop_open(g, l, (span){s.low, end}, size, LOOP_MAY_BE_EMPTY);
+    return qn__umin(g, LLVMBuildSub(g->b, s.high, l->index, ""), qn__const_i64(g, size));
+}
+
 span qn__piece_at(lower *g, LLVMValueRef from, int64_t size, LLVMValueRef end)
 {
     LLVMValueRef left = LLVMBuildSub(g->b, end, from, "");
@@ -65,10 +73,8 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
-    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, step - 1), "");
-    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, step);
     loop l;
-    qn__loop_open(g, &l, (span){s.low, end}, step, LOOP_MAY_BE_EMPTY);
+    (void)qn__pieces_open(g, &l, s, step);
     qn__loop_bound(g, &l, of->d);
     qn__set_index(g, of->d, qn__smin(g, l.index, last));
     of->inside(g, of);

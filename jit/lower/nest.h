@@ -43,6 +43,9 @@ void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int stream
 void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step);
 /** high - (high - low) mod step */
 LLVMValueRef qn__whole_steps(lower *g, span s, int64_t step);
+/** Opens the loop over pieces of `size` iterations of s, the last of which may be shorter: how many
+ * the piece has that begins at the index of the loop. */
+LLVMValueRef qn__pieces_open(lower *g, loop *l, span s, int64_t size);
 /** The piece of at most `size` iterations of [.., end) that begins at `from`. Bounds may be so
  * large that from + size is none. */
 span qn__piece_at(lower *g, LLVMValueRef from, int64_t size, LLVMValueRef end);

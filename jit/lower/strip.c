@@ -482,17 +482,15 @@ static void lower_strip(lower *g)
 
 void qn__lower_strips(lower *g, LLVMValueRef low, LLVMValueRef high)
 {
-    LLVMValueRef by = qn__const_i64(g, g->block->strip.length);
+    const span s = {low, high};
     loop l;
-    if (qn__is_known_empty((span){low, high}))
+    if (qn__is_known_empty(s))
         return;
     g->width = g->block->width;
     g->unroll = g->block->unroll;
-    LLVMValueRef n = qn__count_blocks(g, LLVMBuildSub(g->b, high, low, ""), g->block->strip.length);
-    LLVMValueRef end = LLVMBuildAdd(g->b, low, LLVMBuildMul(g->b, n, by, ""), "");
-    qn__loop_open(g, &l, (span){low, end}, g->block->strip.length, LOOP_MAY_BE_EMPTY);
+    LLVMValueRef n = qn__pieces_open(g, &l, s, g->block->strip.length);
     g->strip.low = l.index;
-    g->strip.high = qn__piece_at(g, l.index, g->block->strip.length, high).high;
+    g->strip.high = LLVMBuildAdd(g->b, l.index, n, "");
     lower_strip(g);
     qn__loop_close(g, &l);
 }

@@ -249,13 +249,11 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     span s = x->steps.all;
     int d = x->steps.d, lanes_level = g->lanes_level;
     loop l;
-    LLVMValueRef up = LLVMBuildAdd(g->b, s.high, qn__const_i64(g, size - 1), "");
-    LLVMValueRef end = qn__whole_steps(g, (span){s.low, up}, size);
     if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, (span){s.low, end}, size, LOOP_MAY_BE_EMPTY);
+    LLVMValueRef n = qn__pieces_open(g, &l, s, size);
     qn__loop_bound(g, &l, d);
-    w->of[d] = qn__piece_at(g, l.index, size, s.high);
+    w->of[d] = (span){l.index, LLVMBuildAdd(g->b, l.index, n, "")};
     g->lanes_level = d == g->block->lane_dim ? g->depth : lanes_level;
     emit_nodes(w, qn__node(w->s, x->loop)->child);
     g->lanes_level = lanes_level;
