@@ -40,6 +40,9 @@ static const struct endless {
     {"for, step 2", HEAD ROWS
      " %r: i64 = for %k: i64 = %z to %n step 2 (%x: i64 = %z) {\n  %w: i64 = xor %x, %k;\n"
      "  yield %w;\n };\n store y[%i], %r;\n}\n"},
+    {"for of more trips than a signed number is", HEAD ROWS
+     " %b: i64 = sub %z, %n; %r: i64 = for %k: i64 = %b to %n step 1 (%x: i64 = %z) {\n"
+     "  %w: i64 = xor %x, %k;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
     {"for, trips of lanes differ",
      HEAD ROWS " %m: i64 = sub %n, %i;\n %r: i64 = for %k: i64 = %i to %m step 1 (%x: i64 = %z) {\n"
                "  %w: i64 = xor %x, %k;\n  yield %w;\n };\n store y[%i], %r;\n}\n"},
