@@ -107,6 +107,7 @@ static void test_run(void)
     set_up(&s, "run");
     told t = {.is_in_order = true, .parses = true, .most = 1000, .k = s.k};
     qn_tune_options o = quick;
+    o.seconds = 2; /* time for some candidates, also where other programs run or code is slow */
     o.progress = listen;
     o.progress_arg = &t;
     o.choice = choice;
