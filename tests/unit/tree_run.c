@@ -50,15 +50,17 @@ static bool select_dims(runner *r, uint32_t inst)
     uint32_t reduce = qn__enclosing_reduce(k, inst);
     if (!tree_select_iteration(r))
         return false;
-    for (; reduce; reduce = qn__enclosing_reduce(k, reduce))
+    for (; reduce; reduce = qn__enclosing_reduce(k, reduce)) {
+        const qn_reduced *tuple = qn__reduction_of(r->s, reduce); /* its loops are of the first */
         for (int n = 0; n < k->inst[reduce].n_args; n++) {
             int d = qn__dim_of(k, reduce, n);
-            qn_axis a = tree_root(r, QN_AXIS_POINT, reduce, d);
+            qn_axis a = tree_root(r, QN_AXIS_POINT, tuple ? tuple->inst[0] : reduce, d);
             int64_t position = 0;
             if (tree_is_known(r, a) && !tree_resolve(r, a, &position))
                 return false;
             r->interp.value[k->dim[d]] = (uint64_t)(r->domain->begin[d] + position);
         }
+    }
     return true;
 }
 
