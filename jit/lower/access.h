@@ -134,6 +134,9 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
 bool qn__has_known_stride(const address *x, LLVMValueRef mask);
 /** Whether they lie so far apart that a load gathers them, as the record of access i says. */
 bool qn__is_gathered(const lower *g, uint32_t i, const address *x);
+/** Load i of lanes near one another (qn__is_near): what lies from the first to the last of them,
+ * and a permutation; NULL: not so. */
+LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t, unsigned align);
 /** All lanes, none of them masked; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               unsigned align);

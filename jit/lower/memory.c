@@ -192,7 +192,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
         LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, align, false),
                                 x.kind == ADDRESS_UNIT ? mask : reverse(g, mask), LLVMConstNull(t)};
         v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
-    } else {
+    } else if (mask || !(v = qn__load_near(g, i, &x, t, align))) {
         LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
         LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false),
                                 mask ? mask : all_lanes(g), LLVMConstNull(t)};

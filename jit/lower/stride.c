@@ -7,6 +7,7 @@
  * there (a channel of pixels) are taken out of plain loads instead: what lies between them is the
  * view's own.
  */
+#include "jit/lower/hooks.h"
 #include "jit/lower/lower.h"
 
 #include "jit/schedule/forms.h"
@@ -255,4 +256,34 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, i
                                 elements_of(g, x, k)};
         qn__call(g, "llvm.masked.store", types, 2, args, 4);
     }
+}
+
+/* ---------------------------------------------------------------- lanes near one another */
+
+LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t, unsigned align)
+{
+    int64_t bytes = qn__access_bytes(g->k, i);
+    bool is_register = g->width * bytes == g->f->target->vector_bytes;
+    if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != bytes || !is_register ||
+        !qn__is_near(g->k, g->f, &g->a, g->block->lane_dim, i))
+        return NULL;
+    LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
+                 end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);
+    LLVMTypeRef number = LLVMIntTypeInContext(g->context, 8u * (unsigned)bytes),
+                numbers = qn__vector_of(g, number);
+    LLVMValueRef first = LLVMBuildExtractElement(g->b, x->scaled, zero, "");
+    LLVMValueRef last = LLVMBuildExtractElement(g->b, x->scaled, end, "");
+    LLVMValueRef low = LLVMBuildIntCast2(g->b, first, number, true, "");
+    LLVMValueRef high = LLVMBuildIntCast2(g->b, last, number, true, "");
+    LLVMValueRef at = LLVMBuildIntCast2(g->b, x->scaled, numbers, true, "");
+    at = LLVMBuildSub(g->b, at, qn__splat(g, low, g->depth), "");
+    LLVMValueRef behind = LLVMBuildSub(g->b, high, low, "");
+    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULE, qn__lanes(g, number, 1),
+                                      qn__splat(g, behind, g->depth), "");
+    LLVMValueRef begin = LLVMBuildGEP2(g->b, number, x->pointer, &first, 1, "");
+    LLVMTypeRef types[2] = {t, g->ptr};
+    LLVMValueRef args[4] = {begin, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
+    LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    v = LLVMBuildBitCast(g->b, v, numbers, "");
+    return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");
 }

@@ -187,6 +187,10 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         *moves = lanes;
         *slots = (double)lanes * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                  registers * joins_of(e, qn__register_bytes(e, bits, lanes));
+    } else if (method == QN_METHOD_GATHER &&
+               qn__is_near(e->x->k, e->x->f, &e->x->a, lane_dim_of(e), i)) {
+        *moves = registers;
+        *slots = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {
         *moves = lanes;
         *slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);

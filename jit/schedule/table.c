@@ -36,3 +36,44 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis
     int registers = qn__permuted_registers(f->target, qn__access_bytes(k, i), dim->extent.value);
     return registers && !qn__is_written_too(k, f, a, x->imm) ? registers : 0;
 }
+
+/** Whether a value is (affine form) / number, and moves by at most one from lane to lane. */
+static bool is_quotient(const qn_kernel *k, const qn_analysis *a, int lane_dim, uint32_t value)
+{
+    enum { MOST = 1 << 16 }; /* a quotient of what wraps lies beyond all memory */
+    const qn_inst *x = &k->inst[value];
+    const uint32_t *arg = qn__args(k, value);
+    if (x->type != QN_I64 || x->op < QN_I_PURE || qn__pure(x) != QN_OP_div ||
+        k->inst[arg[1]].op != QN_I_CONST || !qn__is_made_of_indices(k, arg[0]))
+        return false;
+    const qn_affine *from = &a->affine[arg[0]];
+    for (int n = 0; n < 2; n++)
+        if (from->sym[n] && (a->value[from->sym[n]].deps >> lane_dim & 1))
+            return false;
+    int64_t by = (int64_t)k->inst[arg[1]].imm, step = from->coef[lane_dim];
+    return by >= 2 && by <= MOST && step >= 1 && step <= by;
+}
+
+bool qn__is_near(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
+                 uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    int64_t bytes = qn__access_bytes(k, i);
+    bool is_found = false;
+    if (x->op != QN_I_LOAD || lane_dim < 0 || f->is_ordered || (bytes != 4 && bytes != 8) ||
+        !f->target->permutes_pairs || !qn__is_plain_access(k, f, i) ||
+        k->param[x->imm].has_atomics || (k->param[x->imm].traits & QN_ATOMIC))
+        return false;
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        uint32_t index = qn__args(k, i)[r];
+        const qn_dim_fact *dim = &f->param[x->imm].dim[r];
+        if (!(a->value[index].deps >> lane_dim & 1) || dim->n_digits == 0)
+            continue;
+        const qn_fact *stride = &f->digit[dim->first_digit].stride;
+        if (is_found || dim->n_digits != 1 || stride->kind != QN_FACT_EXACT || stride->value != 1 ||
+            !is_quotient(k, a, lane_dim, index))
+            return false;
+        is_found = true;
+    }
+    return is_found;
+}

@@ -3,6 +3,7 @@
  * test_plan.c: which plan comes out of which layouts, and that overrides are taken or refused.
  * Plans are data, so no code generator is needed.
  */
+#include "jit/schedule/forms.h"
 #include "jit/schedule/planned.h"
 #include "jit/jit.h"
 #include "tests/plan.h"
@@ -23,6 +24,12 @@ static const char update[] =
     "%m: i64 = extent y, 0; %n: i64 = extent y, 1; %i: i64 = parallel %z, %m;\n"
     "%j: i64 = parallel %z, %n; %a: f32 = load x[%j]; %b: f32 = load y[%i, %j];\n"
     "%p: f32 = mul %a, %b; store y[%i, %j], %p; }";
+/* x at (step j + 1) / 2 */
+static const char quotient[] =
+    "kernel \"quotient\" { view x: f32[1]; view y: f32[1]; %%z: i64 = const 0;\n"
+    "%%o: i64 = const 1; %%two: i64 = const 2; %%s: i64 = const %d; %%n: i64 = extent y, 0;\n"
+    "%%j: i64 = parallel %%z, %%n; %%m: i64 = mul %%s, %%j; %%e: i64 = add %%m, %%o;\n"
+    "%%h: i64 = div %%e, %%two; %%a: f32 = load x[%%h]; store y[%%j], %%a; }";
 static const char second[] =
     "kernel \"second\" { view x: f32[1]; view y: f32[1]; %z: i64 = const 0; %two: i64 = const 2;\n"
     "%n: i64 = extent x, 0; %h: i64 = div %n, %two; %i: i64 = parallel %z, %h;\n"
@@ -557,6 +564,33 @@ static void test_streams(void)
     tap_is_int(p.front_bytes, 0, "not in a cache");
 }
 
+/** Whether lanes that load at a quotient are near one another. */
+static bool is_near(int step, int isa)
+{
+    char text[512];
+    int64_t n[2] = {1000, 500};
+    qn_view views[2] = {view(QN_F32, 1, &n[0], false), view(QN_F32, 1, &n[1], false)};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    qn_analysis a;
+    snprintf(text, sizeof text, quotient, step);
+    if (!facts_of(text, views, 2, NULL, isa, false, &k, &f))
+        return false;
+    bool is = qn__analyse(k, &f, 0, 0, &a) && qn__is_near(k, &f, &a, 0, k->access[0].inst);
+    qn__analysis_release(&a);
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+    return is;
+}
+
+static void test_quotients(void)
+{
+    tap_ok(is_near(1, QN_ISA_V4), "x[(j + 1) / 2] is a vector that is permuted");
+    tap_ok(is_near(2, QN_ISA_V4), "x[(2 j + 1) / 2], too");
+    tap_ok(!is_near(3, QN_ISA_V4), "lanes of x[(3 j + 1) / 2] are in more than one vector");
+    tap_ok(!is_near(1, QN_ISA_V3), "v3 has no such permutations");
+}
+
 /** Rows that are updated in place, with `gap` elements between them. */
 static int rest_of_update(int64_t gap)
 {
@@ -867,6 +901,7 @@ int main(void)
     test_collapse();
     test_streams();
     test_rows_in_place();
+    test_quotients();
     test_apart();
     test_line_ends();
     test_streams_of_sums();
