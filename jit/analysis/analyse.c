@@ -273,8 +273,6 @@ static void visit_affine(pass *p, uint32_t i)
 static void visit(pass *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
-    if (x->type == QN_I64)
-        affine_of(p, i);
     switch (x->op) {
     case QN_I_DIM:
         raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM,
@@ -340,6 +338,15 @@ static bool is_computed(const qn_inst *x)
     return x->op == QN_I_CAST || (x->op >= QN_I_PURE && !keeps_bits);
 }
 
+/** Of one pass: operands stand before what is made of them. */
+static void find_affine(const qn_kernel *k, const qn_facts *f, qn_analysis *out)
+{
+    const pass p = {.k = k, .f = f, .a = out};
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        if (k->inst[i].type == QN_I64)
+            affine_of(&p, i);
+}
+
 static void find_uses(const qn_kernel *k, qn_analysis *out)
 {
     for (uint32_t i = 1; i < k->n_insts; i++)
@@ -347,34 +354,65 @@ static void find_uses(const qn_kernel *k, qn_analysis *out)
             out->value[qn__args(k, i)[n]].is_moved |= !is_computed(&k->inst[i]);
 }
 
-bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
-                 qn_analysis *out)
+/** Whether a value may depend on one that stands behind it: on the end of a region. */
+static bool has_loops(const qn_kernel *k)
 {
-    out->value = qn__zalloc(k->n_insts, sizeof *out->value);
-    out->affine = qn__zalloc(k->n_insts, sizeof *out->affine);
-    if (!out->value || !out->affine) {
-        qn__analysis_release(out);
-        return false;
-    }
-    find_uses(k, out);
-    bool over_reduction = qn__is_reduction(k, lane_dim);
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE ||
+            k->inst[i].op == QN_I_REDUCE || k->inst[i].op == QN_I_ATOMIC)
+            return true;
+    return false;
+}
+
+/** Raises shapes and dependences until nothing changes. */
+static void visit_all(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                      qn_analysis *out)
+{
+    bool over_reduction = qn__is_reduction(k, lane_dim), may_change = has_loops(k);
     pass p = {k, f, out, lane_dim, jam_dims, over_reduction ? QN_UNIFORM : QN_VARYING, true};
-    while (p.changed) {
+    do {
         p.changed = false;
         for (uint32_t i = 1; i < k->n_insts; i++)
             visit(&p, i);
+    } while (p.changed && may_change);
+}
+
+bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                 qn_analysis *out)
+{
+    *out = (qn_analysis){.value = qn__zalloc(k->n_insts, sizeof *out->value),
+                         .affine = qn__zalloc(k->n_insts, sizeof *out->affine)};
+    bool is_made = out->value && out->affine;
+    if (is_made) {
+        find_uses(k, out);
+        find_affine(k, f, out);
+        visit_all(k, f, lane_dim, jam_dims, out);
+        is_made = qn__narrow(k, f, out);
     }
-    if (!qn__narrow(k, f, out)) {
+    if (!is_made)
         qn__analysis_release(out);
+    return is_made;
+}
+
+bool qn__analyse_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *of, int lane_dim,
+                       uint32_t jam_dims, qn_analysis *out)
+{
+    size_t bytes = k->n_insts * sizeof *out->value;
+    *out = (qn_analysis){qn__alloc(bytes), of->affine, true};
+    if (!out->value)
         return false;
-    }
+    memcpy(out->value, of->value, bytes);
+    for (uint32_t i = 0; i < k->n_insts; i++)
+        out->value[i].shape = QN_UNIFORM;
+    visit_all(k, f, lane_dim, jam_dims, out);
     return true;
 }
 
 void qn__analysis_release(qn_analysis *a)
 {
     qn__free(a->value);
-    qn__free(a->affine);
+    if (!a->is_derived)
+        qn__free(a->affine);
     memset(a, 0, sizeof *a);
 }
 

@@ -36,12 +36,17 @@ typedef struct qn_value_info {
 typedef struct qn_analysis {
     qn_value_info *value; /* [k->n_insts] */
     qn_affine *affine;    /* [k->n_insts]: of i64 values */
+    bool is_derived;      /* `affine` belongs to another analysis */
 } qn_analysis;
 
 /** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory
  * runs out. */
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
                  qn_analysis *out);
+/** An analysis for other lanes and jammed dimensions than that of a scalar code, `of`, which must
+ * live as long: affine forms and bits do not depend on them. False if memory runs out. */
+bool qn__analyse_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *of, int lane_dim,
+                       uint32_t jam_dims, qn_analysis *out);
 void qn__analysis_release(qn_analysis *a);
 /** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */

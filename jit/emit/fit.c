@@ -13,21 +13,20 @@
 #include <string.h>
 
 /** Plans again with less code; false: there is no such plan. */
-static bool step_down(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_descent *d,
-                      const qn_emitted *n, bool is_over)
+static bool step_down(qn_planned *p, qn_descent *d, const qn_emitted *n, bool is_over)
 {
-    if (p->is_request || !qn__step_down(k, f, &p->plan, d, n->units, is_over,
+    if (p->is_request || !qn__step_down(&p->scheduled, &p->plan, d, n->units, is_over,
                                         n->lanes > (n->instructions + n->lanes) / 2))
         return false;
     qn__planned_forget(p);
     return true;
 }
 
-static int64_t estimated_units(const qn_kernel *k, const qn_facts *f, const qn_planned *p)
+static int64_t estimated_units(const qn_facts *f, const qn_planned *p)
 {
     return f->target->is_text ? 0
-           : p->is_request    ? qn__units_of_block(k, f, &p->block)
-                              : qn__estimate(k, f, &p->plan);
+           : p->is_request    ? qn__units_of_block(&p->scheduled, &p->block)
+                              : qn__estimate(&p->scheduled, &p->plan);
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
@@ -39,7 +38,7 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, qn_pl
     qn_error why = {0};
     for (;;) {
         int64_t budget = qn__budget_units(to->most, d->rung, x->f->target);
-        qn_emitted n = {.units = estimated_units(x->k, x->f, p)};
+        qn_emitted n = {.units = estimated_units(x->f, p)};
         bool is_emitted = n.units / HOPELESS <= budget;
         if (is_emitted && !p->is_request && qn__planned_say(x->k, x->f, p, &why) != QN_OK)
             return (qn_emitted){.instructions = -1};
@@ -51,7 +50,7 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, qn_pl
         bool is_over = n.units > budget,
              is_long = n.instructions + n.lanes > QN_MOST_INSTRUCTIONS && d->rung < QN_RUNG_SCALAR;
         if (n.instructions < 0 || !(is_over || is_long) ||
-            !step_down(x->k, x->f, p, d, &n, is_over))
+            !step_down(p, d, &n, is_over))
             return n;
         if (is_emitted)
             LLVMDeleteFunction(LLVMGetNamedFunction(to->module, symbol));

@@ -32,19 +32,20 @@ static void plan_whole(compilation *c)
 {
     qn_straight x;
     if (!c->r->is_retry && !c->r->debug_path && !c->facts.target->has_grid) {
-        if (qn__plan_kernel(c->kernel, &c->facts, &c->planned.plan, &x)) {
+        if (qn__plan_kernel(c->kernel, &c->facts, &c->planned, &x)) {
             c->declared = c->kernel;
             c->declared_facts = c->facts;
-            c->kernel = x.kernel;
-            c->facts = x.facts;
-            c->planned.plan = x.plan;
+            qn__planned_release(&c->planned);
+            qn__straight_take(&x, &c->kernel, &c->facts, &c->planned);
         }
         return;
     }
     qn__collapse(c->kernel, &c->facts);
     qn__planned_make(c->kernel, &c->facts, &c->planned);
-    if (c->r->is_retry)
-        qn__step_to_fast(c->kernel, &c->facts, &c->planned.plan, &c->r->descent);
+    if (c->r->is_retry) {
+        qn__step_to_fast(&c->planned.scheduled, &c->planned.plan, &c->r->descent);
+        qn__planned_forget(&c->planned);
+    }
 }
 
 /* What stands between the braces of WORD "{ ... }"; NULL: the text is another one. */

@@ -125,6 +125,14 @@ static void find_records(lower *g)
     }
 }
 
+static bool analyse(lower *g)
+{
+    int lanes = g->block->lane_dim;
+    return g->scheduled && g->scheduled->k
+               ? qn__analyse_lanes(g->k, g->f, &g->scheduled->a, lanes, g->jam_dims, &g->a)
+               : qn__analyse(g->k, g->f, lanes, g->jam_dims, &g->a);
+}
+
 static bool make_arrays(lower *g)
 {
     uint32_t n = g->k->n_insts;
@@ -134,7 +142,7 @@ static bool make_arrays(lower *g)
     g->through = qn__zalloc(g->k->n_accesses + 1, sizeof *g->through);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
     if (!g->value || !g->site || !g->covered || !g->through || !parts || !qn__buffers_open(g) ||
-        !qn__analyse(g->k, g->f, g->block->lane_dim, g->jam_dims, &g->a)) {
+        !analyse(g)) {
         qn__free(parts);
         return false;
     }

@@ -131,12 +131,14 @@ static int64_t parts_of(const qn_kernel *k, const step_size *p, const qn_analysi
     return lanes * (!has_value || a->value[i].depends_jam ? p->jam : 1);
 }
 
-static int64_t estimate(const qn_kernel *k, const qn_facts *f, const step_size *p)
+static int64_t estimate(const qn_scheduled *x, const step_size *p)
 {
+    const qn_kernel *k = x->k;
+    const qn_facts *f = x->f;
     qn_analysis a;
     int64_t step = 0, rest = 0;
     uint32_t site = 0;
-    if (!qn__analyse(k, f, p->lane_dim, p->jam_dims, &a))
+    if (!x->a.value || !qn__analyse_lanes(k, f, &x->a, p->lane_dim, p->jam_dims, &a))
         return 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         bool is_checked = false;
@@ -151,9 +153,9 @@ static int64_t estimate(const qn_kernel *k, const qn_facts *f, const step_size *
     return step + rest;
 }
 
-int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
+int64_t qn__estimate(const qn_scheduled *x, const qn_plan *p)
 {
-    return estimate(k, f,
+    return estimate(x,
                     &(step_size){.lane_dim = p->lane_dim,
                                  .width = p->width,
                                  .unroll = p->unroll,
@@ -163,7 +165,7 @@ int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
                                  .is_rest_scalar = p->remainder == QN_REMAINDER_SCALAR});
 }
 
-int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const qn_block *b)
+int64_t qn__units_of_block(const qn_scheduled *x, const qn_block *b)
 {
     step_size p = {.lane_dim = b->lane_dim,
                    .width = b->width,
@@ -175,7 +177,7 @@ int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const qn_block
         p.jam *= (int)b->extent[n];
         p.jam_dims |= UINT32_C(1) << b->dim[n];
     }
-    return estimate(k, f, &p);
+    return estimate(x, &p);
 }
 
 /* ---------------------------------------------------------------- steps */
@@ -205,15 +207,15 @@ static bool step_to_single(const qn_kernel *k, qn_plan *p)
 }
 
 /** Scalar code is another plan: its loops have another order. */
-static void step_to_scalar(const qn_kernel *k, const qn_facts *f, qn_plan *p)
+static void step_to_scalar(const qn_scheduled *x, qn_plan *p)
 {
-    qn_facts scalar = *f; /* the arrays are those of f */
+    qn_facts scalar = *x->f; /* the arrays are those of f */
     memset(&scalar.plan, 0, sizeof scalar.plan);
     scalar.plan.lane_dim = -1;
     scalar.plan.unroll = scalar.plan.jam = scalar.plan.cross = 1;
     scalar.plan.strip = scalar.plan.pack = scalar.plan.transpose = scalar.plan.prefetch =
         scalar.plan.tile = -1;
-    qn__plan_make(k, &scalar, p);
+    qn__plan_by_rules(x->k, &scalar, x->a.value ? &x->a : NULL, p);
     p->straight = 0;
 }
 
@@ -231,26 +233,26 @@ static void note_step(qn_descent *d, int rung, int64_t units, const qn_plan *p)
                  units, qn__rung_name(rung));
 }
 
-bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units,
-                   bool is_over, bool are_lanes_many)
+bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
+                   bool are_lanes_many)
 {
-    bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(k, p->lane_dim);
-    if (f->target->has_grid)
+    bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(x->k, p->lane_dim);
+    if (x->f->target->has_grid)
         return false; /* a grid is bounded */
-    if (d->rung < QN_RUNG_SCALAR && step_to_single(k, p)) {
+    if (d->rung < QN_RUNG_SCALAR && step_to_single(x->k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
     } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
                (is_over || are_lanes_many)) {
         p->width /= 2;
         if (!p->streams &&
-            qn__is_multiple(f, p->lane_dim, (int64_t)p->width * p->unroll))
+            qn__is_multiple(x->f, p->lane_dim, (int64_t)p->width * p->unroll))
             p->remainder = QN_REMAINDER_NONE;
         note_step(d, QN_RUNG_NARROW, units, p);
     } else if (is_over && d->rung < QN_RUNG_SCALAR && p->lane_dim >= 0) {
-        step_to_scalar(k, f, p);
+        step_to_scalar(x, p);
         note_step(d, QN_RUNG_SCALAR, units, p);
     } else if (is_over && d->rung < QN_RUNG_FAST) {
-        step_to_single(k, p);
+        step_to_single(x->k, p);
         note_step(d, QN_RUNG_FAST, units, p);
     } else {
         return false;
@@ -258,14 +260,14 @@ bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent
     return true;
 }
 
-void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d)
+void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d)
 {
-    if (f->target->has_grid)
+    if (x->f->target->has_grid)
         return;
-    int64_t units = qn__estimate(k, f, p);
+    int64_t units = qn__estimate(x, p);
     if (p->lane_dim >= 0)
-        step_to_scalar(k, f, p);
-    while (step_to_single(k, p))
+        step_to_scalar(x, p);
+    while (step_to_single(x->k, p))
         continue;
     note_step(d, QN_RUNG_FAST, units, p);
 }

@@ -8,8 +8,8 @@
 #ifndef QN_JIT_BUDGET_H
 #define QN_JIT_BUDGET_H
 
-#include "jit/analysis/analyse.h"
 #include "jit/schedule/cost.h"
+#include "jit/schedule/tree.h"
 
 struct qn_block; /* jit/schedule/shape.h */
 
@@ -46,11 +46,11 @@ int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_
 bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
                      const qn_target *target);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
-int64_t qn__estimate(const qn_kernel *k, const qn_facts *f, const qn_plan *p);
+int64_t qn__estimate(const qn_scheduled *x, const qn_plan *p);
 
 /** About the units that the body has under a schedule whose block is b, remainders included; 0
  * without memory. */
-int64_t qn__units_of_block(const qn_kernel *k, const qn_facts *f, const struct qn_block *b);
+int64_t qn__units_of_block(const qn_scheduled *x, const struct qn_block *b);
 
 /** How far a plan has stepped down, and why. */
 typedef struct qn_descent {
@@ -62,11 +62,11 @@ typedef struct qn_descent {
  * such plan. `is_over`: the budget is too small for them, and where there is none, only the
  * interpreter is left; else it is only that there are more than QN_MOST_INSTRUCTIONS.
  * `are_lanes_many`: most of these are lanes of gathers. */
-bool qn__step_down(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d, int64_t units,
-                   bool is_over, bool are_lanes_many);
+bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
+                   bool are_lanes_many);
 
 /** Changes a plan of x86 to the one that compiles fastest: scalar code, fast instruction selection.
  * Leaves one of a GPU as it is. */
-void qn__step_to_fast(const qn_kernel *k, const qn_facts *f, qn_plan *p, qn_descent *d);
+void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d);
 
 #endif

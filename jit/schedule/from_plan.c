@@ -57,9 +57,7 @@ void qn__mark(maker *m, const char *format, ...)
     m->err = err;
     if (status != QN_OK)
         return;
-    if (!m->is_draft && !m->unmarked && (m->unmarked = qn__alloc(sizeof *m->unmarked)) != NULL)
-        qn__schedule_copy(m->s, m->unmarked);
-    if (m->is_careful || (!m->is_draft && !m->unmarked))
+    if (m->is_careful)
         (void)qn__transform(m->x, m->s, &how, &refused);
     else
         (void)apply(m, &how, &refused);
@@ -434,24 +432,6 @@ static void divide(maker *m, int d, int64_t granule)
 
 /* ---------------------------------------------------------------- all of it */
 
-/** Marks accesses and verifies the result. Where that fails, the marks are made one by one. */
-static qn_status finish(maker *m)
-{
-    qn_error refused = {0};
-    qn__mark_accesses(m);
-    if (m->status == QN_OK)
-        m->status = qn__schedule_verify(m->x, m->s, m->unmarked ? &refused : m->err);
-    if (m->status != QN_OK && m->unmarked) {
-        qn__schedule_copy(m->unmarked, m->s);
-        m->is_careful = true;
-        m->status = QN_OK;
-        qn__mark_accesses(m);
-        m->status = qn__schedule_verify(m->x, m->s, m->err);
-    }
-    qn__free(m->unmarked);
-    return m->status;
-}
-
 static void divide_all(maker *m)
 {
     const qn_plan *p = m->p;
@@ -474,7 +454,7 @@ static void make(maker *m)
 {
     const qn_scheduled *x = m->x;
     const qn_plan *p = m->p;
-    m->status = qn__schedule_begin(x, m->s, m->err);
+    m->status = qn__schedule_declared(x, m->s, m->err);
     m->s->straight = p->straight == qn__plan_straight(x->k, x->f) ? -1 : p->straight;
     qn__pieces_begin(m);
     join_reduces(m);
@@ -492,27 +472,42 @@ static void make(maker *m)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }
 
-qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
-                               qn_error *err)
+static qn_status make_all(const qn_scheduled *x, const qn_plan *p, bool is_careful,
+                          qn_schedule *out, qn_error *err)
 {
-    maker m = {.x = x, .p = p, .s = out, .err = err};
-    make(&m);
-    return finish(&m);
-}
-
-qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
-                             qn_error *err)
-{
-    maker m = {.x = x, .p = p, .s = out, .err = err, .is_draft = true};
+    maker m = {.x = x, .p = p, .s = out, .err = err, .is_careful = is_careful};
     make(&m);
     qn__mark_accesses(&m);
     return m.status;
 }
 
+qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                             qn_error *err)
+{
+    return make_all(x, p, false, out, err);
+}
+
+qn_status qn__schedule_settle(const qn_scheduled *x, const qn_plan *p, qn_schedule *s,
+                              qn_error *err)
+{
+    qn_error refused = {0};
+    if (qn__schedule_verify(x, s, &refused) == QN_OK)
+        return QN_OK;
+    qn_status status = make_all(x, p, true, s, err);
+    return status == QN_OK ? qn__schedule_verify(x, s, err) : status;
+}
+
+qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+                               qn_error *err)
+{
+    qn_status status = qn__schedule_draft(x, p, out, err);
+    return status == QN_OK ? qn__schedule_settle(x, p, out, err) : status;
+}
+
 qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err)
 {
-    maker m = {.x = x, .p = p, .s = out, .err = err, .is_draft = true};
+    maker m = {.x = x, .p = p, .s = out, .err = err};
     m.status = qn__schedule_loops(x, out, err);
     qn__pieces_begin(&m);
     cut_steps(&m);

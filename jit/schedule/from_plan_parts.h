@@ -28,9 +28,7 @@ typedef struct maker {
     pieces of[QN_MAX_RANK];
     char inner[8][NAME_BYTES]; /* loops that are emitted one beside the other, outermost first */
     int n_inner;
-    qn_schedule *unmarked; /* as it was before the first mark of an access; NULL: there is none */
-    bool is_careful;       /* each mark is verified */
-    bool is_draft;         /* nothing is verified */
+    bool is_careful; /* each mark of an access is verified */
 } maker;
 
 /** A step that must be possible. The result is verified at the end, as what is between need not be

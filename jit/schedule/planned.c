@@ -6,12 +6,12 @@
 #include "jit/schedule/planned.h"
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/plan.h"
+#include "jit/schedule/search.h"
 
 /** Loops alone. Lanes of the points of reduces have none in such a schedule. */
 static qn_status say_plainly(qn_planned *p, qn_error *err)
 {
     const qn_plan *plan = &p->plan;
-    p->is_plain = true;
     qn__plan_plainly(&p->plan);
     qn_status status = qn__schedule_plain(&p->scheduled, plan, p->schedule, err);
     if (status == QN_OK)
@@ -31,7 +31,23 @@ void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
     if (f->target->has_grid)
         qn__grid_make(k, f, &out->grid);
     else
-        qn__plan_make(k, f, &out->plan);
+        (void)qn__search(k, f, out);
+}
+
+/** A new draft, if the plan has one. */
+static qn_status draft(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
+{
+    if (!p->scheduled.k) {
+        qn_status status = qn__scheduled_begin(k, f, &p->scheduled, err);
+        if (status != QN_OK)
+            return status;
+    }
+    p->schedule = qn__alloc(sizeof *p->schedule);
+    if (!p->schedule)
+        return qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
+    qn_error why = {0};
+    p->is_draft = qn__schedule_draft(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK;
+    return QN_OK;
 }
 
 qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
@@ -41,20 +57,17 @@ qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, 
         p->block = qn__block_of_grid(&p->grid);
         return QN_OK;
     }
-    if (p->schedule)
+    if (p->schedule && !p->is_draft)
         return QN_OK;
-    if (!p->scheduled.k) {
-        qn_status status = qn__scheduled_begin(k, f, &p->scheduled, err);
-        if (status != QN_OK)
-            return status;
-    }
-    p->schedule = qn__alloc(sizeof *p->schedule);
-    if (!p->schedule)
-        return qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
+    qn_status status = p->schedule ? QN_OK : draft(k, f, p, err);
+    if (status != QN_OK)
+        return status;
     bool is_made =
-        qn__schedule_of_plan(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK &&
+        p->is_draft &&
+        qn__schedule_settle(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK &&
         qn__block_of(&p->scheduled, p->schedule, &p->block, &why) == QN_OK;
-    qn_status status = is_made ? QN_OK : say_plainly(p, err);
+    status = is_made ? QN_OK : say_plainly(p, err);
+    p->is_draft = false;
     if (f->has_ranges)
         qn__give_ranges(&p->block, f->ranges[0], f->ranges[1]);
     return status;
@@ -89,7 +102,7 @@ void qn__planned_forget(qn_planned *p)
 {
     qn__free(p->schedule);
     p->schedule = NULL;
-    p->is_plain = false;
+    p->is_draft = false;
 }
 
 void qn__planned_release(qn_planned *p)

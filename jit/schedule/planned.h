@@ -12,17 +12,18 @@ typedef struct qn_planned {
     qn_plan plan;    /* of a processor; of a given schedule there is none */
     qn_grid grid;    /* of a GPU */
     bool is_request; /* the caller gave the schedule */
-    bool is_plain;   /* it has a loop for each dimension, and no record: the kernel has too many
-                        parts for more */
     qn_schedule *schedule;  /* NULL: none was made yet */
-    qn_scheduled scheduled; /* what it is of; k is NULL: it was not begun */
+    bool is_draft;          /* the schedule is that of the search, and was not verified yet */
+    qn_scheduled scheduled; /* what it is of; k is NULL: of a GPU, or there was no memory */
     qn_block block;
 } qn_planned;
 
-/** Makes the plan, or the grid. Kernel and facts must live as long as *out. */
+/** Makes the plan of a processor with what it is scheduled of (jit/schedule/search.c), or the grid.
+ * Kernel and facts must live as long as *out. */
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
-/** Makes the schedule of the plan and the block, verified; of a grid the block alone. Where a
- * kernel has too many parts for a schedule, the plan becomes one of plain loops. QN_ERR_MEMORY. */
+/** Makes the schedule of the plan, from the draft if there is one, and the block, verified; of a
+ * grid the block alone. Where a kernel has too many parts for a schedule, the plan becomes one of
+ * plain loops. QN_ERR_MEMORY. */
 qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err);
 /** Makes the schedule of the plan or of the grid, verified, as *out. Errors: the verifier's. */
 qn_status qn__planned_schedule(const qn_scheduled *x, const qn_planned *p, qn_schedule *out,

@@ -207,33 +207,48 @@ qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *
     return QN_OK;
 }
 
+/** Accesses of all statements, twice where their lanes have a tail. */
+static int64_t count_records(const qn_scheduled *x, const qn_schedule *s)
+{
+    int64_t n = 0;
+    for (uint16_t at = 1; at <= s->n_nodes; at++) {
+        const qn_node_info *l = &s->node[at];
+        int n_each = l->kind == QN_NODE_DO ? 1 + has_tail(x, s, (qn_node){at}) : 0;
+        for (uint32_t i = l->first; n_each && i < l->end; i++)
+            n += qn__is_access(&x->k->inst[i]) ? n_each : 0;
+    }
+    return n;
+}
+
+/** Writes the records of a statement; what was asked of those that the schedule has is kept. How
+ * many. */
+static int derive_statement(const qn_scheduled *x, const qn_schedule *s, uint16_t at,
+                            qn_record_info *out)
+{
+    int n = 0, n_tails = has_tail(x, s, (qn_node){at});
+    for (uint32_t i = s->node[at].first; i < s->node[at].end; i++)
+        for (int tail = 0; qn__is_access(&x->k->inst[i]) && tail <= n_tails; tail++) {
+            out[n] = (qn_record_info){.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
+            qn__record_derive(x, s, &out[n]);
+            keep_asked(asked_of(s, s->n_records, (qn_node){at}, i, tail), &out[n++]);
+        }
+    return n;
+}
+
 qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err)
 {
-    qn_record_info *made = qn__zalloc(QN_MOST_RECORDS, sizeof *made);
-    int n = 0;
-    if (!made)
+    int64_t n = count_records(x, s), made = 0;
+    if (n > QN_MOST_RECORDS)
+        return fail_full(x, err);
+    qn_record_info *record = qn__alloc((size_t)(n + 1) * sizeof *record);
+    if (!record)
         return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for access records");
-    for (uint16_t at = 1; at <= s->n_nodes && n <= QN_MOST_RECORDS; at++) {
-        if (s->node[at].kind != QN_NODE_DO)
-            continue;
-        for (uint32_t i = s->node[at].first; i < s->node[at].end && n <= QN_MOST_RECORDS; i++)
-            for (int tail = 0;
-                 qn__is_access(&x->k->inst[i]) && tail <= has_tail(x, s, (qn_node){at}); tail++) {
-                if (n == QN_MOST_RECORDS) {
-                    n++;
-                    break;
-                }
-                qn_record_info *r = &made[n++];
-                *r = (qn_record_info){.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
-                qn__record_derive(x, s, r);
-                keep_asked(asked_of(s, s->n_records, r->at, i, tail), r);
-            }
-    }
-    if (n <= QN_MOST_RECORDS) {
-        memcpy(s->record, made, (size_t)n * sizeof *made);
-        s->n_records = n;
-        qn__records_ask(x, s, 0);
-    }
-    qn__free(made);
-    return n <= QN_MOST_RECORDS ? QN_OK : fail_full(x, err);
+    for (uint16_t at = 1; at <= s->n_nodes; at++)
+        if (s->node[at].kind == QN_NODE_DO)
+            made += derive_statement(x, s, at, record + made);
+    memcpy(s->record, record, (size_t)n * sizeof *record);
+    s->n_records = (int32_t)n;
+    qn__records_ask(x, s, 0);
+    qn__free(record);
+    return QN_OK;
 }

@@ -28,10 +28,10 @@ enum { MOST_UNITS = 400, MOST_STRAIGHT_UNITS = 1500 };
 
 typedef struct search {
     const qn_kernel *k;
-    qn_facts f; /* the caller's, but for the fields of the plan */
-    qn_scheduled x;
-    qn_schedule *s; /* room for one */
-    qn_plan *best;
+    qn_facts f;              /* the caller's, but for the fields of the plan */
+    qn_planned *of;          /* the best plan so far, and its draft */
+    qn_schedule *s;          /* room for that of another one */
+    qn_plan *best;           /* that of `of` */
     qn_plan_options options; /* by which it was made */
     qn_estimate least;
     int64_t most_units; /* of code */
@@ -61,12 +61,12 @@ static bool is_fixed(const qn_plan_options *o)
     return is;
 }
 
-/** The estimate of a plan; false: there is none. */
-static bool estimate(const search *s, const qn_plan *p, qn_estimate *out)
+/** The estimate of a plan, of which *draft becomes the schedule; false: there is none. */
+static bool estimate(const search *s, const qn_plan *p, qn_schedule *draft, qn_estimate *out)
 {
     qn_error why = {0};
-    return qn__schedule_draft(&s->x, p, s->s, &why) == QN_OK &&
-           qn__schedule_estimate(&s->x, s->s, out, &why) == QN_OK;
+    return qn__schedule_draft(&s->of->scheduled, p, draft, &why) == QN_OK &&
+           qn__schedule_estimate(&s->of->scheduled, draft, out, &why) == QN_OK;
 }
 
 /** Takes the plan that the rules make of `options` if its cycles are below `part` of the least;
@@ -76,10 +76,14 @@ static bool try(search *s, const qn_plan_options *options, double part)
     qn_plan p;
     qn_estimate e;
     s->f.plan = *options;
-    qn__plan_by_rules(s->k, &s->f, &p);
-    if (memcmp(&p, s->best, sizeof p) == 0 || qn__estimate(s->k, &s->f, &p) > s->most_units ||
-        !is_modelled(&p) || !estimate(s, &p, &e) || e.cycles >= part * s->least.cycles)
+    qn__plan_by_rules(s->k, &s->f, &s->of->scheduled.a, &p);
+    if (memcmp(&p, s->best, sizeof p) == 0 || !is_modelled(&p) ||
+        qn__estimate(&s->of->scheduled, &p) > s->most_units || !estimate(s, &p, s->s, &e) ||
+        e.cycles >= part * s->least.cycles)
         return false;
+    qn_schedule *draft = s->s;
+    s->s = s->of->schedule;
+    s->of->schedule = draft;
     *s->best = p;
     s->options = *options;
     s->least = e;
@@ -179,45 +183,70 @@ static bool is_of_core(const search *s)
     return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
 }
 
-/** The plan of a kernel, and the cycles of its estimate, at least; 0: it has none. */
-static double plan_one(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+/** Improves on the plan of the rules, of which there is a draft. */
+static void improve(search *s)
+{
+    try_lanes(s);
+    try_row(s);
+    if (is_of_core(s))
+        try_width(s);
+    if (is_of_core(s))
+        try_steps(s);
+}
+
+double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
     qn_error why = {0};
-    search s = {.k = k, .f = *f, .best = out, .options = f->plan};
-    qn__plan_by_rules(k, f, out);
-    if (f->target->has_grid || f->is_ordered || is_fixed(&f->plan) || is_for_memory(out))
+    search s = {.k = k, .f = *f, .of = out, .best = &out->plan, .options = f->plan};
+    bool has_analysis =
+        !f->target->has_grid && qn__scheduled_begin(k, f, &out->scheduled, &why) == QN_OK;
+    qn__plan_by_rules(k, f, has_analysis ? &out->scheduled.a : NULL, &out->plan);
+    if (!has_analysis) {
+        out->scheduled.k = NULL;
         return 0;
-    int64_t units = qn__estimate(k, f, out);
+    }
+    if (f->is_ordered || is_fixed(&f->plan) || is_for_memory(&out->plan))
+        return 0;
+    int64_t units = qn__estimate(&out->scheduled, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
-    if (s.s && qn__scheduled_begin(k, f, &s.x, &why) == QN_OK) {
-        if (estimate(&s, out, &s.least) && is_modelled(out)) {
-            try_lanes(&s);
-            try_row(&s);
-            if (is_of_core(&s))
-                try_width(&s);
-            if (is_of_core(&s))
-                try_steps(&s);
-        }
-        qn__scheduled_end(&s.x);
-    }
+    out->schedule = qn__alloc(sizeof *out->schedule);
+    out->is_draft =
+        s.s && out->schedule && estimate(&s, &out->plan, out->schedule, &s.least);
+    if (out->is_draft && is_modelled(&out->plan))
+        improve(&s);
+    if (!out->is_draft)
+        qn__planned_forget(out);
     qn__free(s.s);
     return s.least.cycles;
 }
 
 void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
 {
-    (void)plan_one(k, f, out);
+    qn_planned p;
+    qn__planned_make(k, f, &p);
+    *out = p.plan;
+    qn__planned_release(&p);
 }
 
 /* ---------------------------------------------------------------- straight code */
 
 void qn__straight_release(qn_straight *x)
 {
+    qn__planned_release(&x->planned);
     qn_kernel_release(x->kernel);
     if (x->kernel)
         qn__facts_release(&x->facts);
-    x->kernel = NULL;
+    *x = (qn_straight){.kernel = NULL};
+}
+
+void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p)
+{
+    *k = x->kernel;
+    *f = x->facts;
+    *p = x->planned;
+    p->scheduled.f = f;
+    *x = (qn_straight){.kernel = NULL};
 }
 
 /** Short loops of a kernel as straight code, taken where the estimate is below a part of the least.
@@ -233,9 +262,9 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
     bool is_made = qn__straighten(x.kernel, &x.facts, loops);
     if (is_made)
         qn__collapse(x.kernel, &x.facts);
-    double cycles = is_made ? plan_one(x.kernel, &x.facts, &x.plan) : 0;
+    double cycles = is_made ? qn__search(x.kernel, &x.facts, &x.planned) : 0;
     bool is_less = cycles > 0 && cycles < part * *least &&
-                   qn__estimate(x.kernel, &x.facts, &x.plan) <= MOST_STRAIGHT_UNITS;
+                   qn__estimate(&x.planned.scheduled, &x.planned.plan) <= MOST_STRAIGHT_UNITS;
     if (is_less) {
         qn__straight_release(best);
         *best = x;
@@ -245,20 +274,19 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
     }
 }
 
-bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_plan *plan, qn_straight *out)
+bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out)
 {
     const qn_facts declared = *f;
     qn_short_loops loops = {0};
-    qn_analysis a;
     uint32_t parallel = 0;
     *out = (qn_straight){.kernel = NULL};
+    *p = (qn_planned){0};
     qn__collapse(k, f);
-    double least = plan_one(k, f, plan);
-    if (least <= 0 || !qn__analyse(k, &declared, -1, 0, &a))
+    double least = qn__search(k, f, p);
+    if (least <= 0)
         return false;
-    loops.dims = qn__dims_between(k, &declared, &a);
-    loops.has_trips = qn__has_short_trips(k, &a);
-    qn__analysis_release(&a);
+    loops.dims = qn__dims_between(k, &declared, &p->scheduled.a);
+    loops.has_trips = qn__has_short_trips(k, &p->scheduled.a);
     for (int d = 0; d < k->n_dims; d++)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */

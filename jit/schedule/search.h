@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * search.h: the plan of a kernel that may be written anew for it.
+ * search.h: the plan of a kernel, and of one whose short loops may be straight code.
  */
 #ifndef QN_JIT_SEARCH_H
 #define QN_JIT_SEARCH_H
 
-#include "jit/jit.h"
+#include "jit/schedule/planned.h"
 
-/** A kernel whose short loops are straight code (analysis/straighten.h), and its plan. */
+/** A kernel whose short loops are straight code (analysis/straighten.h), and how it is walked. */
 typedef struct qn_straight {
     qn_kernel *kernel; /* NULL: there is none */
     qn_facts facts;
-    qn_plan plan;
+    qn_planned planned;
 } qn_straight;
 
+/** Makes the plan of *out, which is zeroed, and what it is scheduled of, where that was searched
+ * with its draft. The cycles of its estimate, at least; 0: it has none. */
+double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);
 /** Plans a kernel for a processor, and merges dimensions in *f. True: its short loops should be
- * straight code, which *out has; the caller releases it. Out of memory: they should not. */
-bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_plan *plan, qn_straight *out);
+ * straight code, which *out has; the caller releases or takes it. Out of memory: they should not. */
+bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out);
+/** Moves all of *x to where the caller keeps it, and releases it there. */
+void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p);
 void qn__straight_release(qn_straight *x);
 
 #endif

@@ -321,11 +321,17 @@ static qn_status fail_full(const qn_kernel *k, qn_error *err)
                     QN_MOST_REDUCTIONS, QN_MOST_NODES);
 }
 
-qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+qn_status qn__schedule_declared(const qn_scheduled *x, qn_schedule *out, qn_error *err)
 {
     maker m = {.x = x, .s = out};
     add_region(&m, begin_loops(&m), x->k->body, x->k->n_insts);
-    return m.is_full ? fail_full(x->k, err) : qn__schedule_derive(x, out, err);
+    return m.is_full ? fail_full(x->k, err) : QN_OK;
+}
+
+qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+{
+    qn_status status = qn__schedule_declared(x, out, err);
+    return status == QN_OK ? qn__schedule_derive(x, out, err) : status;
 }
 
 qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err)

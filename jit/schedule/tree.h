@@ -277,6 +277,8 @@ void qn__scheduled_end(qn_scheduled *x);
  * accesses.
  */
 qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+/** That schedule without access records, for whoever makes its loops first. */
+qn_status qn__schedule_declared(const qn_scheduled *x, qn_schedule *out, qn_error *err);
 /** Loops over its dimensions alone, around the whole body as one statement without records. */
 qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err);
 /** Additions of a reduce that have no loop. */

@@ -6,6 +6,7 @@
  * the results are those of the interpreter.
  */
 #include "jit/schedule/budget.h"
+#include "jit/schedule/planned.h"
 #include "runtime/context.h"
 #include "tests/sanitizer.h"
 #include "tests/tap.h"
@@ -238,27 +239,29 @@ static void test_steps(const example *x)
     made m;
     qn_facts f = {0};
     qn_error err = {0};
-    qn_plan plan;
+    qn_planned p;
     qn_descent d = {0};
     if (!make(x, &m, &err) || !collect(x, &m, &f, &err)) {
         tap_ok(false, "%s: %s", x->what, err.message);
         release(&m);
         return;
     }
-    qn__plan_make(m.kernel, &f, &plan);
-    int64_t first = qn__estimate(m.kernel, &f, &plan), last = first;
+    qn__planned_make(m.kernel, &f, &p);
+    int64_t first = qn__estimate(&p.scheduled, &p.plan), last = first;
     int n = 0;
     bool falls = true;
-    for (int rung = 0; n < 30 && qn__step_down(m.kernel, &f, &plan, &d, last, true, false); n++) {
-        int64_t units = qn__estimate(m.kernel, &f, &plan);
+    for (int rung = 0;
+         n < 30 && qn__step_down(&p.scheduled, &p.plan, &d, last, true, false); n++) {
+        int64_t units = qn__estimate(&p.scheduled, &p.plan);
         falls &= d.rung >= rung;
         rung = d.rung;
         last = units;
     }
-    tap_ok(falls && n < 30 && d.rung == QN_RUNG_FAST && plan.lane_dim == -1,
+    tap_ok(falls && n < 30 && d.rung == QN_RUNG_FAST && p.plan.lane_dim == -1,
            "%s: %d steps lead to fast selection of scalar code", x->what, n);
     tap_ok(last <= first && last > 0, "%s: from %" PRId64 " units to %" PRId64, x->what, first,
            last);
+    qn__planned_release(&p);
     qn__facts_release(&f);
     release(&m);
 }
@@ -274,11 +277,12 @@ static void test_estimate(void)
         made m;
         qn_facts f = {0};
         qn_error err = {0};
-        qn_plan plan;
+        qn_planned p = {0};
         if (make(x[i], &m, &err) && collect(x[i], &m, &f, &err)) {
-            qn__plan_make(m.kernel, &f, &plan);
-            units[i] = qn__estimate(m.kernel, &f, &plan);
+            qn__planned_make(m.kernel, &f, &p);
+            units[i] = qn__estimate(&p.scheduled, &p.plan);
         }
+        qn__planned_release(&p);
         qn__facts_release(&f);
         release(&m);
     }

@@ -132,11 +132,12 @@ static void test_plan(const char *what, const straight_case *c, bool is_expected
 {
     collected x;
     qn_straight straight;
-    qn_plan plan;
+    qn_planned planned;
     if (!collect(c, &x))
         return;
-    bool is = qn__plan_kernel(x.k, &x.f, &plan, &straight);
+    bool is = qn__plan_kernel(x.k, &x.f, &planned, &straight);
     tap_ok(is == is_expected, "%s", what);
+    qn__planned_release(&planned);
     qn__straight_release(&straight);
     release(&x);
 }
