@@ -236,9 +236,9 @@ static void note_step(qn_descent *d, int rung, int64_t units, const qn_plan *p)
 bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many)
 {
+    if (!x->k) /* a grid is bounded */
+        return false;
     bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(x->k, p->lane_dim);
-    if (x->f->target->has_grid)
-        return false; /* a grid is bounded */
     if (d->rung < QN_RUNG_SCALAR && step_to_single(x->k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
     } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
@@ -262,7 +262,7 @@ bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t uni
 
 void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d)
 {
-    if (x->f->target->has_grid)
+    if (!x->k)
         return;
     int64_t units = qn__estimate(x, p);
     if (p->lane_dim >= 0)

@@ -58,15 +58,15 @@ typedef struct qn_descent {
     int64_t units; /* of the code in the end */
     char steps[224]; /* for people: each step and the units before it; "" if there was none */
 } qn_descent;
-/** Changes a plan of x86 so that it gives less code than now, which has `units`; false: there is no
- * such plan. `is_over`: the budget is too small for them, and where there is none, only the
+/** Changes a plan of a processor so that it gives less code than now, which has `units`; false: there
+ * is no such plan, or x->k is NULL, as of a GPU. `is_over`: the budget is too small for them, and where there is none, only the
  * interpreter is left; else it is only that there are more than QN_MOST_INSTRUCTIONS.
  * `are_lanes_many`: most of these are lanes of gathers. */
 bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many);
 
-/** Changes a plan of x86 to the one that compiles fastest: scalar code, fast instruction selection.
- * Leaves one of a GPU as it is. */
+/** Changes a plan of a processor to the one that compiles fastest: scalar code, fast instruction
+ * selection. Leaves it as it is where x->k is NULL, as of a GPU. */
 void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d);
 
 #endif
