@@ -89,8 +89,8 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
     return (int64_t)((uint64_t)x - (uint64_t)y);
 }
 
-/** Whether arguments p and q may be the same elements in a launch that does not run in iteration
- * order: then all accesses of both have one index tuple (jit/analysis/share.c). */
+/** Whether arguments p and q may have elements in common (jit/analysis/share.c). Those of a launch
+ * in iteration order may; in any other launch they are the same elements, by one index tuple. */
 bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
                   uint64_t q);
 /** Whether an instruction needs the value of instruction i. */

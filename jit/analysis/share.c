@@ -88,7 +88,7 @@ bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, u
 {
     int rank = k->param[p].rank;
     uint32_t first = 0;
-    if (p == q)
+    if (p == q || f->is_ordered)
         return true;
     if (f->is_straight)
         return f->param[p].may_meet >> q & 1;

@@ -99,7 +99,7 @@ static int load_level(const lower *g, uint32_t i, int wanted)
     int at = g->depth;
     if (g->covered[g->site[i]]) /* right behind the test only */
         return at;
-    if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i) || g->f->is_ordered)
+    if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i))
         return at;
     while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential &&
            !g->level[at].may_be_empty)
@@ -273,7 +273,7 @@ bool qn__is_late(const lower *g, uint32_t i)
     const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
     bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
     bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics ||
-                   is_atomic_view(g, i) || g->f->is_ordered;
+                   is_atomic_view(g, i);
     return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
 }
 

@@ -77,8 +77,7 @@ static bool reads_what_is_written(const qn_scheduled *x, uint32_t reduce, uint32
             return true;
         for (uint32_t w = begin; w < end; w++)
             if ((k->inst[w].op == QN_I_STORE || k->inst[w].op == QN_I_ATOMIC) &&
-                (x->f->is_ordered ||
-                 qn__may_meet(k, x->f, &x->a, k->inst[i].imm, k->inst[w].imm)))
+                qn__may_meet(k, x->f, &x->a, k->inst[i].imm, k->inst[w].imm))
                 return true;
     }
     return false;

@@ -25,7 +25,7 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis
     const qn_kernel_parameter *view = &k->param[x->imm];
     const qn_dim_fact *dim = &f->param[x->imm].dim[0];
     if (x->op != QN_I_LOAD || qn__n_indices(k, i) != 1 || !qn__is_plain_access(k, f, i) ||
-        view->has_atomics || (view->traits & QN_ATOMIC) || f->is_ordered)
+        view->has_atomics || (view->traits & QN_ATOMIC))
         return 0;
     if (dim->n_digits != 1 || dim->lower.kind != QN_FACT_EXACT ||
         dim->extent.kind != QN_FACT_EXACT || dim->extent.value < 1)

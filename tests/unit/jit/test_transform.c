@@ -305,6 +305,24 @@ static void test_refused(void)
     }
 }
 
+/** Arrays of a launch in iteration order may overlap in any way. */
+static void test_ordered(void)
+{
+    for (int is_ordered = 0; is_ordered < 2; is_ordered++) {
+        tree_case c;
+        if (!tree_case_open(&c, tree_copy, squares, QN_ISA_V4, false))
+            return;
+        c.facts.is_ordered = is_ordered;
+        const char *message = tree_case_apply(&c, "buffer %9 d0 storage=frame;");
+        if (is_ordered)
+            tap_ok(message && strstr(message, "cannot be kept"),
+                   "no copy of an array in iteration order, as stores to another may change it");
+        else
+            tap_ok(!message, "a copy of an array that no store meets");
+        tree_case_close(&c);
+    }
+}
+
 /* ---------------------------------------------------------------- random sequences */
 
 /** A random axis of a schedule, by name. */
@@ -409,6 +427,7 @@ int main(void)
 {
     test_allowed();
     test_refused();
+    test_ordered();
     test_random();
     return tap_done();
 }
