@@ -40,9 +40,9 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
  */
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,
                                  int64_t bytes);
-/** a / b, or what is left, of scalars or vectors without signs: shared. *at: the level of both,
- * then that of the result. `kind`: MEMO_QUOTIENT or MEMO_REMAINDER. */
-LLVMValueRef qn__divide(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at);
+/** A value of a and b, or of a and n, that is shared; `kind`: MEMO_SCALE to MEMO_REMAINDER. *at:
+ * the level of both, then that of the result. */
+LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at);
 /** Adds the displacement, where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x);
 /** Pointers of all lanes (the pointer itself when width is 1), after qn__displace. */

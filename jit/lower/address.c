@@ -122,18 +122,25 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
     return LLVMBuildSub(g->b, v, vector ? qn__splat(g, low, 0) : low, "");
 }
 
-LLVMValueRef qn__divide(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int *at)
+LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
 {
-    LLVMValueRef found = qn__memo_find(g, kind, a, b, 0, at);
+    const memo_key key = {kind, a, b, n};
+    LLVMValueRef found = qn__memo_find(g, &key, at);
     if (found)
         return found;
     place here;
     *at = qn__seek(g, *at, &here);
-    found = kind == MEMO_QUOTIENT ? LLVMBuildUDiv(g->b, a, b, "") : LLVMBuildURem(g->b, a, b, "");
+    found = kind == MEMO_SCALE       ? LLVMBuildMul(g->b, a, qn__const_i64(g, n), "")
+            : kind == MEMO_PRODUCT   ? LLVMBuildMul(g->b, a, b, "")
+            : kind == MEMO_SUM       ? LLVMBuildAdd(g->b, a, b, "")
+            : kind == MEMO_QUOTIENT  ? LLVMBuildUDiv(g->b, a, b, "")
+            : kind == MEMO_REMAINDER ? LLVMBuildURem(g->b, a, b, "")
+                                     : LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
     qn__unseek(g, &here);
-    qn__memo_add(g, kind, a, b, 0, *at, found);
+    qn__memo_add(g, &key, *at, found);
     return found;
 }
+
 
 static bool is_vector(LLVMValueRef v)
 {
@@ -152,8 +159,8 @@ static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vec
         if (n + 1 < dim->n_digits) {
             LLVMValueRef extent = qn__fact(g, &digit->extent);
             extent = vector ? qn__splat(g, extent, 0) : extent;
-            part = qn__divide(g, MEMO_REMAINDER, rest, extent, &at);
-            rest = qn__divide(g, MEMO_QUOTIENT, rest, extent, &at);
+            part = qn__shared(g, MEMO_REMAINDER, rest, extent, 0, &at);
+            rest = qn__shared(g, MEMO_QUOTIENT, rest, extent, 0, &at);
         }
         if (vector && scale)
             add_lanes(g, x, part, scale, stride);
@@ -224,34 +231,13 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
 
 /* ---------------------------------------------------------------- building an address */
 
-static LLVMValueRef shared_product(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
-                                   int *at)
-{
-    LLVMValueRef found = qn__memo_find(g, kind, a, b, n, at);
-    if (found)
-        return found;
-    place here;
-    *at = qn__seek(g, *at, &here);
-    if (kind == MEMO_SCALE)
-        found = LLVMBuildMul(g->b, a, qn__const_i64(g, n), "");
-    else if (kind == MEMO_PRODUCT)
-        found = LLVMBuildMul(g->b, a, b, "");
-    else if (kind == MEMO_SUM)
-        found = LLVMBuildAdd(g->b, a, b, "");
-    else
-        found = LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, kind, a, b, n, *at, found);
-    return found;
-}
-
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,
                                  int64_t bytes)
 {
     int scaled = at;
-    LLVMValueRef offset = shared_product(g, MEMO_SCALE, index, NULL, bytes, &scaled);
+    LLVMValueRef offset = qn__shared(g, MEMO_SCALE, index, NULL, bytes, &scaled);
     at = scaled > at ? scaled : at; /* the product may have been there before the base */
-    return shared_product(g, MEMO_ADDRESS, base, offset, 0, &at);
+    return qn__shared(g, MEMO_ADDRESS, base, offset, 0, &at);
 }
 
 static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
@@ -262,10 +248,10 @@ static LLVMValueRef term_bytes(lower *g, const term *t, int *at)
         int stride_level = 0;
         LLVMValueRef bytes =
             t->scale == 1 ? t->stride
-                          : shared_product(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
-        return shared_product(g, MEMO_PRODUCT, v, bytes, 0, at);
+                          : qn__shared(g, MEMO_SCALE, t->stride, NULL, t->scale, &stride_level);
+        return qn__shared(g, MEMO_PRODUCT, v, bytes, 0, at);
     }
-    return t->scale == 1 ? v : shared_product(g, MEMO_SCALE, v, NULL, t->scale, at);
+    return t->scale == 1 ? v : qn__shared(g, MEMO_SCALE, v, NULL, t->scale, at);
 }
 
 /** Outermost level first. */
@@ -284,7 +270,7 @@ static void sort_terms(address *x)
 static void add_offset(lower *g, address *x, LLVMValueRef offset, int at)
 {
     x->level = at > x->level ? at : x->level;
-    x->pointer = shared_product(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
+    x->pointer = qn__shared(g, MEMO_ADDRESS, x->pointer, offset, 0, &x->level);
 }
 
 /** The sum: what the loops add, outermost first, so that the terms of the loops around are shared;
@@ -304,7 +290,7 @@ static void add_terms(lower *g, address *x)
         }
         constant_level = at > constant_level ? at : constant_level;
         constant =
-            constant ? shared_product(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
+            constant ? qn__shared(g, MEMO_SUM, constant, offset, 0, &constant_level) : offset;
     }
     if (constant)
         add_offset(g, x, constant, constant_level);

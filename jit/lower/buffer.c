@@ -124,7 +124,8 @@ static bool is_whole_step(const lower *g, int d, int64_t iterations)
 /** The distance of an index from the begin of the buffer. */
 static LLVMValueRef relative_index(lower *g, const filled *b, int d, int64_t ahead, int *at)
 {
-    LLVMValueRef r = qn__memo_find(g, MEMO_PLACE, g->iv[d], b->base[d], ahead, at);
+    const memo_key key = {MEMO_PLACE, g->iv[d], b->base[d], ahead};
+    LLVMValueRef r = qn__memo_find(g, &key, at);
     if (r)
         return r;
     place here;
@@ -133,7 +134,7 @@ static LLVMValueRef relative_index(lower *g, const filled *b, int d, int64_t ahe
     r = LLVMBuildSub(g->b, g->iv[d], b->base[d], "");
     r = LLVMBuildAdd(g->b, r, qn__const_i64(g, ahead), "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_PLACE, g->iv[d], b->base[d], ahead, *at, r);
+    qn__memo_add(g, &key, *at, r);
     return r;
 }
 
@@ -149,9 +150,9 @@ static void add_digits(lower *g, place_sum *x, const filled *b, int d, int64_t a
         if (digit->d != d)
             continue;
         if (digit->range != INT64_MAX)
-            v = qn__divide(g, MEMO_REMAINDER, v, qn__const_i64(g, digit->range), &at);
+            v = qn__shared(g, MEMO_REMAINDER, v, qn__const_i64(g, digit->range), 0, &at);
         if (digit->weight != 1)
-            v = qn__divide(g, MEMO_QUOTIENT, v, qn__const_i64(g, digit->weight), &at);
+            v = qn__shared(g, MEMO_QUOTIENT, v, qn__const_i64(g, digit->weight), 0, &at);
         add_term(x, v, at, digit->bytes);
     }
 }

@@ -144,16 +144,17 @@ LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *from, 
         !weave_of(g, i, &x, &w) || from->stride != x.n || (count && !qn__may_count_lanes(&w)))
         return NULL;
     kept at = kept_of(g, &x, &w, i, p);
-    LLVMValueRef found =
-        qn__memo_find(g, MEMO_GROUP, at.pointer, at.which, at.at + x.place * bytes, NULL);
+    const memo_key own = {MEMO_GROUP, at.pointer, at.which, at.at + x.place * bytes};
+    LLVMValueRef found = qn__memo_find(g, &own, NULL);
     if (found)
         return found;
     woven memory = {&w, t, qn__ahead(g, from->pointer, -x.place * bytes), count};
     qn__load_woven(g, &memory, member);
     for (int m = 0; m < x.n; m++)
-        if (member[m])
-            qn__memo_add(g, MEMO_GROUP, at.pointer, at.which, at.at + m * bytes, g->depth,
-                         member[m]);
+        if (member[m]) {
+            const memo_key key = {MEMO_GROUP, at.pointer, at.which, at.at + m * bytes};
+            qn__memo_add(g, &key, g->depth, member[m]);
+        }
     return member[x.place];
 }
 

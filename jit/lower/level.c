@@ -190,15 +190,16 @@ static void forget_values(lower *g)
         }
 }
 
-static unsigned memo_bucket(LLVMValueRef a, LLVMValueRef b, int64_t n)
+static unsigned memo_bucket(const memo_key *key)
 {
-    uint64_t h = ((uintptr_t)a ^ (uintptr_t)b * 31u ^ (uint64_t)n * 0x9e3779b97f4a7c15u);
+    uint64_t h = (uintptr_t)key->a ^ (uintptr_t)key->b * 31u;
+    h ^= (uint64_t)key->n * 0x9e3779b97f4a7c15u;
     return (h >> 4 ^ h >> 20) % MEMO_HEADS;
 }
 
 static void memo_link(lower *g, int32_t n)
 {
-    int32_t *head = &g->memo_head[memo_bucket(g->memo[n].a, g->memo[n].b, g->memo[n].n)];
+    int32_t *head = &g->memo_head[memo_bucket(&g->memo[n].key)];
     g->memo[n].next = *head;
     *head = n;
 }
@@ -254,12 +255,12 @@ void qn__unseek(lower *g, const place *here)
 
 /* ---------------------------------------------------------------- shared values */
 
-LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
-                           int *at)
+LLVMValueRef qn__memo_find(const lower *g, const memo_key *key, int *at)
 {
-    for (int32_t m = g->memo_head[memo_bucket(a, b, n)]; m >= 0; m = g->memo[m].next) {
+    for (int32_t m = g->memo_head[memo_bucket(key)]; m >= 0; m = g->memo[m].next) {
         const memo *x = &g->memo[m];
-        if (x->kind == kind && x->a == a && x->b == b && x->n == n) {
+        if (x->key.kind == key->kind && x->key.a == key->a && x->key.b == key->b &&
+            x->key.n == key->n) {
             if (at)
                 *at = x->level;
             return x->result;
@@ -268,8 +269,7 @@ LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRe
     return NULL;
 }
 
-void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at,
-                  LLVMValueRef result)
+void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result)
 {
     if (g->n_memos == g->memo_capacity) {
         int32_t capacity = g->memo_capacity ? 2 * g->memo_capacity : 256;
@@ -279,7 +279,7 @@ void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
         g->memo = grown;
         g->memo_capacity = capacity;
     }
-    g->memo[g->n_memos] = (memo){kind, at, a, b, result, n, -1};
+    g->memo[g->n_memos] = (memo){*key, at, result, -1};
     memo_link(g, g->n_memos++);
 }
 
@@ -289,7 +289,8 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
         return scalar;
     if (LLVMIsConstant(scalar))
         return qn__const_splat(g, scalar);
-    LLVMValueRef found = qn__memo_find(g, MEMO_SPLAT, scalar, NULL, g->width, NULL);
+    const memo_key key = {MEMO_SPLAT, scalar, NULL, g->width};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     place here;
@@ -301,13 +302,14 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
     LLVMValueRef all = LLVMConstNull(LLVMVectorType(g->i32, (unsigned)g->width));
     found = LLVMBuildShuffleVector(g->b, one, zero, all, "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_SPLAT, scalar, NULL, g->width, at, found);
+    qn__memo_add(g, &key, at, found);
     return found;
 }
 
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
 {
-    LLVMValueRef found = qn__memo_find(g, MEMO_SLOT, (LLVMValueRef)t, NULL, slot, NULL);
+    const memo_key key = {MEMO_SLOT, (LLVMValueRef)t, NULL, slot};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     place here = {LLVMGetInsertBlock(g->b), g->before};
@@ -317,7 +319,7 @@ LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
     found = LLVMBuildLoad2(g->b, t, where, "");
     LLVMSetAlignment(found, 8);
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_SLOT, (LLVMValueRef)t, NULL, slot, 0, found);
+    qn__memo_add(g, &key, 0, found);
     return found;
 }
 

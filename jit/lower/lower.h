@@ -71,25 +71,29 @@ typedef struct place {
     LLVMValueRef before;
 } place;
 
-/** A derived value that is shared: splats, products, partial addresses. */
-typedef struct memo {
-    int kind, level;
-    LLVMValueRef a, b, result;
+/** What a derived value that is shared is of: splats, products, partial addresses. */
+typedef struct memo_key {
+    int kind; /* MEMO_... */
+    LLVMValueRef a, b;
     int64_t n;
+} memo_key;
+typedef struct memo {
+    memo_key key;
+    int level;
+    LLVMValueRef result;
     int32_t next;
 } memo;
 enum {
     MEMO_SPLAT = 1,
-    MEMO_LINEAR,
     MEMO_SCALE,
     MEMO_PRODUCT,
     MEMO_SUM,
     MEMO_ADDRESS,
-    MEMO_SLOT,
     MEMO_QUOTIENT,
     MEMO_REMAINDER,
+    MEMO_SLOT,
     MEMO_RESIZE,
-    MEMO_NARROW,
+    MEMO_LINEAR,
     MEMO_AHEAD,
     MEMO_TABLE,
     MEMO_GROUP,
@@ -315,10 +319,9 @@ void qn__level_close(lower *g);
 int qn__seek(lower *g, int wanted, place *here);
 void qn__unseek(lower *g, const place *here);
 
-LLVMValueRef qn__memo_find(const lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n,
-                           int *at);
-void qn__memo_add(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int at,
-                  LLVMValueRef result);
+/** The value, and its level; NULL: it is not there. */
+LLVMValueRef qn__memo_find(const lower *g, const memo_key *key, int *at);
+void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result);
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */

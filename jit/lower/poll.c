@@ -100,22 +100,6 @@ void qn__poll_end(lower *g)
 
 /* ---------------------------------------------------------------- loops that count */
 
-/** Replaces the last instruction of block `from` by a branch to `common` if the loop is one strip,
- * else to `rare`; there `rare` is where the builder stands, *n is the number of indices. */
-static void branch_on_length(lower *g, const loop *l, LLVMBasicBlockRef from, bool may_be_empty,
-                             int64_t most, LLVMBasicBlockRef common, LLVMBasicBlockRef rare,
-                             LLVMValueRef *n)
-{
-    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(from));
-    LLVMPositionBuilderAtEnd(g->b, from);
-    *n = LLVMBuildSub(g->b, l->end, l->start, "");
-    LLVMValueRef beyond = may_be_empty ? LLVMBuildSub(g->b, *n, qn__const_i64(g, 1), "")
-                                       : *n; /* none: more than all */
-    LLVMValueRef is_one = LLVMBuildICmp(g->b, LLVMIntULT, beyond, qn__const_i64(g, most), "");
-    qn__mark_likely(g, LLVMBuildCondBr(g->b, is_one, common, rare));
-    LLVMPositionBuilderAtEnd(g->b, rare);
-}
-
 /** Where the first strip ends, at the block behind which the loop is entered, *entry. Short loops
  * must not pay for strips: whether the loop is longer than one is the same test as whether it has
  * any trip. The first strip of a longer loop takes what does not fill one, so that the ends of the
@@ -124,9 +108,15 @@ static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef
 {
     LLVMBasicBlockRef rare = qn__new_block(g, "rare"), from = l->is_guarded ? l->guard : l->before,
                       longer = rare;
-    LLVMValueRef n;
     *entry = l->is_guarded ? l->before : qn__new_block(g, "inside");
-    branch_on_length(g, l, from, l->is_guarded, most, *entry, rare, &n);
+    LLVMInstructionEraseFromParent(LLVMGetBasicBlockTerminator(from));
+    LLVMPositionBuilderAtEnd(g->b, from);
+    LLVMValueRef n = LLVMBuildSub(g->b, l->end, l->start, ""), beyond = n;
+    if (l->is_guarded) /* no index: more than all */
+        beyond = LLVMBuildSub(g->b, n, qn__const_i64(g, 1), "");
+    LLVMValueRef is_one = LLVMBuildICmp(g->b, LLVMIntULT, beyond, qn__const_i64(g, most), "");
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, is_one, *entry, rare));
+    LLVMPositionBuilderAtEnd(g->b, rare);
     if (l->is_guarded) {
         longer = qn__new_block(g, "longer");
         LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, n, qn__const_i64(g, 0), ""), l->after,

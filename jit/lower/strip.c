@@ -129,6 +129,7 @@ static void combine(lower *g, const reduction *r, LLVMValueRef to, LLVMValueRef 
 
 /** Points first, first + apart, ..., n of them, that go into one array, or in turns into two. */
 typedef struct run {
+    const reduction *r;
     LLVMValueRef array[PAIR], first, n;
     int n_arrays;
     int64_t apart;
@@ -161,50 +162,50 @@ static void set_points(lower *g, int64_t apart)
 
 /** Adds g->jam points, from the one in g->iv on, in order. The last step of a pair leaves both
  * combined in the first array. What the top computes before the reduce may be used in it. */
-static void add_points(lower *g, const reduction *r, const run *x, LLVMValueRef keep, bool is_last)
+static void add_points(lower *g, const run *x, LLVMValueRef keep, bool is_last)
 {
-    const qn_inst *reduce = &g->k->inst[r->inst];
+    const qn_inst *reduce = &g->k->inst[x->r->inst];
     LLVMValueRef acc[PAIR][MOST_PARTS];
     addend a;
     loop l;
     memset(&a, 0, sizeof a);
     lanes_open(g, &l);
-    qn__lower_region(g, g->k->body, r->inst);
+    qn__lower_region(g, g->k->body, x->r->inst);
     for (int m = 0; m < x->n_arrays; m++)
-        begin_sums(g, r, x->array[m], keep, acc[m]);
+        begin_sums(g, x->r, x->array[m], keep, acc[m]);
     g->loads_on_demand = qn__is_plain_reduce(g, reduce);
     if (!g->loads_on_demand)
         qn__lower_region(g, reduce->region[0], reduce->region[2]);
     for (int u = 0; u < g->unroll; u++)
         for (int j = 0; j < g->jam; j++) {
             LLVMValueRef *to = &acc[j % x->n_arrays][u];
-            qn__take_point(g, r, u * g->jam_max + j, true, &a, 0);
-            *to = qn__add_point(g, r, *to, &a, 0);
+            qn__take_point(g, x->r, u * g->jam_max + j, true, &a, 0);
+            *to = qn__add_point(g, x->r, *to, &a, 0);
         }
     g->loads_on_demand = false;
     bool joins = is_last && x->n_arrays == PAIR;
     for (int u = 0; u < g->unroll && joins; u++)
-        acc[0][u] = qn__combine(g, r, acc[0][u], acc[1][u]);
+        acc[0][u] = qn__combine(g, x->r, acc[0][u], acc[1][u]);
     for (int m = 0; m < (joins ? 1 : x->n_arrays); m++)
-        store_sums(g, r, x->array[m], acc[m]);
+        store_sums(g, x->r, x->array[m], acc[m]);
     qn__loop_close(g, &l);
 }
 
 /** Adds points number m, m + 1, ..., so many as `together`. */
-static void add_step(lower *g, const reduction *r, const run *x, LLVMValueRef m, int together,
-                     LLVMValueRef keep, bool is_last)
+static void add_step(lower *g, const run *x, LLVMValueRef m, int together, LLVMValueRef keep,
+                     bool is_last)
 {
     LLVMValueRef ahead = LLVMBuildMul(g->b, m, qn__const_i64(g, x->apart), "");
-    qn__set_index(g, r->dim[r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
+    qn__set_index(g, x->r->dim[x->r->n_dims - 1], LLVMBuildAdd(g->b, x->first, ahead, ""));
     set_points(g, x->apart);
     qn__set_jam(g, together);
-    add_points(g, r, x, keep, is_last);
+    add_points(g, x, keep, is_last);
     set_points(g, 1);
     qn__set_jam(g, 1);
 }
 
 /** Points, so many at a time as are jammed; fresh: the first step begins with the identity. */
-static void add_steps(lower *g, const reduction *r, const run *x, span s, bool fresh)
+static void add_steps(lower *g, const run *x, span s, bool fresh)
 {
     LLVMValueRef keep = LLVMConstInt(g->i1, 1, false);
     loop l;
@@ -215,63 +216,60 @@ static void add_steps(lower *g, const reduction *r, const run *x, span s, bool f
         keep = LLVMBuildICmp(g->b, LLVMIntNE, l.index, s.low, "");
     if (!LLVMIsConstant(keep))
         keep = qn__splat(g, keep, g->depth);
-    add_step(g, r, x, l.index, g->jam_max, keep, false);
+    add_step(g, x, l.index, g->jam_max, keep, false);
     qn__loop_close(g, &l);
 }
 
-/** Points [from, to) one by one. */
-static void add_singles(lower *g, const reduction *r, const run *x, LLVMValueRef from,
-                        LLVMValueRef to)
+/** Points one by one. */
+static void add_singles(lower *g, const run *x, span s)
 {
     run one = *x;
     loop l;
     one.n_arrays = 1;
-    qn__loop_open(g, &l, (span){from, to}, 1, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, s, 1, LOOP_MAY_BE_EMPTY);
     if (x->n_arrays == PAIR) { /* steps are of whole pairs */
         LLVMValueRef is_second = LLVMBuildTrunc(g->b, l.index, g->i1, "");
         one.array[0] = LLVMBuildSelect(g->b, is_second, x->array[1], x->array[0], "");
     }
-    add_step(g, r, &one, l.index, 1, LLVMConstInt(g->i1, 1, false), false);
+    add_step(g, &one, l.index, 1, LLVMConstInt(g->i1, 1, false), false);
     qn__loop_close(g, &l);
 }
 
 /** All points of a run, one by one what is left beyond whole steps. */
-static void add_run(lower *g, const reduction *r, const run *x, bool fresh)
+static void add_run(lower *g, const run *x, bool fresh)
 {
     LLVMValueRef rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
     LLVMValueRef whole = LLVMBuildSub(g->b, x->n, rest, "");
     for (int m = 0; m < x->n_arrays && fresh; m++)
-        fill_identity(g, r, x->array[m]);
-    add_steps(g, r, x, qn__up_to(g, whole), false);
+        fill_identity(g, x->r, x->array[m]);
+    add_steps(g, x, qn__up_to(g, whole), false);
     if (g->jam_max > 1)
-        add_singles(g, r, x, whole, x->n);
+        add_singles(g, x, (span){whole, x->n});
     if (x->n_arrays == PAIR)
-        combine(g, r, x->array[0], x->array[0], x->array[1]);
+        combine(g, x->r, x->array[0], x->array[0], x->array[1]);
 }
 
 /** What is left of a known run beyond the first `whole` points, `rest` points: one smaller step. */
-static void add_rest(lower *g, const reduction *r, const run *x, int64_t whole, int rest,
-                     bool fresh)
+static void add_rest(lower *g, const run *x, int64_t whole, int rest, bool fresh)
 {
     bool keep = whole || !fresh;
     if (rest)
-        add_step(g, r, x, qn__const_i64(g, whole), rest, LLVMConstInt(g->i1, keep, false), true);
+        add_step(g, x, qn__const_i64(g, whole), rest, LLVMConstInt(g->i1, keep, false), true);
     else if (!keep)
-        fill_identity(g, r, x->array[0]);
+        fill_identity(g, x->r, x->array[0]);
     else if (x->n_arrays == PAIR)
-        combine(g, r, x->array[0], x->array[0], x->array[1]);
+        combine(g, x->r, x->array[0], x->array[0], x->array[1]);
 }
 
 /** A run of n points, or of n + 1 where `is_longer` holds (NULL: never). */
-static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
-                          LLVMValueRef is_longer, bool fresh)
+static void add_known_run(lower *g, const run *x, int64_t n, LLVMValueRef is_longer, bool fresh)
 {
     int64_t whole = n / g->jam_max * g->jam_max, most = n + (is_longer ? 1 : 0);
     loop l;
     if (x->n_arrays == PAIR && most) /* the last step combines, so there is one */
         whole = (most - 1) / g->jam_max * g->jam_max;
     if (whole)
-        add_steps(g, r, x, qn__up_to(g, qn__const_i64(g, whole)), fresh);
+        add_steps(g, x, qn__up_to(g, qn__const_i64(g, whole)), fresh);
     for (int more = 0; more < (is_longer ? 2 : 1); more++) {
         int rest = (int)(n - whole) + more;
         if (!rest && x->n_arrays == 1 && !(fresh && !whole))
@@ -280,7 +278,7 @@ static void add_known_run(lower *g, const reduction *r, const run *x, int64_t n,
                       !is_longer ? NULL
                       : more     ? is_longer
                                  : LLVMBuildNot(g->b, is_longer, ""));
-        add_rest(g, r, x, whole, rest, fresh);
+        add_rest(g, x, whole, rest, fresh);
         qn__loop_close(g, &l);
     }
 }
@@ -295,12 +293,12 @@ static LLVMValueRef length_of(lower *g, const reduction *r, int d)
 static void fold_run(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef first,
                      LLVMValueRef n, bool fresh)
 {
-    run x = {.array = {array}, .n_arrays = 1, .first = first, .n = n, .apart = 1};
+    run x = {.r = r, .array = {array}, .n_arrays = 1, .first = first, .n = n, .apart = 1};
     int64_t known;
     if (qn__is_const(n, &known))
-        add_known_run(g, r, &x, known, NULL, fresh);
+        add_known_run(g, &x, known, NULL, fresh);
     else
-        add_run(g, r, &x, fresh);
+        add_run(g, &x, fresh);
 }
 
 /** Strict order over dimensions from `at` on. */
@@ -390,18 +388,19 @@ static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVM
     int64_t known;
     loop l;
     qn__loop_times(g, &l, slots);
-    run x = {.n_arrays = n_arrays, .apart = slots, .first = LLVMBuildAdd(g->b, first, l.index, "")};
+    run x = {.r = r, .n_arrays = n_arrays, .apart = slots};
+    x.first = LLVMBuildAdd(g->b, first, l.index, "");
     x.array[0] = level_array(g, r, 0, l.index);
     x.array[1] = level_array(g, r, 0, qn__const_i64(g, slots));
     if (qn__is_const(n, &known)) {
         LLVMValueRef rest = qn__const_i64(g, known % slots);
         LLVMValueRef is_longer =
             known % slots ? LLVMBuildICmp(g->b, LLVMIntULT, l.index, rest, "") : NULL;
-        add_known_run(g, r, &x, known / slots, is_longer, true);
+        add_known_run(g, &x, known / slots, is_longer, true);
     } else {
         LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, slots - 1), "");
         x.n = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, up, l.index, ""), qn__const_i64(g, slots), "");
-        add_run(g, r, &x, true);
+        add_run(g, &x, true);
     }
     qn__loop_close(g, &l);
     join_all(g, r, 0, slots, to);

@@ -47,9 +47,9 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
         return array_register(g, t, n);
     LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr),
                  number = LLVMConstInt(g->i32, (unsigned)n, false);
-    LLVMValueRef found =
-        qn__memo_find(g, MEMO_TABLE, base, number,
-                      t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), NULL);
+    const bool is_integer = LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind;
+    const memo_key key = {MEMO_TABLE, base, number, t->bits * 2 + is_integer};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     place here;
@@ -68,8 +68,7 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
         found = qn__call(g, "llvm.masked.load", types, 2, args, 4);
     }
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_TABLE, base, number,
-                 t->bits * 2 + (LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind), at, found);
+    qn__memo_add(g, &key, at, found);
     return found;
 }
 

@@ -271,8 +271,8 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
     LLVMTypeRef old = LLVMTypeOf(v), t = LLVMIntTypeInContext(g->context, (unsigned)to);
     if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
         t = LLVMVectorType(t, LLVMGetVectorSize(old));
-    LLVMValueRef key = LLVMConstInt(g->i1, is_signed, false),
-                 found = qn__memo_find(g, MEMO_RESIZE, v, key, to, NULL);
+    const memo_key key = {MEMO_RESIZE, v, LLVMConstInt(g->i1, is_signed, false), to};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     place here;
@@ -281,36 +281,19 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
             : is_signed ? LLVMBuildSExt(g->b, v, t, "")
                         : LLVMBuildZExt(g->b, v, t, "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_RESIZE, v, key, to, at, found);
+    qn__memo_add(g, &key, at, found);
     return found;
 }
 
-/** The first vector of a linear value. */
-static LLVMValueRef first_linear(lower *g, uint32_t i, int p)
-{
-    int64_t step = g->a.affine[i].coef[g->block->lane_dim];
-    LLVMValueRef first = value_of(g, i, p),
-                 width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_LINEAR, first, width, step, NULL);
-    if (found)
-        return found;
-    LLVMValueRef all = qn__splat(g, first, g->value[i].level);
-    place here;
-    int at = qn__seek(g, g->value[i].level, &here);
-    found = LLVMBuildAdd(g->b, all, qn__lanes(g, g->i64, step), "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_LINEAR, first, width, step, at, found);
-    return found;
-}
-
-/** The first vector of a linear value in fewer bits: from its first lane, without the lanes in 64
+/** The first vector of a linear value in `bits` bits: from its first lane, without the lanes in 64
  * bits. */
-static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
+static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     LLVMValueRef first = value_of(g, i, p),
                  width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_NARROW, first, width, step, NULL);
+    const memo_key key = {MEMO_LINEAR, first, width, step};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     int level_of_first = g->value[i].level;
@@ -321,7 +304,7 @@ static LLVMValueRef first_narrow(lower *g, uint32_t i, int p, int bits)
     found = LLVMBuildAdd(g->b, all,
                          qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_NARROW, first, width, step, at, found);
+    qn__memo_add(g, &key, at, found);
     return found;
 }
 
@@ -332,20 +315,21 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
     int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     int64_t ahead = qn__wrap_mul(step, (int64_t)(p / g->jam_max) * g->width);
     if (ahead == 0)
-        return bits < 64 ? first_narrow(g, i, p, bits) : first_linear(g, i, p);
+        return first_linear(g, i, p, bits);
     LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
     LLVMValueRef by =
         qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits),
                                         (unsigned long long)ahead, true));
     LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
-    LLVMValueRef found = qn__memo_find(g, MEMO_AHEAD, first, width, ahead, NULL);
+    const memo_key key = {MEMO_AHEAD, first, width, ahead};
+    LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found || LLVMIsConstant(first))
         return found ? found : LLVMConstAdd(first, by);
     place here;
     int at = qn__seek(g, g->value[i].level, &here);
     found = LLVMBuildAdd(g->b, first, by, "");
     qn__unseek(g, &here);
-    qn__memo_add(g, MEMO_AHEAD, first, width, ahead, at, found);
+    qn__memo_add(g, &key, at, found);
     return found;
 }
 
