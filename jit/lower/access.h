@@ -36,6 +36,14 @@ typedef struct address {
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there
  * instead of the index operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
+/** What a type has at a pointer, and a store there. With a mask only its lanes are moved, and the
+ * others are zero; then the pointer may be a vector of one for each lane. */
+LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
+LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align);
+LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
+                             LLVMValueRef mask);
+void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
+                      LLVMValueRef mask);
 /** base + index x bytes, shared; `at` is the level of the index, or of the base if that is higher.
  */
 LLVMValueRef qn__element_pointer(lower *g, LLVMValueRef base, LLVMValueRef index, int at,

@@ -76,8 +76,7 @@ static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef p
                                        LLVMValueRef v)
 {
     LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
-    LLVMValueRef first = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(first, (unsigned)qn_dtype_bytes(u->dtype));
+    LLVMValueRef first = qn__load_at(g, t, pointer, (unsigned)qn_dtype_bytes(u->dtype));
     qn__make_relaxed(g, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"),
                       done = qn__new_block(g, "done");
@@ -99,11 +98,10 @@ static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer
                                  LLVMValueRef expected)
 {
     unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
-    LLVMValueRef bits = LLVMBuildLoad2(g->b, qn__bits_like(g, u->dtype, v), pointer, "");
-    LLVMSetAlignment(bits, align);
+    LLVMValueRef bits = qn__load_at(g, qn__bits_like(g, u->dtype, v), pointer, align);
     LLVMValueRef old = qn__from_bits(g, u->dtype, bits);
     LLVMValueRef new = qn__updated(g, u, old, v, expected);
-    LLVMSetAlignment(LLVMBuildStore(g->b, qn__as_bits(g, u->dtype, new), pointer), align);
+    qn__store_at(g, qn__as_bits(g, u->dtype, new), pointer, align);
     return old;
 }
 

@@ -41,7 +41,7 @@ operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits)
 {
     operand o = {.buffer = buffer, .type = LLVMGetElementType(LLVMTypeOf(bits))};
     o.align = LLVMGetIntTypeWidth(o.type) / 8;
-    LLVMSetAlignment(LLVMBuildStore(g->b, bits, o.buffer), 64);
+    qn__store_at(g, bits, o.buffer, 64);
     return o;
 }
 
@@ -54,8 +54,7 @@ LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane)
 {
     if (!o->buffer)
         return o->scalar;
-    LLVMValueRef v = LLVMBuildLoad2(g->b, o->type, place_of(g, o, lane), "");
-    LLVMSetAlignment(v, o->align);
+    LLVMValueRef v = qn__load_at(g, o->type, place_of(g, o, lane), o->align);
     return v;
 }
 
@@ -135,7 +134,7 @@ static operand open_results(lower *g, const update *u)
 static void put_result(lower *g, const operand *results, LLVMValueRef lane, LLVMValueRef bits)
 {
     if (results->buffer)
-        LLVMSetAlignment(LLVMBuildStore(g->b, bits, place_of(g, results, lane)), results->align);
+        qn__store_at(g, bits, place_of(g, results, lane), results->align);
 }
 
 static LLVMValueRef close_results(lower *g, const update *u, const operand *results)
@@ -143,8 +142,7 @@ static LLVMValueRef close_results(lower *g, const update *u, const operand *resu
     LLVMTypeRef t = bits_of_lanes(g, u);
     if (!results->buffer)
         return NULL;
-    LLVMValueRef all = LLVMBuildLoad2(g->b, t, results->buffer, "");
-    LLVMSetAlignment(all, 64);
+    LLVMValueRef all = qn__load_at(g, t, results->buffer, 64);
     return qn__from_bits(g, u->dtype, all);
 }
 
@@ -217,14 +215,11 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
     qn__expression_take_all(g, u->of);
     if (!l->mask)
         return qn__update_element(g, u, l->x.pointer, l->value, l->expected);
-    LLVMTypeRef types[2] = {bits_of_lanes(g, u), g->ptr};
-    LLVMValueRef align = LLVMConstInt(g->i32, (unsigned)qn_dtype_bytes(u->dtype), false);
-    LLVMValueRef from[4] = {l->x.pointer, align, l->mask, LLVMConstNull(types[0])};
-    LLVMValueRef old =
-        qn__from_bits(g, u->dtype, qn__call(g, "llvm.masked.load", types, 2, from, 4));
+    unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
+    LLVMValueRef old = qn__load_masked(g, bits_of_lanes(g, u), l->x.pointer, align, l->mask);
+    old = qn__from_bits(g, u->dtype, old);
     LLVMValueRef new = qn__updated(g, u, old, l->value, l->expected);
-    LLVMValueRef to[4] = {qn__as_bits(g, u->dtype, new), l->x.pointer, align, l->mask};
-    qn__call(g, "llvm.masked.store", types, 2, to, 4);
+    qn__store_masked(g, qn__as_bits(g, u->dtype, new), l->x.pointer, align, l->mask);
     return old;
 }
 

@@ -214,15 +214,14 @@ static unsigned alignment(const lower *g, uint32_t i)
 void qn__store_copy(lower *g, uint32_t i, LLVMValueRef v, LLVMValueRef pointer)
 {
     v = qn__to_memory(g, g->k->inst[i].type, v);
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), alignment(g, i));
+    qn__store_at(g, v, pointer, alignment(g, i));
 }
 
 void qn__load_through(lower *g, int buffer, uint32_t i, int p)
 {
     LLVMTypeRef t = qn__memory_type(g, g->k->inst[i].type);
     t = is_vector(g, i) ? qn__vector_of(g, t) : t;
-    LLVMValueRef v = LLVMBuildLoad2(g->b, t, qn__buffer_pointer(g, buffer, p), "");
-    LLVMSetAlignment(v, alignment(g, i));
+    LLVMValueRef v = qn__load_at(g, t, qn__buffer_pointer(g, buffer, p), alignment(g, i));
     qn__set(g, i, p, qn__to_register(g, g->k->inst[i].type, v), g->depth);
 }
 

@@ -26,7 +26,7 @@ static LLVMValueRef word_at(lower *g, LLVMValueRef array, int64_t n)
 
 static void set_word(lower *g, LLVMValueRef array, int64_t n, LLVMValueRef v)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, word_at(g, array, n)), 8);
+    qn__store_at(g, v, word_at(g, array, n), 8);
 }
 
 /** The part of dimension d that this call is to do. */
@@ -47,9 +47,8 @@ static void copy_slots(const caller *c)
     qn__loop_times(g, &l, g->f->n_slots);
     LLVMValueRef from = LLVMBuildGEP2(g->b, g->i64, g->slots, &l.index, 1, "");
     LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, c->slots, &l.index, 1, "");
-    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, from, "");
-    LLVMSetAlignment(v, 8);
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, to), 8);
+    LLVMValueRef v = qn__load_at(g, g->i64, from, 8);
+    qn__store_at(g, v, to, 8);
     qn__loop_close(g, &l);
 }
 

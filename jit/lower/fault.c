@@ -33,8 +33,7 @@ static void set_field(lower *g, size_t offset, LLVMValueRef v)
 
 static LLVMValueRef get_field(lower *g, size_t offset)
 {
-    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i64, field(g, offset), "");
-    LLVMSetAlignment(v, 8);
+    LLVMValueRef v = qn__load_at(g, g->i64, field(g, offset), 8);
     LLVMSetVolatile(v, is_shared(g));
     return v;
 }

@@ -51,19 +51,13 @@ static LLVMValueRef load_row(const rows *r, LLVMValueRef pointer)
 {
     lower *g = r->f->g;
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[r->f->inst].type));
-    LLVMTypeRef types[2] = {t, g->ptr};
     unsigned bytes = (unsigned)r->bytes;
-    LLVMValueRef active[QN_MOST_TRANSPOSED], v;
-    if (r->n == g->width) {
-        v = LLVMBuildLoad2(g->b, t, pointer, "");
-        LLVMSetAlignment(v, bytes);
-        return v;
-    }
+    LLVMValueRef active[QN_MOST_TRANSPOSED];
+    if (r->n == g->width)
+        return qn__load_at(g, t, pointer, bytes);
     for (int l = 0; l < g->width; l++)
         active[l] = LLVMConstInt(g->i1, l < r->n, false);
-    LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, bytes, false),
-                            LLVMConstVector(active, (unsigned)g->width), LLVMConstNull(t)};
-    return qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    return qn__load_masked(g, t, pointer, bytes, LLVMConstVector(active, (unsigned)g->width));
 }
 
 /** Copies the points from the one in g->iv on: row l holds those of lane l. The places in the

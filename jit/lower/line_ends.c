@@ -82,7 +82,7 @@ bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueR
     LLVMValueRef is_first =
         LLVMBuildICmp(g->b, LLVMIntEQ, g->iv[g->block->lane_dim], g->ends.first, "");
     branch x = qn__begin_choice(g, is_first, "first", "line");
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer), (unsigned)bytes);
+    qn__store_at(g, v, pointer, (unsigned)bytes);
     qn__begin_other(g, &x);
     LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""),
                  into = bytes_into_line(g, pointer);
@@ -93,7 +93,7 @@ bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueR
         in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);
     qn__make_nontemporal(g, LLVMBuildStore(g->b, joined(g, old, v, n, bytes), begin), LINE_BYTES);
     qn__end_branch(g, &x, NULL);
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, row), LINE_BYTES);
+    qn__store_at(g, v, row, LINE_BYTES);
     return true;
 }
 
@@ -105,17 +105,13 @@ static void end_row(lower *g, uint32_t site)
     address x;
     qn__make_address(g, i, 0, NULL, &x);
     qn__displace(g, &x);
-    LLVMTypeRef types[2] = {qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i))),
-                            g->ptr};
+    LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i)));
     LLVMValueRef first =
         LLVMBuildSub(g->b, qn__const_i64(g, LINE_BYTES), bytes_into_line(g, x.pointer), "");
     LLVMValueRef mask =
         LLVMBuildICmp(g->b, LLVMIntUGE, lane_numbers(g, bytes), in_all_lanes(g, first, bytes), "");
-    LLVMValueRef v = LLVMBuildLoad2(g->b, types[0], row_memory(g, site), "");
-    LLVMSetAlignment(v, LINE_BYTES);
-    LLVMValueRef args[4] = {v, qn__ahead(g, x.pointer, -LINE_BYTES),
-                            LLVMConstInt(g->i32, (unsigned)bytes, false), mask};
-    qn__call(g, "llvm.masked.store", types, 2, args, 4);
+    LLVMValueRef v = qn__load_at(g, t, row_memory(g, site), LINE_BYTES);
+    qn__store_masked(g, v, qn__ahead(g, x.pointer, -LINE_BYTES), (unsigned)bytes, mask);
 }
 
 void qn__line_ends_close(lower *g, span rows, LLVMValueRef end)

@@ -88,12 +88,9 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
         return load_lanes(g, i, index);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
     LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
-    LLVMTypeRef types[2] = {t, LLVMTypeOf(pointers)};
     LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
-    LLVMValueRef align = LLVMConstInt(
-        g->i32, element == g->i32 ? 4 : (unsigned long long)qn_dtype_bytes(a->dtype), false);
-    LLVMValueRef args[4] = {pointers, align, all, LLVMConstNull(t)};
-    return qn__call(g, "llvm.masked.gather", types, 2, args, 4);
+    unsigned align = element == g->i32 ? 4 : (unsigned)qn_dtype_bytes(a->dtype);
+    return qn__load_masked(g, t, pointers, align, all);
 }
 
 /** The index between the first and the last element. */

@@ -69,11 +69,47 @@ static unsigned displace(lower *g, uint32_t i, address *x)
     return known > own ? known : own;
 }
 
-static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer,
-                               unsigned align)
+LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align)
 {
     LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
     LLVMSetAlignment(v, align);
+    return v;
+}
+
+LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align)
+{
+    LLVMValueRef store = LLVMBuildStore(g->b, v, pointer);
+    LLVMSetAlignment(store, align);
+    return store;
+}
+
+static bool has_pointers(LLVMValueRef pointer)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(pointer)) == LLVMVectorTypeKind;
+}
+
+LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
+                             LLVMValueRef mask)
+{
+    const char *name = has_pointers(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
+    LLVMTypeRef types[2] = {t, LLVMTypeOf(pointer)};
+    LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
+    return qn__call(g, name, types, 2, args, 4);
+}
+
+void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
+                      LLVMValueRef mask)
+{
+    const char *name = has_pointers(pointer) ? "llvm.masked.scatter" : "llvm.masked.store";
+    LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(pointer)};
+    LLVMValueRef args[4] = {v, pointer, LLVMConstInt(g->i32, align, false), mask};
+    qn__call(g, name, types, 2, args, 4);
+}
+
+static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef pointer,
+                               unsigned align)
+{
+    LLVMValueRef v = qn__load_at(g, t, pointer, align);
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
     else if (g->f->target->has_read_only && g->f->param[g->k->inst[i].imm].is_constant_memory)
@@ -188,15 +224,10 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer, align);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
-        LLVMTypeRef types[2] = {t, g->ptr};
-        LLVMValueRef args[4] = {x.pointer, LLVMConstInt(g->i32, align, false),
-                                x.kind == ADDRESS_UNIT ? mask : reverse(g, mask), LLVMConstNull(t)};
-        v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+        mask = x.kind == ADDRESS_UNIT ? mask : reverse(g, mask);
+        v = qn__load_masked(g, t, x.pointer, align, mask);
     } else if (mask || !(v = qn__load_near(g, i, &x, t, align))) {
-        LLVMTypeRef types[2] = {t, qn__vector_of(g, g->ptr)};
-        LLVMValueRef args[4] = {qn__lane_pointers(g, &x), LLVMConstInt(g->i32, align, false),
-                                mask ? mask : all_lanes(g), LLVMConstNull(t)};
-        v = qn__call(g, "llvm.masked.gather", types, 2, args, 4);
+        v = qn__load_masked(g, t, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
     }
     if (x.kind == ADDRESS_REVERSED)
         v = reverse(g, v);
@@ -307,8 +338,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     const unsigned align = displace(g, i, &x);
-    LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, dtype, v), x.pointer);
-    LLVMSetAlignment(store, align);
+    LLVMValueRef store = qn__store_at(g, qn__to_memory(g, dtype, v), x.pointer, align);
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
     if (condition)
@@ -320,7 +350,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
 static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)
 {
     int dtype = qn__access_dtype(g->k, i);
-    LLVMValueRef align = LLVMConstInt(g->i32, align_of(g, i), false);
+    const unsigned align = align_of(g, i);
     LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)),
                  mask = qn__access_mask(g, i, p, c);
     address x;
@@ -334,23 +364,18 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         if (!mask && x.kind == ADDRESS_UNIT && qn__line_ends_store(g, i, p, v, x.pointer))
             return;
         if (!mask) {
-            LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
-            LLVMSetAlignment(store, align_of(g, i));
+            LLVMValueRef store = qn__store_at(g, v, x.pointer, align);
             qn__mark_stream(g, i, store);
             return;
         }
-        LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
-        LLVMValueRef args[4] = {v, x.pointer, align, mask};
-        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+        qn__store_masked(g, v, x.pointer, align, mask);
         return;
     }
     if (qn__has_known_stride(&x, mask)) {
-        qn__store_strided(g, i, &x, v, qn_dtype_bytes(dtype), align_of(g, i));
+        qn__store_strided(g, i, &x, v, qn_dtype_bytes(dtype), align);
         return;
     }
-    LLVMTypeRef types[2] = {LLVMTypeOf(v), qn__vector_of(g, g->ptr)};
-    LLVMValueRef args[4] = {v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g)};
-    qn__call(g, "llvm.masked.scatter", types, 2, args, 4);
+    qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
 }
 
 /** Several vectors from part p on, side by side and without masks. */

@@ -47,9 +47,7 @@ int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, in
 /** Where the address of the word is read, when the builder stands there. */
 static LLVMValueRef load_address(lower *g)
 {
-    LLVMValueRef at =
-        LLVMBuildLoad2(g->b, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), "");
-    LLVMSetAlignment(at, 8);
+    LLVMValueRef at = qn__load_at(g, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), 8);
     return at;
 }
 
@@ -58,8 +56,7 @@ static void branch_on_word(lower *g, LLVMValueRef at, LLVMBasicBlockRef go_on)
 {
     if (!g->cancelled)
         g->cancelled = qn__new_block(g, "cancelled");
-    LLVMValueRef word = LLVMBuildLoad2(g->b, g->i32, at, "");
-    LLVMSetAlignment(word, 4);
+    LLVMValueRef word = qn__load_at(g, g->i32, at, 4);
     LLVMSetVolatile(word, true);
     LLVMValueRef goes_on = LLVMBuildICmp(g->b, LLVMIntEQ, word, LLVMConstInt(g->i32, 0, false), "");
     qn__mark_likely(g, LLVMBuildCondBr(g->b, goes_on, go_on, g->cancelled));
@@ -93,7 +90,7 @@ void qn__poll_end(lower *g)
         return;
     LLVMPositionBuilderAtEnd(g->b, g->cancelled);
     LLVMValueRef status = qn__ahead(g, g->fault, offsetof(qn_fault, status));
-    LLVMSetAlignment(LLVMBuildStore(g->b, qn__const_i64(g, QN_ERR_CANCELLED), status), 8);
+    qn__store_at(g, qn__const_i64(g, QN_ERR_CANCELLED), status, 8);
     qn__stream_fence(g);
     LLVMBuildRetVoid(g->b);
 }

@@ -63,8 +63,7 @@ bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce)
 static void load_result(lower *g, const reduction *r, addend *a)
 {
     LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, r->results, &g->iv[r->dim[0]], 1, "");
-    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
-    LLVMSetAlignment(v, 8);
+    LLVMValueRef v = qn__load_at(g, qn__memory_type(g, r->type), at, 8);
     a->value[0] = qn__to_register(g, r->type, v);
 }
 

@@ -48,9 +48,8 @@ static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, i
 {
     LLVMValueRef all = LLVMGetPoison(t);
     for (int l = 0; l < g->width; l++) {
-        LLVMValueRef one =
-            LLVMBuildLoad2(g->b, LLVMGetElementType(t), lane_pointer(g, x, bytes, l), "");
-        LLVMSetAlignment(one, align);
+        LLVMValueRef at = lane_pointer(g, x, bytes, l),
+                     one = qn__load_at(g, LLVMGetElementType(t), at, align);
         all = LLVMBuildInsertElement(g->b, all, one, LLVMConstInt(g->i32, (unsigned)l, false), "");
     }
     return all;
@@ -111,18 +110,14 @@ static LLVMValueRef load_window(lower *g, const address *x, const window *w, LLV
     LLVMValueRef own[64], all = NULL;
     int n = (int)x->stride, pick[64];
     bool is_whole = w->own == (1u << n) - 1;
-    LLVMTypeRef types[2] = {t, g->ptr};
     for (int k = 0; k < n; k++) {
         LLVMValueRef at =
             qn__ahead(g, x->pointer, ((int64_t)k * g->width - w->place) * bytes);
         for (int e = 0; e < g->width; e++)
             own[e] = LLVMConstInt(g->i1, w->own >> (k * g->width + e) % n & 1, false);
-        LLVMValueRef args[4] = {at, LLVMConstInt(g->i32, align, false),
-                                LLVMConstVector(own, (unsigned)g->width), LLVMConstNull(t)};
-        LLVMValueRef v = is_whole ? LLVMBuildLoad2(g->b, t, at, "")
-                                  : qn__call(g, "llvm.masked.load", types, 2, args, 4);
-        if (is_whole)
-            LLVMSetAlignment(v, align);
+        LLVMValueRef mask = LLVMConstVector(own, (unsigned)g->width);
+        LLVMValueRef v = is_whole ? qn__load_at(g, t, at, align)
+                                  : qn__load_masked(g, t, at, align, mask);
         for (int l = 0; l < g->width; l++) {
             int from = l * n + w->place - k * g->width;
             pick[l] = from >= 0 && from < g->width ? g->width + from : l;
@@ -146,16 +141,14 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
     int64_t bytes = qn__access_bytes(g->k, i);
     window shared;
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
-    LLVMTypeRef types[2] = {t, g->ptr};
     LLVMValueRef all = NULL;
     if (is_one_by_one(g, i, x, bytes))
         return load_one_by_one(g, x, t, bytes, align);
     if (window_of(g, i, x, &shared))
         return load_window(g, x, &shared, t, bytes, align);
     for (int k = 0; k < n; k++) {
-        LLVMValueRef args[4] = {vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
-                                elements_of(g, x, k), LLVMConstNull(t)};
-        LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+        LLVMValueRef at = vector_pointer(g, x, bytes, k);
+        LLVMValueRef v = qn__load_masked(g, t, at, align, elements_of(g, x, k));
         int pick[64];
         for (int l = 0; l < g->width; l++)
             pick[l] = l;
@@ -205,8 +198,7 @@ static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, 
             continue;
         LLVMValueRef from =
             qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
-        LLVMValueRef v = LLVMBuildLoad2(g->b, t, from, "");
-        LLVMSetAlignment(v, (unsigned)bytes);
+        LLVMValueRef v = qn__load_at(g, t, from, (unsigned)bytes);
         v = qn__shuffle(g, v, NULL, piece.pick, lanes);
         all = all ? LLVMBuildOr(g->b, all, v, "") : v;
     }
@@ -241,20 +233,17 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, i
         for (int l = 0; l < g->width; l++) {
             LLVMValueRef one =
                 LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
-            LLVMSetAlignment(LLVMBuildStore(g->b, one, lane_pointer(g, x, bytes, l)), align);
+            qn__store_at(g, one, lane_pointer(g, x, bytes, l), align);
         }
         return;
     }
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
-    LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
     for (int k = 0; k < n; k++) {
         int pick[64];
         for (int e = 0; e < g->width; e++)
             pick[e] = lane_of(g, x, k, e) < 0 ? 0 : lane_of(g, x, k, e);
-        LLVMValueRef args[4] = {qn__shuffle(g, v, NULL, pick, g->width),
-                                vector_pointer(g, x, bytes, k), LLVMConstInt(g->i32, align, false),
-                                elements_of(g, x, k)};
-        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+        LLVMValueRef to = qn__shuffle(g, v, NULL, pick, g->width);
+        qn__store_masked(g, to, vector_pointer(g, x, bytes, k), align, elements_of(g, x, k));
     }
 }
 

@@ -70,9 +70,8 @@ static void load_sums(lower *g, const reduction *r, LLVMValueRef array, int64_t 
     int64_t bytes = qn_dtype_bytes(r->type);
     for (int u = 0; u < g->unroll; u++) {
         LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, r->type));
-        LLVMValueRef v =
-            LLVMBuildLoad2(g->b, t, vector_at(g, r, array, ahead + u * g->width * bytes), "");
-        LLVMSetAlignment(v, (unsigned)bytes);
+        LLVMValueRef at = vector_at(g, r, array, ahead + u * g->width * bytes),
+                     v = qn__load_at(g, t, at, (unsigned)bytes);
         acc[u] = qn__to_register(g, r->type, v);
     }
 }

@@ -58,15 +58,11 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     for (int l = 0; l < t->lanes; l++)
         mask[l] = LLVMConstInt(g->i1, (int64_t)n * t->lanes + l < t->extent, false);
     unsigned align = (unsigned)t->bits / 8;
-    if ((int64_t)(n + 1) * t->lanes <= t->extent) {
-        found = LLVMBuildLoad2(g->b, t->type, pointer, "");
-        LLVMSetAlignment(found, align);
-    } else {
-        LLVMTypeRef types[2] = {t->type, g->ptr};
-        LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false),
-                                LLVMConstVector(mask, (unsigned)t->lanes), LLVMConstNull(t->type)};
-        found = qn__call(g, "llvm.masked.load", types, 2, args, 4);
-    }
+    if ((int64_t)(n + 1) * t->lanes <= t->extent)
+        found = qn__load_at(g, t->type, pointer, align);
+    else
+        found = qn__load_masked(g, t->type, pointer, align,
+                                LLVMConstVector(mask, (unsigned)t->lanes));
     qn__unseek(g, &here);
     qn__memo_add(g, &key, at, found);
     return found;

@@ -115,9 +115,8 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
 
 static LLVMValueRef load_piece(lower *g, const pieces *s, int l)
 {
-    LLVMValueRef v =
-        LLVMBuildLoad2(g->b, LLVMVectorType(s->element, (unsigned)s->q), lane_pointer(g, s, l), "");
-    LLVMSetAlignment(v, (unsigned)s->bytes);
+    LLVMTypeRef t = LLVMVectorType(s->element, (unsigned)s->q);
+    LLVMValueRef v = qn__load_at(g, t, lane_pointer(g, s, l), (unsigned)s->bytes);
     return v;
 }
 
@@ -166,8 +165,7 @@ static void fill_rows(lower *g, uint32_t i, LLVMValueRef buffer)
     for (int u = 0; u < g->unroll; u++) {
         pieces s = pieces_at(g, i, u, 0, (int)g->block->row);
         for (int l = 0; l < s.lanes; l++)
-            LLVMSetAlignment(LLVMBuildStore(g->b, load_piece(g, &s, l), row_of(g, buffer, u, l)),
-                             PIECE_BYTES);
+            qn__store_at(g, load_piece(g, &s, l), row_of(g, buffer, u, l), PIECE_BYTES);
     }
 }
 
@@ -241,7 +239,7 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         if (s->mask && LLVMIsNull(LLVMGetAggregateElement(s->mask, (unsigned)l)))
             continue;
         LLVMValueRef piece = elements(g, r[l % s->q], l / s->q * s->q, s->q);
-        LLVMSetAlignment(LLVMBuildStore(g->b, piece, lane_pointer(g, s, l)), (unsigned)s->bytes);
+        qn__store_at(g, piece, lane_pointer(g, s, l), (unsigned)s->bytes);
     }
 }
 

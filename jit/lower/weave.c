@@ -231,8 +231,7 @@ static int all_bytes(const qn_weave *w)
 static LLVMValueRef load_plain(lower *g, const woven *x, int at, int unit, int n)
 {
     LLVMTypeRef t = LLVMVectorType(unit_type(g, unit), (unsigned)n);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, t, qn__ahead(g, x->pointer, at), "");
-    LLVMSetAlignment(v, (unsigned)x->w->bytes);
+    LLVMValueRef v = qn__load_at(g, t, qn__ahead(g, x->pointer, at), (unsigned)x->w->bytes);
     return v;
 }
 
@@ -288,23 +287,18 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, piece of)
 static LLVMValueRef load_piece(lower *g, const woven *x, piece of)
 {
     LLVMValueRef mask = mask_of(g, x, true, of);
-    LLVMTypeRef t = LLVMVectorType(unit_type(g, of.unit), (unsigned)of.n), types[2] = {t, g->ptr};
+    LLVMTypeRef t = LLVMVectorType(unit_type(g, of.unit), (unsigned)of.n);
     if (!mask)
         return load_plain(g, x, of.at, of.unit, of.n);
-    LLVMValueRef args[4] = {qn__ahead(g, x->pointer, of.at),
-                            LLVMConstInt(g->i32, (unsigned)x->w->bytes, false), mask,
-                            LLVMConstNull(t)};
-    return qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    LLVMValueRef at = qn__ahead(g, x->pointer, of.at);
+    return qn__load_masked(g, t, at, (unsigned)x->w->bytes, mask);
 }
 
 static void store_piece(lower *g, const woven *x, piece of, LLVMValueRef v)
 {
     LLVMValueRef mask = mask_of(g, x, false, of);
-    LLVMTypeRef types[2] = {LLVMTypeOf(v), g->ptr};
-    LLVMValueRef args[4] = {v, qn__ahead(g, x->pointer, of.at),
-                            LLVMConstInt(g->i32, (unsigned)x->w->bytes, false), mask};
     if (mask)
-        qn__call(g, "llvm.masked.store", types, 2, args, 4);
+        qn__store_masked(g, v, qn__ahead(g, x->pointer, of.at), (unsigned)x->w->bytes, mask);
     else
         store_plain(g, x, of.at, v);
 }

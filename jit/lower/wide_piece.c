@@ -73,8 +73,7 @@ static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
 static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer,
                               int64_t align)
 {
-    LLVMValueRef v = LLVMBuildLoad2(g->b, t, pointer, "");
-    LLVMSetAlignment(v, (unsigned)align);
+    LLVMValueRef v = qn__load_at(g, t, pointer, (unsigned)align);
     if (e->is_constant)
         qn__mark_invariant(g, v);
     return v;
@@ -225,7 +224,7 @@ void qn__wide_load_all(lower *g, group *s)
 
 static void store_to(lower *g, const group *s, const element *e, LLVMValueRef v, int64_t align)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, pointer_of(g, s, e)), (unsigned)align);
+    qn__store_at(g, v, pointer_of(g, s, e), (unsigned)align);
 }
 
 static void store_one(lower *g, const group *s, const element *e)
