@@ -270,9 +270,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULE, qn__lanes(g, number, 1),
                                       qn__splat(g, behind, g->depth), "");
     LLVMValueRef begin = LLVMBuildGEP2(g->b, number, x->pointer, &first, 1, "");
-    LLVMTypeRef types[2] = {t, g->ptr};
-    LLVMValueRef args[4] = {begin, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
-    LLVMValueRef v = qn__call(g, "llvm.masked.load", types, 2, args, 4);
+    LLVMValueRef v = qn__load_masked(g, t, begin, align, mask);
     v = LLVMBuildBitCast(g->b, v, numbers, "");
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");
 }
