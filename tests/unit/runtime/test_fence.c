@@ -10,6 +10,7 @@
  * with its plan.
  */
 #define _GNU_SOURCE
+#include "tests/sanitizer.h"
 #include "tests/unit/guard_kernels.h"
 #include "tests/unit/launch.h"
 
@@ -563,7 +564,7 @@ static pid_t start(report *r, int worker)
     fflush(stdout);
     pid_t child = fork();
     if (child == 0) {
-        alarm(120);
+        alarm(IS_SANITIZED ? 1200 : 120);
         work(r, worker);
     }
     return child;
