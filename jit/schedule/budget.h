@@ -58,10 +58,10 @@ typedef struct qn_descent {
     int64_t units; /* of the code in the end */
     char steps[224]; /* for people: each step and the units before it; "" if there was none */
 } qn_descent;
-/** Changes a plan of a processor so that it gives less code than now, which has `units`; false: there
- * is no such plan, or x->k is NULL, as of a GPU. `is_over`: the budget is too small for them, and where there is none, only the
- * interpreter is left; else it is only that there are more than QN_MOST_INSTRUCTIONS.
- * `are_lanes_many`: most of these are lanes of gathers. */
+/** Changes a plan of a processor so that it gives less code than now, which has `units`; false:
+ * there is no such plan, or x->k is NULL, as of a GPU. `is_over`: the budget is too small for them,
+ * and where there is no such plan, only the interpreter is left; else it is only that there are more
+ * than QN_MOST_INSTRUCTIONS. `are_lanes_many`: most of these are lanes of gathers. */
 bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many);
 

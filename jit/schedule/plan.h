@@ -7,8 +7,8 @@
 
 #include "jit/schedule/forms.h"
 
-/** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). a: the
- * analysis of scalar code, that of a qn_scheduled; a GPU needs none. */
+/** The plan that the rules make, for the fields of f->plan as they are (jit/schedule/plan.c). a:
+ * the analysis of scalar code, that of a qn_scheduled; a GPU needs none. */
 void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *out);
 
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */

@@ -18,7 +18,8 @@ typedef struct qn_straight {
  * with its draft. The cycles of its estimate, at least; 0: it has none. */
 double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);
 /** Plans a kernel for a processor, and merges dimensions in *f. True: its short loops should be
- * straight code, which *out has; the caller releases or takes it. Out of memory: they should not. */
+ * straight code, which *out has; the caller releases or takes it. Out of memory: they should not.
+ */
 bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out);
 /** Moves all of *x to where the caller keeps it, and releases it there. */
 void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p);
