@@ -61,11 +61,23 @@ static unsigned align_of(const lower *g, uint32_t i)
     return (unsigned)(bits & -bits);
 }
 
+/** Whether a block of a GPU moves what access i touches through memory of its own, in pieces of so
+ * many bytes. */
+enum { MOVED_ALIGN = 4 };
+static bool is_moved(const lower *g, uint32_t i)
+{
+    return g->grid && qn__grid_moved(g->grid, g->k->inst[i].imm);
+}
+
 /** Goes to the address of one element, and returns what that is known to be a multiple of. */
 static unsigned displace(lower *g, uint32_t i, address *x)
 {
     const unsigned known = g->grid ? qn__wide_align(g, i, x) : 1, own = align_of(g, i);
     qn__displace(g, x);
+    if (is_moved(g, i)) {
+        x->pointer = g->hooks->private_place(g, i, x->pointer);
+        return own < MOVED_ALIGN ? own : MOVED_ALIGN;
+    }
     return known > own ? known : own;
 }
 
@@ -112,7 +124,8 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
     LLVMValueRef v = qn__load_at(g, t, pointer, align);
     if (is_atomic_view(g, i) && LLVMGetTypeKind(t) != LLVMVectorTypeKind)
         qn__make_relaxed(g, v);
-    else if (g->f->target->has_read_only && g->f->param[g->k->inst[i].imm].is_constant_memory)
+    else if (g->f->target->has_read_only && g->f->param[g->k->inst[i].imm].is_constant_memory &&
+             !is_moved(g, i))
         qn__mark_invariant(g, v); /* loads through the read-only cache */
     return v;
 }
@@ -133,7 +146,7 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
 static int load_level(const lower *g, uint32_t i, int wanted)
 {
     int at = g->depth;
-    if (g->covered[g->site[i]]) /* right behind the test only */
+    if (g->covered[g->site[i]] || is_moved(g, i)) /* right behind the test only */
         return at;
     if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i))
         return at;
@@ -171,8 +184,8 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
         branch then = qn__begin_branch(g, condition);
         qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
         const unsigned align = displace(g, i, &x);
-        return qn__end_branch(
-            g, &then, qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align)));
+        return qn__end_branch(g, &then,
+                              qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align)));
     }
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     place here;
@@ -239,8 +252,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
 static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks)
 {
     LLVMValueRef any = masks[p];
-    FOR_PARTS(g, q)
-    {
+    FOR_PARTS (g, q) {
         if (q == p || qn__canonical_part(g, i, q) != p || any == masks[q])
             continue;
         any = any && masks[q] ? LLVMBuildOr(g->b, any, masks[q], "") : NULL;
@@ -284,7 +296,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         load_checked(g, i, p, &c);
         return;
     }
-    FOR_PARTS(g, q)
+    FOR_PARTS (g, q)
         if (qn__canonical_part(g, i, q) == p)
             qn__report(g, i, q, &c);
     int at = g->depth;
@@ -314,7 +326,7 @@ void qn__lower_load(lower *g, uint32_t i)
         return;
     if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         if (qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
     qn__prefetch_front(g, i);
@@ -403,8 +415,7 @@ void qn__lower_store(lower *g, uint32_t i)
     if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i) || qn__store_grouped(g, i))
         return;
     int together = qn__stored_together(g, i, value);
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         if (together > 1) {
             if (p_u % together == 0)
                 store_packed(g, i, p, value, together);

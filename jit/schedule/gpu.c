@@ -210,6 +210,7 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
             int n_shared = qn__gpu_choose_wide(&s, lanes);
             qn__gpu_choose_threads(&s, n_shared);
             qn__gpu_order_batches(&s);
+            qn__gpu_choose_moved(&s, lanes);
         }
     }
     qn__analysis_release(&s.a);

@@ -38,6 +38,15 @@ typedef struct gpu_planner {
     bool has_assertions; /* then all of an iteration is done by one thread, or by a warp in step */
 } gpu_planner;
 
+/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of
+ * `align`. */
+typedef struct gpu_course {
+    int64_t first, step;
+    uint64_t align; /* a power of two */
+} gpu_course;
+/** That of access i along x; false if it is not known (schedule/gpu_wide.c). */
+bool qn__gpu_find_course(const gpu_planner *s, uint32_t i, int x, gpu_course *out);
+
 /** Iterations of all parallel dimensions, -1 if they are not known. */
 int64_t qn__gpu_iterations(const gpu_planner *s);
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d);
@@ -94,6 +103,9 @@ int qn__gpu_kind_of_body(const gpu_planner *s);
 /** Loads through shared memory, and then threads, axis and tile, once the order is chosen
  * (schedule/gpu_stage.c). */
 void qn__gpu_choose_staging(const gpu_planner *s, int x);
+/** Records that a block moves through shared memory, once the threads are chosen: moved, n_moved
+ * (schedule/gpu_moved.c). */
+void qn__gpu_choose_moved(const gpu_planner *s, int x);
 /** Register tiles for what is like a matrix product, if it is long enough in all three dimensions
  * (schedule/gpu_product.c). */
 bool qn__gpu_choose_product(const gpu_planner *s, int x);

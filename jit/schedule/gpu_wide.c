@@ -30,20 +30,13 @@ static int64_t element_bytes(const gpu_planner *s, uint32_t i)
 
 /* ---------------------------------------------------------------- addresses */
 
-/** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of
- * `align`. */
-typedef struct course {
-    int64_t first, step;
-    uint64_t align; /* a power of two */
-} course;
-
 static uint64_t lowest_bit(int64_t n)
 {
     uint64_t bits = (uint64_t)n | UINT64_C(1) << 62;
     return bits & (0 - bits);
 }
 
-static void add_multiple(course *c, int64_t bytes)
+static void add_multiple(gpu_course *c, int64_t bytes)
 {
     uint64_t bit = lowest_bit(bytes);
     c->align = bit < c->align ? bit : c->align;
@@ -52,7 +45,7 @@ static void add_multiple(course *c, int64_t bytes)
 /** Along a dimension of a view whose stride is dynamic nothing may move with x; all that is added
  * is a multiple of the stride. */
 static bool add_dynamic(const gpu_planner *s, const qn_affine *a, int x, const qn_fact *stride,
-                        int64_t bytes, course *c)
+                        int64_t bytes, gpu_course *c)
 {
     add_multiple(c, qn__wrap_mul(bytes, stride->multiple));
     for (int n = 0; n < 2; n++)
@@ -61,12 +54,11 @@ static bool add_dynamic(const gpu_planner *s, const qn_affine *a, int x, const q
     return a->coef[x] == 0;
 }
 
-/** The course of access i along x; false if it is not known. */
-static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
+bool qn__gpu_find_course(const gpu_planner *s, uint32_t i, int x, gpu_course *out)
 {
     const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
     int64_t bytes = element_bytes(s, i);
-    course c = {.align = UINT64_C(1) << param->align};
+    gpu_course c = {.align = UINT64_C(1) << param->align};
     if (param->unit)
         return false;
     for (int r = 0; r < qn__n_indices(s->k, i); r++) {
@@ -108,10 +100,10 @@ static bool find_course(const gpu_planner *s, uint32_t i, int x, course *out)
 }
 
 /** Whether access i may be part of a wide one: consecutive elements along x, which do not fail. */
-static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, course *c)
+static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, gpu_course *c)
 {
     uint32_t i = s->k->access[site].inst;
-    return find_course(s, i, x, c) && c->step == element_bytes(s, i) &&
+    return qn__gpu_find_course(s, i, x, c) && c->step == element_bytes(s, i) &&
            !qn__is_checked(s->f, s->k, site) &&
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
 }
@@ -126,7 +118,7 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
         uint32_t i = s->k->access[site].inst;
         int64_t bytes = element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
         uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
-        course c;
+        gpu_course c;
         if (may_be_wide(s, site, x, &c) && c.align >= whole &&
             ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0)
             sum += bytes * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
@@ -405,7 +397,7 @@ static int other_dimension(const gpu_planner *s, int x)
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
         int64_t stride;
-        course c;
+        gpu_course c;
         if (qn__access_stride(s->k, s->f, &s->a, i, x, &stride) &&
             (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
             continue;

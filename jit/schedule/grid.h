@@ -26,6 +26,16 @@ typedef struct qn_kept {
 } qn_kept;
 enum { QN_MOST_KEPT = 8 };
 
+/** A view of records whose bytes a block moves through shared memory, side by side: each iteration
+ * touches one record of `step` bytes, of which its words of 4 bytes are loaded and stored (bits).
+ * Record n begins at byte begin + n x step of the view; those of a block stand from byte `at` on. */
+typedef struct qn_moved {
+    int32_t param, step, at;
+    int64_t begin;
+    uint64_t loads, stores;
+} qn_moved;
+enum { QN_MOST_MOVED = 2 };
+
 /** A grid is data: printed, and kept no longer than a compile. Dimensions are those of the domain,
  * -1: none. */
 typedef struct qn_grid {
@@ -52,6 +62,8 @@ typedef struct qn_grid {
     uint64_t words;     /* bit s: several of its small elements stand in a word of 4 bytes */
     int32_t is_product; /* staged loads are those of a reduce over a third dimension, whose sums are
                            register tiles */
+    int32_t n_moved;
+    qn_moved moved[QN_MOST_MOVED];
     uint64_t privatized; /* bit s: a block collects what the atomic at access s does */
     /* ---- QN_TEAM_BLOCK */
     int32_t chunk;           /* points of an iteration that are evaluated together */
@@ -92,6 +104,14 @@ int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
 /** Value number n that a point of a reduce adds: 0, or 0 and 1 of a product that is contracted. */
 uint32_t qn__added_value(const qn_kernel *k, uint32_t reduce, int n);
 enum { MOST_BLOCK_REDUCES = 16 }; /* of one whose reduces are shared by the threads of a block */
+/** How a block moves what is touched of a view; NULL: it does not. */
+static inline const qn_moved *qn__grid_moved(const qn_grid *p, uint64_t param)
+{
+    for (int n = 0; n < p->n_moved; n++)
+        if ((uint64_t)p->moved[n].param == param)
+            return &p->moved[n];
+    return NULL;
+}
 /** Iterations of dimension d before its begin at which threads begin. */
 static inline int64_t qn__grid_lead(const qn_grid *p, int d)
 {

@@ -230,6 +230,23 @@ static void run_thread(lower *g, const unit_body *body)
         body->run(g, body->arg);
 }
 
+/** The body, if `ok`; NULL: it is. */
+static void run_some(lower *g, const unit_body *body, LLVMValueRef ok)
+{
+    if (!ok) {
+        run_thread(g, body);
+        return;
+    }
+    LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
+    LLVMBuildCondBr(g->b, ok, inside, join);
+    qn__level_open(g, false, false, true);
+    LLVMPositionBuilderAtEnd(g->b, inside);
+    run_thread(g, body);
+    LLVMBuildBr(g->b, join);
+    qn__level_close(g);
+    LLVMPositionBuilderAtEnd(g->b, join);
+}
+
 /** A unit: the body, if this thread has an iteration in it. */
 static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
@@ -254,18 +271,9 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         qn__stage_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run, body->arg);
         return;
     }
-    if (!ok) {
-        run_thread(g, body);
-        return;
-    }
-    LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
-    LLVMBuildCondBr(g->b, ok, inside, join);
-    qn__level_open(g, false, false, true);
-    LLVMPositionBuilderAtEnd(g->b, inside);
-    run_thread(g, body);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, join);
+    qn__moved_fetch(g);
+    run_some(g, body, ok);
+    qn__moved_flush(g);
 }
 
 /** body(first, arg) if first < end. */

@@ -49,6 +49,10 @@ static const char logarithms[] = "kernel k (x: f32[,], y: f32[]) $ {\n  for all 
                                  "    m = max k in dim(x, 1) of x[i,k]\n"
                                  "    y[i] = m + log(sum k in dim(x, 1) of exp(x[i,k] - m))\n"
                                  "  }\n}\n";
+static const char members[] =
+    "kernel k (p: f32[,], x: f32[]) $ {\n  for all i in dim(p, 0) {\n"
+    "    p[i,0] = x[i] * p[i,3] + p[i,0]\n    p[i,1] = x[i] * p[i,4] + p[i,1]\n"
+    "    p[i,2] = x[i] > 0.5 ? p[i,4] : p[i,2]\n  }\n}\n";
 static const char planes[] =
     "kernel k (x: f32[,,], y: f32[,,]) $ {\n"
     "  for all i, j, l in y { y[i,j,l] = x[i,j,l] - (sum k in dim(x, 2) of x[i,0,k]) }\n}\n";
@@ -128,6 +132,18 @@ static const row rows[] = {
      3,
      {F32(37, 133), {QN_F32, 1, {37}}, {QN_F32, 1, {37}}}},
     {"a sum of exponentials", logarithms, "kept ", NULL, 2, {F32(21, 133), {QN_F32, 1, {21}}}},
+    {"members of records, the last block not whole",
+     members,
+     "moved records of 20 bytes",
+     NULL,
+     2,
+     {F32(333, 5), {QN_F32, 1, {333}}}},
+    {"members of records in whole blocks",
+     members,
+     "moved records of 20 bytes",
+     NULL,
+     2,
+     {F32(512, 5), {QN_F32, 1, {512}}}},
     {"a sum for a plane",
      planes,
      "rest dimension 2",

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * gpu_moved.c: views of records that a block moves through shared memory. Where an iteration
+ * touches several words of a record of its own, threads side by side would touch words that are
+ * apart, and stores of parts of a sector each; the words of all records of a block stand side by
+ * side. Only words that every iteration stores are written back.
+ */
+#include "jit/schedule/gpu.h"
+
+enum { WORD = 4, LEAST_WORDS = 3, MOST_WORDS = 64 };
+
+/** Whether all of the address of access i but its course along x is a constant. */
+static bool is_plain(const gpu_planner *s, uint32_t i, int x)
+{
+    const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
+    for (int d = 0; d < s->k->n_dims; d++)
+        if ((s->a.value[i].deps >> d & 1) && d != x && qn__trips(s->f, d) != 1)
+            return false;
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        const qn_dim_fact *dim = &param->dim[r];
+        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
+        if (dim->n_digits > 0 &&
+            (a->sym[0] || a->sym[1] || s->f->digit[dim->first_digit].stride.kind != QN_FACT_EXACT))
+            return false;
+    }
+    return true;
+}
+
+/** Adds access `site` to what is known of its view: where its record begins, and the step; then, of
+ * those, the words. False if it may not be moved. */
+static bool add_access(const gpu_planner *s, uint32_t site, int x, bool has_begin, qn_moved *out)
+{
+    const qn_kernel *k = s->k;
+    const uint32_t i = k->access[site].inst;
+    const qn_inst *inst = &k->inst[i];
+    const bool is_store = inst->op == QN_I_STORE;
+    const int64_t bytes = qn__access_bytes(k, i);
+    gpu_course c;
+    if ((inst->op != QN_I_LOAD && !is_store) || (is_store && inst->parent) || !is_plain(s, i, x) ||
+        !qn__gpu_find_course(s, i, x, &c) || c.align < WORD || c.step <= 0 || c.step % WORD ||
+        c.step / WORD > MOST_WORDS || (out->step && c.step != out->step))
+        return false;
+    out->begin = out->step && out->begin < c.first ? out->begin : c.first;
+    out->step = (int32_t)c.step;
+    if (!has_begin)
+        return true;
+    const int64_t offset = qn__wrap_sub(c.first, out->begin) + qn__access_offset(k, i);
+    if ((bytes | offset | out->begin) % WORD || offset < 0 || offset > out->step - bytes)
+        return false;
+    const uint64_t words = (UINT64_C(1) << bytes / WORD) - 1;
+    out->stores |= is_store ? words << offset / WORD : 0;
+    out->loads |= is_store ? 0 : words << offset / WORD;
+    return true;
+}
+
+static bool add_accesses(const gpu_planner *s, int param, int x, bool has_begin, qn_moved *out)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++)
+        if ((int)s->k->inst[s->k->access[n].inst].imm == param &&
+            !add_access(s, n, x, has_begin, out))
+            return false;
+    return out->step > 0;
+}
+
+/** Whether every word of the records is memory of the view: all are touched, or it holds records.
+ */
+static bool is_whole(const gpu_planner *s, const qn_moved *m)
+{
+    const qn_record *record = s->k->param[m->param].record;
+    const int words = m->step / WORD;
+    return (record && record->bytes == m->step) ||
+           __builtin_popcountll(m->loads | m->stores) == words;
+}
+
+/** Whether another view, of which one of both is written, may be the same memory. */
+static bool meets_another(const gpu_planner *s, int param, bool is_written)
+{
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        const qn_inst *y = &s->k->inst[s->k->access[n].inst];
+        if ((int)y->imm != param && (is_written || y->op != QN_I_LOAD) &&
+            qn__may_meet(s->k, s->f, &s->a, y->imm, (uint64_t)param))
+            return true;
+    }
+    return false;
+}
+
+/** Banks: records whose words are an odd number apart, or twice one, meet two at a time at most. */
+static bool is_worth(const qn_moved *m)
+{
+    const int words = m->step / WORD;
+    return words >= LEAST_WORDS && words % 4 != 0 &&
+           2 * __builtin_popcountll(m->loads | m->stores) >= words;
+}
+
+void qn__gpu_choose_moved(const gpu_planner *s, int x)
+{
+    const qn_kernel *k = s->k;
+    qn_grid *p = s->p;
+    int64_t bytes = 0;
+    if (x < 0 || p->team != QN_TEAM_THREAD || p->staged || p->privatized || s->has_assertions ||
+        p->wide > 1 || p->tall > 1 || p->axis[0] != x || p->block[x] != p->threads[x])
+        return;
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (qn__is_checked(s->f, k, n)) /* a thread that fails would leave others at a barrier */
+            return;
+    for (int d = 0; d < k->n_dims; d++)
+        if (!qn__is_reduction(k, d) && d != x && qn__trips(s->f, d) != 1)
+            return;
+    for (int param = 0; param < k->n_params && p->n_moved < QN_MOST_MOVED; param++) {
+        qn_moved m = {.param = param, .at = (int32_t)bytes};
+        const bool is_possible = !(k->param[param].traits & QN_ATOMIC) &&
+                                 add_accesses(s, param, x, false, &m) &&
+                                 add_accesses(s, param, x, true, &m);
+        const int64_t own = p->block[x] * m.step;
+        if (!is_possible || !is_whole(s, &m) || !is_worth(&m) ||
+            meets_another(s, param, m.stores != 0) ||
+            bytes + own > s->f->machine.block_shared_bytes)
+            continue;
+        p->moved[p->n_moved++] = m;
+        bytes += (own + 15) / 16 * 16;
+    }
+    p->wide_dim = p->n_moved ? -1 : p->wide_dim;
+}
