@@ -72,8 +72,9 @@ typedef struct qn_hooks {
     LLVMValueRef (*team_reduce)(lower *g, const reduction *r);
     /** Shares the trips of loop i; false if they may not be. */
     bool (*team_trips)(lower *g, uint32_t i);
-    /** Where access i of the element at `pointer` goes instead, NULL: there. Several threads collect
-     * updates, and add them to the element later, or move elements there and back. */
+    /** Where access i of the element at `pointer` goes instead; NULL: to that element. Threads of a
+     * block collect updates there, and add them to the element later, or move elements there and
+     * back. */
     LLVMValueRef (*private_place)(lower *g, uint32_t i, LLVMValueRef pointer);
     /** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
     void (*lock)(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);

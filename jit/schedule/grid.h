@@ -26,9 +26,10 @@ typedef struct qn_kept {
 } qn_kept;
 enum { QN_MOST_KEPT = 8 };
 
-/** A view of records whose bytes a block moves through shared memory, side by side: each iteration
- * touches one record of `step` bytes, of which its words of 4 bytes are loaded and stored (bits).
- * Record n begins at byte begin + n x step of the view; those of a block stand from byte `at` on. */
+/** A view of records whose bytes a block moves through shared memory, side by side. Each iteration
+ * touches one record of `step` bytes: words of 4 bytes that are loaded, and stored (bits). Record n
+ * begins at byte begin + n x step of the view; those of a block stand from byte `at` of shared
+ * memory on. */
 typedef struct qn_moved {
     int32_t param, step, at;
     int64_t begin;
