@@ -60,7 +60,7 @@ typedef struct qn_descent {
 } qn_descent;
 /** Changes a plan of a processor so that it gives less code than now, which has `units`; false:
  * there is no such plan, or x->k is NULL, as of a GPU. `is_over`: the budget is too small for them,
- * and where there is no such plan, only the interpreter is left; else it is only that there are more
+ * and where there is no such plan, only the interpreter is left; else there are only more
  * than QN_MOST_INSTRUCTIONS. `are_lanes_many`: most of these are lanes of gathers. */
 bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many);
