@@ -8,9 +8,8 @@
  */
 #include "jit/lower/atomic.h"
 
-/* Lanes of all members, elements of one instruction, and instructions that are emitted without a
- * loop. */
-enum { MOST_MEMBERS = 16, MOST_LANES = 128, MOST_RUN = 4, MOST_STRAIGHT = 64 };
+/* Elements of one instruction, and instructions that are emitted without a loop. */
+enum { MOST_MEMBERS = 16, MOST_RUN = 4, MOST_STRAIGHT = 64 };
 enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane, of the buffer */
 
 typedef struct member {
@@ -74,7 +73,8 @@ static bool may_be_member(const lower *g, uint32_t i)
 static int find_members(const lower *g, uint32_t i, uint32_t end, group *of)
 {
     of->n = 0;
-    for (uint32_t at = i; at < end && of->n < MOST_MEMBERS && (of->n + 1) * g->width <= MOST_LANES;
+    for (uint32_t at = i;
+         at < end && of->n < MOST_MEMBERS && (of->n + 1) * g->width <= MOST_SHUFFLED;
          at++) {
         const qn_inst *x = &g->k->inst[at];
         if (qn__is_pure(x) || x->op == QN_I_CONST)
@@ -111,7 +111,7 @@ static bool find_places(lower *g, group *of)
 /** The values of n members, those of a lane side by side. */
 static LLVMValueRef interleave(lower *g, const LLVMValueRef *v, int n)
 {
-    int index[MOST_LANES];
+    int index[MOST_SHUFFLED];
     if (n == 1)
         return v[0];
     int width = g->width * n / 2;
@@ -151,7 +151,7 @@ static void keep_runs(lower *g, group *of)
     int64_t at = 0;
     if (!g->group_buffer)
         g->group_buffer =
-            qn__new_buffer(g, (uint64_t)MOST_LANES * MOST_BYTES + MOST_MEMBERS * ALIGN, ALIGN);
+            qn__new_buffer(g, (uint64_t)MOST_SHUFFLED * MOST_BYTES + MOST_MEMBERS * ALIGN, ALIGN);
     of->n_runs = 0;
     for (int first = 0, n; first < of->n; first += n) {
         const member *m = &of->m[first];

@@ -91,7 +91,7 @@ LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
 
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n)
 {
-    LLVMValueRef lane[64];
+    LLVMValueRef lane[MOST_SHUFFLED];
     for (int l = 0; l < n; l++)
         lane[l] = LLVMConstInt(g->i32, (unsigned long long)index[l], false);
     return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)),

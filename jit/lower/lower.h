@@ -295,7 +295,8 @@ LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* consta
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
 /** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; those
- * beyond a are zero then. */
+ * beyond a are zero then. n is MOST_SHUFFLED at most. */
+enum { MOST_SHUFFLED = 2 * QN_MOST_LANES };
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n);
 /** The pointer so many bytes further. */
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes);
