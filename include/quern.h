@@ -384,7 +384,8 @@ QN_API void qn_context_release(qn_context *c);
     X(cuda_data_bytes, "bytes that views have in the spaces of GPUs")                              \
     X(cuda_data_peak_bytes, "the most of it at a time")                                            \
     X(trials, "times that two versions were timed in turns: of a shape, or of scalars")            \
-    X(trials_kept, "... and the exact or constant one was faster, and is kept")
+    X(trials_kept, "... and the exact or constant one was faster, and is kept")                    \
+    X(planning_us, "of compile_us, what choosing plans took")
 /** The counters, by the names of the list; all since the context was made, but live_functions and
  * counts of bytes now. New ones come last. */
 typedef struct qn_counters {

@@ -34,6 +34,9 @@ enum {
 };
 
 enum { QN_DEBUG_NAME_BYTES = 64 };
+/** The steps of a compile whose times are told. */
+enum { QN_TIME_PARSE, QN_TIME_PLAN, QN_TIME_BUILD, QN_TIME_EMIT, QN_TIME_LOAD, QN_N_TIMES };
+
 typedef struct qn_request {
     size_t bytes; /* sizeof(qn_request) */
     const char *build_id;
@@ -64,7 +67,7 @@ typedef struct qn_request {
     qn_descent descent;
     const char *llvm_path;  /* QN_REQUEST_START: the file that LLVM's code is in; lives as long as
                                the process */
-    double milliseconds[4]; /* parse and plan, build IR, emit, load */
+    double milliseconds[QN_N_TIMES];
     qn_error error;
 } qn_request;
 

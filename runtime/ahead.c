@@ -134,6 +134,7 @@ static qn_status compile(const qn_launch_state *l, const qn_code *f, qn_compiled
     qn__lock(c);
     c->counters.compiles++;
     c->counters.compile_us += (int64_t)(code->milliseconds * 1e3);
+    c->counters.planning_us += (int64_t)(code->planning_milliseconds * 1e3);
     qn__history_add(&c->history, l->kernel->name, l->who, code->milliseconds);
     qn__unlock(c);
     return QN_OK;

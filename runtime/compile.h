@@ -54,7 +54,7 @@ typedef struct qn_compiled {
     qn_entry orc_entry;
     void *orc_handle;
     qn_descent descent; /* what the budget of compiles took away */
-    double milliseconds;
+    double milliseconds, planning_milliseconds; /* of a compile in all, and of these for plans */
     bool is_retry; /* set by the caller: with the cheapest plan, as the compile before took too long
                     */
 } qn_compiled;

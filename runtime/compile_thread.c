@@ -140,8 +140,9 @@ static void generate(qn_worker *w, qn_job *job, qn_provider_function provider, q
     job->result.descent = r.descent;
     job->result.orc_entry = r.orc_entry;
     job->result.orc_handle = r.orc_handle;
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < QN_N_TIMES; i++)
         job->result.milliseconds += r.milliseconds[i];
+    job->result.planning_milliseconds += r.milliseconds[QN_TIME_PLAN];
     if (status != QN_OK)
         qn__fail(error, (qn_status)status, "qn__compile: %s",
                  r.error.message[0] ? r.error.message : qn_status_text(status));

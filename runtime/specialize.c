@@ -191,6 +191,7 @@ static qn_status end_build(const qn_launch_state *l, qn_code *f, bool is_dynamic
     if (status == QN_OK) {
         keep_texts(f, code);
         note_version(l, f, is_dynamic, &descent, from, milliseconds);
+        c->counters.planning_us += from ? 0 : (int64_t)(code->planning_milliseconds * 1e3);
     } else if (!is_dynamic && concerns_all((int)status)) {
         qn_known_kernel *known = qn__cache_kernel(&c->cache, l->kernel);
         if (known)

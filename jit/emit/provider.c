@@ -17,8 +17,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { TIME_PARSE = 0, TIME_BUILD = 1, TIME_EMIT = 2, TIME_LOAD = 3 };
-
 static double now_ms(void)
 {
     struct timespec t;
@@ -112,26 +110,7 @@ static qn_status take_schedule(compilation *c)
     return QN_OK;
 }
 
-/* How the domain is walked: as the caller says, or as the planner does. */
-static qn_status plan(compilation *c)
-{
-    qn_status status = QN_OK;
-    if (c->facts.schedule) {
-        qn__collapse(c->kernel, &c->facts);
-        status = take_schedule(c);
-    } else {
-        c->pieces = c->r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
-        if (!c->pieces)
-            plan_whole(c);
-    }
-    if (status == QN_OK) {
-        qn__send_schedule(c);
-        qn__send_estimate(c);
-    }
-    return status;
-}
-
-/* 1. Text and key -> kernel, facts, plan. */
+/* 1. Text and key -> kernel, facts. */
 static qn_status read_request(compilation *c)
 {
     qn_request *r = c->r;
@@ -152,7 +131,26 @@ static qn_status read_request(compilation *c)
     qn__send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
-    return plan(c);
+    return QN_OK;
+}
+
+/* 2. How the domain is walked: as the caller says, or as the planner does. */
+static qn_status plan(compilation *c)
+{
+    qn_status status = QN_OK;
+    if (c->facts.schedule) {
+        qn__collapse(c->kernel, &c->facts);
+        status = take_schedule(c);
+    } else {
+        c->pieces = c->r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
+        if (!c->pieces)
+            plan_whole(c);
+    }
+    if (status == QN_OK) {
+        qn__send_schedule(c);
+        qn__send_estimate(c);
+    }
+    return status;
 }
 
 static qn_lowering lowering_of(compilation *c)
@@ -197,7 +195,7 @@ static qn_status lower_pieces(compilation *c)
     return status;
 }
 
-/* 2. Kernel, facts, plan -> module. */
+/* 3. Kernel, facts, plan -> module. */
 static qn_status build_module(compilation *c)
 {
     qn_request *r = c->r;
@@ -274,7 +272,7 @@ static qn_status emit_ptx(compilation *c)
                  : QN_OK;
 }
 
-/* 3. Module -> object -> blob. The orc loader takes the object, but the same things are refused in
+/* 4. Module -> object -> blob. The orc loader takes the object, but the same things are refused in
  * it. */
 static qn_status emit_code(compilation *c)
 {
@@ -291,7 +289,7 @@ static qn_status emit_code(compilation *c)
     return status;
 }
 
-/* 4. To the caller, or into the LLJIT. */
+/* 5. To the caller, or into the LLJIT. */
 static qn_status deliver_code(compilation *c)
 {
     qn_request *r = c->r;
@@ -336,10 +334,9 @@ static qn_status check_memory(qn_error *err)
 static qn_status compile(qn_request *r)
 {
     static qn_status (*const step[])(compilation *) = {
-        [TIME_PARSE] = read_request,
-        [TIME_BUILD] = build_module,
-        [TIME_EMIT] = emit_code,
-        [TIME_LOAD] = deliver_code,
+        [QN_TIME_PARSE] = read_request, [QN_TIME_PLAN] = plan,
+        [QN_TIME_BUILD] = build_module, [QN_TIME_EMIT] = emit_code,
+        [QN_TIME_LOAD] = deliver_code,
     };
     compilation c = {.r = r};
     qn_status status = check_memory(&r->error);
@@ -347,7 +344,7 @@ static qn_status compile(qn_request *r)
         return status;
     qn__llvm_start();
     qn__llvm_guard_begin(r);
-    for (int i = 0; i <= TIME_LOAD && status == QN_OK; i++) {
+    for (int i = 0; i < QN_N_TIMES && status == QN_OK; i++) {
         double start = now_ms();
         status = step[i](&c);
         r->milliseconds[i] = now_ms() - start;

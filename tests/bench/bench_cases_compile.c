@@ -145,6 +145,15 @@ static bool compile_once(bench *b, const source *s, int round, double *seconds, 
     return k && !status;
 }
 
+/* What choosing plans takes of a compile: means in milliseconds. The goal is 0.2 ms, or a
+ * twentieth of a compile of more than 4 ms. */
+static void print_planning(const source *s, int n, double planning, double whole)
+{
+    double goal = whole > 4 ? whole / 20 : 0.2;
+    printf("# %s: planning %.3f ms of %.2f ms, %.1f %%, goal %.2f ms%s (mean of %d)\n", s->name,
+           planning, whole, planning / whole * 100, goal, planning > goal ? ": above" : "", n);
+}
+
 /* Median of n compiles, each of other extents. */
 static bool compile_median(bench *b, const source *s, int n, double *median)
 {
@@ -158,6 +167,9 @@ static bool compile_median(bench *b, const source *s, int n, double *median)
     if (is_ok && after.compiles - before.compiles != n)
         bench_wrong(b, s->name, "%lld compiles, expected %d",
                     (long long)(after.compiles - before.compiles), n);
+    else if (is_ok)
+        print_planning(s, n, (double)(after.planning_us - before.planning_us) * 1e-3 / n,
+                       (double)(after.compile_us - before.compile_us) * 1e-3 / n);
     *median = is_ok ? bench_median(seconds, n) : 0;
     return is_ok;
 }
