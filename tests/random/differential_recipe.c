@@ -59,7 +59,7 @@ static void add_lanes(const drawing *d, step_text *s, int lanes, int width, int 
 
 static int random_width(const drawing *d)
 {
-    return 4 << random_below(d->random, 3);
+    return 4 << random_below(d->random, random_percent(d->random, 85) ? 3 : 5);
 }
 
 /* ---------------------------------------------------------------- rows */
