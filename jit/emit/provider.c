@@ -78,6 +78,7 @@ static qn_status read_schedule(compilation *c, qn_error *why)
         qn_planned planned;
         qn__planned_make(c->kernel, &c->facts, &planned);
         status = qn__planned_schedule(&p->scheduled, &planned, p->schedule, why);
+        qn__planned_release(&planned);
     } else {
         status = qn__schedule_begin(&p->scheduled, p->schedule, why);
     }

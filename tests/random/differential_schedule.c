@@ -7,7 +7,6 @@
  */
 #include "differential_draw.h"
 #include "jit/schedule/planned.h"
-#include "jit/schedule/planned.h"
 #include "runtime/tier.h"
 #include "tests/tap.h"
 
@@ -207,6 +206,7 @@ static bool begin(drawing *d, const way *w)
     if (w->is_planned) {
         qn__planned_make(d->kernel, &d->facts, &planned);
         is_begun = qn__planned_schedule(&d->x, &planned, d->now, NULL) == QN_OK;
+        qn__planned_release(&planned);
     }
     is_begun = is_begun || (qn__schedule_begin(&d->x, d->now, NULL) == QN_OK &&
                             qn__schedule_verify(&d->x, d->now, NULL) == QN_OK);

@@ -70,7 +70,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_error err = {0};
     qn_kernel *k = NULL;
     qn_facts f = {0};
-    qn_planned p;
+    qn_planned p = {0};
     qn_scheduled x = {0};
     qn_block block;
     qn_text text = {0};
@@ -94,6 +94,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
         qn__text_release(&plan);
     }
     qn__text_release(&text);
+    qn__planned_release(&p);
     qn__scheduled_end(&x);
     qn__facts_release(&f);
     qn_kernel_release(k);
