@@ -275,14 +275,17 @@ static bool has_next_row(const planner *s, uint32_t i)
 static bool has_rows_in_place(const planner *s)
 {
     const qn_kernel *k = s->k;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        for (uint32_t m = 0; m < k->n_accesses; m++) {
-            uint32_t store = k->access[n].inst, load = k->access[m].inst;
-            if (k->inst[store].op == QN_I_STORE && k->inst[load].op == QN_I_LOAD &&
-                k->inst[store].imm == k->inst[load].imm && has_next_row(s, store) &&
-                has_next_row(s, load))
-                return true;
-        }
+    bool is_loaded[QN_MAX_PARAMS] = {false}, is_stored[QN_MAX_PARAMS] = {false};
+    for (uint32_t n = 0; n < k->n_accesses; n++) {
+        uint32_t i = k->access[n].inst;
+        const qn_inst *x = &k->inst[i];
+        bool *of = x->op == QN_I_LOAD ? is_loaded : x->op == QN_I_STORE ? is_stored : NULL;
+        if (!of || of[x->imm] || !has_next_row(s, i))
+            continue;
+        of[x->imm] = true;
+        if (is_loaded[x->imm] && is_stored[x->imm])
+            return true;
+    }
     return false;
 }
 

@@ -7,9 +7,10 @@
  *
  * "May this access be transposed?" is asked by the lowering too; "is it worth it?" is not.
  */
+#include "jit/analysis/weave.h"
 #include "jit/schedule/plan.h"
 
-enum { PIECE_BYTES = 16, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
+enum { PIECE_BYTES = QN_CHUNK_BYTES, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
 bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
