@@ -353,9 +353,6 @@ void qn__share_loads(qn_kernel *k, qn_facts *f);
  * (jit/analysis/collapse.c). Keys are made of facts as they were collected. Out of memory: merges
  * none. */
 void qn__collapse(const qn_kernel *k, qn_facts *f);
-/** Makes the plan. Pure: same kernel and facts, same plan. Never fails: the fallback is scalar code
- * as declared. */
-void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out);
 void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out);
 
 /* ---------------------------------------------------------------- generated code */

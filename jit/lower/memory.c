@@ -61,9 +61,7 @@ static unsigned align_of(const lower *g, uint32_t i)
     return (unsigned)(bits & -bits);
 }
 
-/** Whether a block of a GPU moves what access i touches through memory of its own, in pieces of so
- * many bytes. */
-enum { MOVED_ALIGN = 4 };
+/** Whether a block of a GPU moves what access i touches through memory of its own, by words. */
 static bool is_moved(const lower *g, uint32_t i)
 {
     return g->grid && qn__grid_moved(g->grid, g->k->inst[i].imm);
@@ -76,7 +74,7 @@ static unsigned displace(lower *g, uint32_t i, address *x)
     qn__displace(g, x);
     if (is_moved(g, i)) {
         x->pointer = g->hooks->private_place(g, i, x->pointer);
-        return own < MOVED_ALIGN ? own : MOVED_ALIGN;
+        return own < QN_MOVED_WORD ? own : QN_MOVED_WORD;
     }
     return known > own ? known : own;
 }

@@ -7,7 +7,7 @@
  */
 #include "jit/schedule/gpu.h"
 
-enum { WORD = 4, LEAST_WORDS = 3, MOST_WORDS = 64 };
+enum { WORD = QN_MOVED_WORD, LEAST_WORDS = 3, MOST_WORDS = 64 };
 
 /** Whether all of the address of access i but its course along x is a constant. */
 static bool is_plain(const gpu_planner *s, uint32_t i, int x)

@@ -35,7 +35,8 @@ typedef struct qn_moved {
     int64_t begin;
     uint64_t loads, stores;
 } qn_moved;
-enum { QN_MOST_MOVED = 2 };
+/** Views of one kernel, and the bytes of a word that a thread moves. */
+enum { QN_MOST_MOVED = 2, QN_MOVED_WORD = 4 };
 
 /** A grid is data: printed, and kept no longer than a compile. Dimensions are those of the domain,
  * -1: none. */

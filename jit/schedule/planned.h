@@ -19,7 +19,8 @@ typedef struct qn_planned {
 } qn_planned;
 
 /** Makes the plan of a processor with what it is scheduled of (jit/schedule/search.c), or the grid.
- * Kernel and facts must live as long as *out. */
+ * Pure: one kernel with one set of facts has one plan. Never fails: the fallback is scalar code as
+ * declared. Kernel and facts must live as long as *out. */
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
 /** Makes the schedule of the plan, from the draft if there is one, and the block, verified; of a
  * grid the block alone. Where a kernel has too many parts for a schedule, the plan becomes one of

@@ -224,14 +224,6 @@ double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
     return s.least.cycles;
 }
 
-void qn__plan_make(const qn_kernel *k, const qn_facts *f, qn_plan *out)
-{
-    qn_planned p;
-    qn__planned_make(k, f, &p);
-    *out = p.plan;
-    qn__planned_release(&p);
-}
-
 /* ---------------------------------------------------------------- straight code */
 
 void qn__straight_release(qn_straight *x)

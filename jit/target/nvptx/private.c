@@ -111,7 +111,7 @@ static void store_word(lower *g, LLVMValueRef v, LLVMValueRef at)
  */
 static void move_word(lower *g, const mover *v, int n, LLVMValueRef count)
 {
-    const int64_t words = v->m->step / 4;
+    const int64_t words = v->m->step / QN_MOVED_WORD;
     const uint64_t all = words < 64 ? (UINT64_C(1) << words) - 1 : UINT64_MAX;
     LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), ""),
                  condition = count ? LLVMBuildICmp(g->b, LLVMIntULT, number, count, "") : NULL;
@@ -134,7 +134,7 @@ static void move_word(lower *g, const mover *v, int n, LLVMValueRef count)
 static void move_whole(lower *g, const mover *v)
 {
     LLVMValueRef value[64];
-    const int n_words = v->m->step / 4;
+    const int n_words = v->m->step / QN_MOVED_WORD;
     for (int n = 0; n < n_words && v->is_flush; n++)
         move_word(g, v, n, NULL);
     for (int n = 0; n < n_words && !v->is_flush; n++)
@@ -169,8 +169,8 @@ static void move_records(lower *g, const qn_moved *m, bool is_flush)
         g, LLVMBuildICmp(g->b, LLVMIntSGE, here, qn__const_i64(g, block), ""), "whole", "part");
     move_whole(g, &v);
     qn__begin_other(g, &is_whole);
-    LLVMValueRef count = LLVMBuildMul(g->b, here, qn__const_i64(g, m->step / 4), "");
-    for (int n = 0; n < m->step / 4; n++)
+    LLVMValueRef count = LLVMBuildMul(g->b, here, qn__const_i64(g, m->step / QN_MOVED_WORD), "");
+    for (int n = 0; n < m->step / QN_MOVED_WORD; n++)
         move_word(g, &v, n, count);
     qn__end_branch(g, &is_whole, NULL);
 }

@@ -142,6 +142,15 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
     return true;
 }
 
+/** The plan alone. */
+static void make_plan(const qn_kernel *k, const qn_facts *f, qn_plan *out)
+{
+    qn_planned p;
+    qn__planned_make(k, f, &p);
+    *out = p.plan;
+    qn__planned_release(&p);
+}
+
 static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options *o, int isa,
                        bool ordered)
 {
@@ -150,7 +159,7 @@ static qn_plan plan_of(const char *text, qn_view *views, int n, const qn_options
     qn_plan p = {0};
     if (!facts_of(text, views, n, o, isa, ordered, &k, &f))
         return p;
-    qn__plan_make(k, &f, &p);
+    make_plan(k, &f, &p);
     qn__facts_release(&f);
     qn_kernel_release(k);
     return p;
@@ -680,7 +689,7 @@ static void test_streams_of_sums(void)
         f.is_large = unknown > 0;
         for (int d = 3 - unknown; d < 3; d++)
             f.end[d].kind = QN_FACT_DYNAMIC;
-        qn__plan_make(k, &f, &p);
+        make_plan(k, &f, &p);
         tap_ok(p.streams == (unknown == 0), "%d dimensions of a sum are not known", unknown);
         qn__facts_release(&f);
         qn_kernel_release(k);
@@ -697,11 +706,11 @@ static void test_caches(void)
     qn_plan p, larger, largest;
     if (!facts_of(seven, v, 2, NULL, QN_ISA_V4, false, &k, &f))
         return;
-    qn__plan_make(k, &f, &p);
+    make_plan(k, &f, &p);
     f.machine.cache[QN_CACHE_SECOND].bytes *= 2;
-    qn__plan_make(k, &f, &larger);
+    make_plan(k, &f, &larger);
     f.machine.cache[QN_CACHE_SECOND].bytes = 1 << 28;
-    qn__plan_make(k, &f, &largest);
+    make_plan(k, &f, &largest);
     tap_ok(larger.tile[1] >= 2 * p.tile[1] && largest.tile_at == -1,
            "tiles of %d rows, of %d in twice the cache, none where planes fit", (int)p.tile[1],
            (int)larger.tile[1]);
