@@ -192,8 +192,9 @@ static void join(pass *p, uint32_t i, uint32_t from)
 }
 
 /** Whether the loop (for or while) at i runs a different number of trips in different lanes. */
-static bool is_divergent_loop(const qn_kernel *k, const qn_analysis *a, uint32_t i)
+static bool is_divergent_loop(const qn_analysis *a, uint32_t i)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
     const uint32_t *arg = qn__args(k, i);
     if (x->op == QN_I_FOR)
@@ -222,7 +223,7 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     uint32_t next = x->region[2] - 1;
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
-    if (is_divergent_loop(k, p->a, owner)) {
+    if (is_divergent_loop(p->a, owner)) {
         raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
     }
 }
@@ -286,7 +287,7 @@ static void visit(pass *p, uint32_t i)
         raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
         break;
     case QN_I_INDEX:
-        if (is_divergent_loop(p->k, p->a, x->parent))
+        if (is_divergent_loop(p->a, x->parent))
             raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
         join(p, i, qn__args(p->k, x->parent)[0]);
         break;
@@ -339,16 +340,18 @@ static bool is_computed(const qn_inst *x)
 }
 
 /** Of one pass: operands stand before what is made of them. */
-static void find_affine(const qn_kernel *k, const qn_facts *f, qn_analysis *out)
+static void find_affine(qn_analysis *out)
 {
-    const pass p = {.k = k, .f = f, .a = out};
+    const qn_kernel *k = out->k;
+    const pass p = {.k = k, .f = out->f, .a = out};
     for (uint32_t i = 1; i < k->n_insts; i++)
         if (k->inst[i].type == QN_I64)
             affine_of(&p, i);
 }
 
-static void find_uses(const qn_kernel *k, qn_analysis *out)
+static void find_uses(qn_analysis *out)
 {
+    const qn_kernel *k = out->k;
     for (uint32_t i = 1; i < k->n_insts; i++)
         for (int n = 0; n < k->inst[i].n_args; n++)
             out->value[qn__args(k, i)[n]].is_moved |= !is_computed(&k->inst[i]);
@@ -365,11 +368,11 @@ static bool has_loops(const qn_kernel *k)
 }
 
 /** Raises shapes and dependences until nothing changes. */
-static void visit_all(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
-                      qn_analysis *out)
+static void visit_all(int lane_dim, uint32_t jam_dims, qn_analysis *out)
 {
+    const qn_kernel *k = out->k;
     bool over_reduction = qn__is_reduction(k, lane_dim), may_change = has_loops(k);
-    pass p = {k, f, out, lane_dim, jam_dims, over_reduction ? QN_UNIFORM : QN_VARYING, true};
+    pass p = {k, out->f, out, lane_dim, jam_dims, over_reduction ? QN_UNIFORM : QN_VARYING, true};
     do {
         p.changed = false;
         for (uint32_t i = 1; i < k->n_insts; i++)
@@ -380,31 +383,41 @@ static void visit_all(const qn_kernel *k, const qn_facts *f, int lane_dim, uint3
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
                  qn_analysis *out)
 {
-    *out = (qn_analysis){.value = qn__zalloc(k->n_insts, sizeof *out->value),
+    *out = (qn_analysis){.k = k,
+                         .f = f,
+                         .value = qn__zalloc(k->n_insts, sizeof *out->value),
                          .affine = qn__zalloc(k->n_insts, sizeof *out->affine)};
     bool is_made = out->value && out->affine;
     if (is_made) {
-        find_uses(k, out);
-        find_affine(k, f, out);
-        visit_all(k, f, lane_dim, jam_dims, out);
-        is_made = qn__narrow(k, f, out);
+        find_uses(out);
+        find_affine(out);
+        visit_all(lane_dim, jam_dims, out);
+        is_made = qn__narrow(out);
     }
     if (!is_made)
         qn__analysis_release(out);
     return is_made;
 }
 
-bool qn__analyse_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *of, int lane_dim,
-                       uint32_t jam_dims, qn_analysis *out)
+qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out, qn_error *err)
 {
+    return qn__analyse(k, f, -1, 0, out)
+               ? QN_OK
+               : qn__fail(err, QN_ERR_MEMORY, "no memory for the analysis of kernel \"%s\"",
+                          k->name);
+}
+
+bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, qn_analysis *out)
+{
+    const qn_kernel *k = of->k;
     size_t bytes = k->n_insts * sizeof *out->value;
-    *out = (qn_analysis){qn__alloc(bytes), of->affine, true};
+    *out = (qn_analysis){k, of->f, qn__alloc(bytes), of->affine, true};
     if (!out->value)
         return false;
     memcpy(out->value, of->value, bytes);
     for (uint32_t i = 0; i < k->n_insts; i++)
         out->value[i].shape = QN_UNIFORM;
-    visit_all(k, f, lane_dim, jam_dims, out);
+    visit_all(lane_dim, jam_dims, out);
     return true;
 }
 
@@ -413,15 +426,15 @@ void qn__analysis_release(qn_analysis *a)
     qn__free(a->value);
     if (!a->is_derived)
         qn__free(a->affine);
-    memset(a, 0, sizeof *a);
+    *a = (qn_analysis){.k = a->k, .f = a->f};
 }
 
 /* ---------------------------------------------------------------- questions */
 
-bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst,
-                       int d, int64_t *stride)
+bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stride)
 {
-    const qn_param_fact *param = &f->param[k->inst[inst].imm];
+    const qn_kernel *k = a->k;
+    const qn_param_fact *param = &a->f->param[k->inst[inst].imm];
     const uint32_t *arg = qn__args(k, inst);
     int64_t sum = 0;
     for (int r = 0; r < qn__n_indices(k, inst); r++) {
@@ -431,7 +444,7 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         for (int s = 0; s < 2; s++)
             if (x->sym[s] && (a->value[x->sym[s]].deps >> d & 1))
                 return false;
-        const qn_digit_fact *digit = &f->digit[param->dim[r].first_digit];
+        const qn_digit_fact *digit = &a->f->digit[param->dim[r].first_digit];
         if (param->dim[r].n_digits != 1 || digit->stride.kind != QN_FACT_EXACT)
             return false;
         sum = qn__wrap_add(sum, qn__wrap_mul(x->coef[d], digit->stride.value));
@@ -440,20 +453,20 @@ bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     return true;
 }
 
-bool qn__is_within_digit(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                         uint32_t value, const qn_dim_fact *dim, int lane_dim, int64_t w)
+bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact *dim, int lane_dim,
+                         int64_t w)
 {
     const qn_affine *x = &a->affine[value];
-    const qn_digit_fact *digit = &f->digit[dim->first_digit];
+    const qn_digit_fact *digit = &a->f->digit[dim->first_digit];
     if (dim->n_digits < 2 || x->coef[lane_dim] != 1 || x->sym[0] || x->sym[1] ||
-        f->begin[lane_dim].kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT ||
-        digit->extent.kind != QN_FACT_EXACT ||
-        digit->stride.kind != QN_FACT_EXACT || digit->extent.value % w)
+        a->f->begin[lane_dim].kind != QN_FACT_EXACT || dim->lower.kind != QN_FACT_EXACT ||
+        digit->extent.kind != QN_FACT_EXACT || digit->stride.kind != QN_FACT_EXACT ||
+        digit->extent.value % w)
         return false;
-    for (int d = 0; d < k->n_dims; d++)
+    for (int d = 0; d < a->k->n_dims; d++)
         if (d != lane_dim && x->coef[d] % w)
             return false;
-    int64_t first = qn__wrap_add(f->begin[lane_dim].value, x->constant);
+    int64_t first = qn__wrap_add(a->f->begin[lane_dim].value, x->constant);
     return qn__wrap_sub(first, dim->lower.value) % w == 0;
 }
 
@@ -467,12 +480,12 @@ static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
            x->sym_coef[1] == y->sym_coef[1];
 }
 
-bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                        uint32_t m, int64_t *apart)
+bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
 {
+    const qn_kernel *k = a->k;
     *apart = 0;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
-        const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
+        const qn_dim_fact *dim = &a->f->param[k->inst[i].imm].dim[r];
         const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
         if (dim->n_digits == 0)
             continue;
@@ -480,7 +493,7 @@ bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis
             return false;
         if (x->constant == y->constant)
             continue;
-        const qn_fact *stride = &f->digit[dim->first_digit].stride;
+        const qn_fact *stride = &a->f->digit[dim->first_digit].stride;
         if (dim->n_digits != 1 || stride->kind != QN_FACT_EXACT)
             return false;
         *apart = qn__wrap_add(*apart,

@@ -33,37 +33,43 @@ typedef struct qn_value_info {
     bool is_signed, at_signed;
 } qn_value_info;
 
+/** A kernel, the facts of its launches, and what both tell of its values: what is given to all that
+ * plans, schedules, estimates and verifies. A kernel that was not analysed has no values: NULL.
+ * Kernel and facts must live as long. */
 typedef struct qn_analysis {
+    const qn_kernel *k;
+    const qn_facts *f;
     qn_value_info *value; /* [k->n_insts] */
     qn_affine *affine;    /* [k->n_insts]: of i64 values */
     bool is_derived;      /* `affine` belongs to another analysis */
 } qn_analysis;
 
 /** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory
- * runs out. */
+ * runs out: *out has no values then. */
 bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
                  qn_analysis *out);
 /** An analysis for other lanes and jammed dimensions than that of a scalar code, `of`, which must
  * live as long: affine forms and bits do not depend on them. False if memory runs out. */
-bool qn__analyse_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *of, int lane_dim,
-                       uint32_t jam_dims, qn_analysis *out);
+bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, qn_analysis *out);
+/** The analysis of scalar code, as qn__analyse; QN_ERR_MEMORY. */
+qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out,
+                             qn_error *err);
+/** Kernel and facts stay. */
 void qn__analysis_release(qn_analysis *a);
 /** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */
-bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a);
+bool qn__narrow(qn_analysis *a);
 
 /** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0.
  */
-uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce);
+uint32_t qn__paired_product(const qn_analysis *a, uint32_t reduce);
 
 /** Elements the address of an access moves per step of domain dimension d; false if it is not a
  * known constant (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
-bool qn__access_stride(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t inst,
-                       int d, int64_t *stride);
+bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stride);
 /** Elements from where access m stands to where access i of the same view does, in any iteration;
  * false if that is not known to be a constant. */
-bool qn__elements_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                        uint32_t m, int64_t *apart);
+bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);
 /** Whether a value is made of indices of the domain, of scalars and arithmetic, of which little:
  * then it is known before the body begins. */
 bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value);
@@ -91,19 +97,18 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
 
 /** Whether arguments p and q may have elements in common (jit/analysis/share.c). Those of a launch
  * in iteration order may; in any other launch they are the same elements, by one index tuple. */
-bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
-                  uint64_t q);
+bool qn__may_meet(const qn_analysis *a, uint64_t p, uint64_t q);
 /** Whether an instruction needs the value of instruction i. */
 bool qn__is_used(const qn_kernel *k, uint32_t i);
 /** Whether view p is written, or may be the same as one that is: its elements change while the
  * kernel runs (jit/analysis/share.c). */
-bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p);
+bool qn__is_written_too(const qn_analysis *a, uint64_t p);
 /** Whether an index of a dimension of several digits has one value of all but the fastest digit in
  * w lanes along lane_dim, the first of which is a multiple of w: w divides the fastest digit. */
-bool qn__is_within_digit(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                         uint32_t value, const qn_dim_fact *dim, int lane_dim, int64_t w);
+bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact *dim, int lane_dim,
+                         int64_t w);
 /** Bit p: parameter p is such a view. */
-uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+uint64_t qn__written_too(const qn_analysis *a);
 
 /** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is
  * none. */

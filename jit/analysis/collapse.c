@@ -50,15 +50,13 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
 }
 
 /** Whether every access goes on along `inner` where `outer` steps. */
-static bool runs_on(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int outer,
-                    int inner)
+static bool runs_on(const qn_analysis *a, int outer, int inner)
 {
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
+    for (uint32_t n = 0; n < a->k->n_accesses; n++) {
         int64_t far, near, run;
-        uint32_t i = k->access[n].inst;
-        if (!qn__access_stride(k, f, a, i, outer, &far) ||
-            !qn__access_stride(k, f, a, i, inner, &near) ||
-            __builtin_mul_overflow(near, qn__trips(f, inner), &run) || run != far)
+        uint32_t i = a->k->access[n].inst;
+        if (!qn__access_stride(a, i, outer, &far) || !qn__access_stride(a, i, inner, &near) ||
+            __builtin_mul_overflow(near, qn__trips(a->f, inner), &run) || run != far)
             return false;
     }
     return true;
@@ -88,14 +86,15 @@ static bool may_be_one(const qn_kernel *k, int outer, int inner)
 }
 
 /** Merges one pair of the dimensions in `candidates`; false if there is none. */
-static bool merge_pair(const qn_kernel *k, qn_facts *f, const qn_analysis *a, uint32_t candidates)
+static bool merge_pair(qn_facts *f, const qn_analysis *a, uint32_t candidates)
 {
+    const qn_kernel *k = a->k;
     for (int outer = 0; outer < k->n_dims; outer++)
         for (int inner = 0; inner < k->n_dims; inner++) {
             int64_t n, end;
             if (outer == inner || !(candidates >> outer & 1) || !(candidates >> inner & 1) ||
                 qn__trips(f, outer) < 2 || qn__trips(f, inner) < 2 ||
-                !may_be_one(k, outer, inner) || !runs_on(k, f, a, outer, inner) ||
+                !may_be_one(k, outer, inner) || !runs_on(a, outer, inner) ||
                 __builtin_mul_overflow(qn__trips(f, outer), qn__trips(f, inner), &n) ||
                 __builtin_add_overflow(f->begin[inner].value, n, &end))
                 continue;
@@ -135,7 +134,7 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
     if (mask && qn__analyse(k, f, -1, 0, &a)) {
         mark_indices(k, mask);
         uint32_t candidates = find_candidates(k, f, used_as_values(k, mask));
-        while (merge_pair(k, f, &a, candidates))
+        while (merge_pair(f, &a, candidates))
             ;
         qn__analysis_release(&a);
     }

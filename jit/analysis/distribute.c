@@ -200,7 +200,7 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
     if (s.site && qn__analyse(k, f, -1, 0, &s.a)) {
         for (uint32_t n = 0; n < k->n_accesses; n++)
             s.site[k->access[n].inst] = n;
-        s.written = qn__written_too(k, f, &s.a);
+        s.written = qn__written_too(&s.a);
         choose(&s, out);
         qn__analysis_release(&s.a);
     }
@@ -210,9 +210,10 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
     return out->n > 0 && is_closed(k, out);
 }
 
-uint32_t qn__shared_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+uint32_t qn__shared_dims(const qn_analysis *a)
 {
-    distributor s = {.k = k, .f = f, .a = *a, .written = qn__written_too(k, f, a)};
+    const qn_kernel *k = a->k;
+    distributor s = {.k = k, .f = a->f, .a = *a, .written = qn__written_too(a)};
     uint32_t dims = 0, several = 0;
     bool may = true, is_needed = false;
     s.site = qn__zalloc(k->n_insts, sizeof *s.site);
@@ -220,7 +221,7 @@ uint32_t qn__shared_dims(const qn_kernel *k, const qn_facts *f, const qn_analysi
         s.site[k->access[n].inst] = n;
     for (int d = 0; d < k->n_dims; d++) {
         s.parallel |= qn__is_parallel(k, d) ? 1u << d : 0;
-        several |= qn__trips(f, d) != 1 ? 1u << d : 0;
+        several |= qn__trips(a->f, d) != 1 ? 1u << d : 0;
     }
     FOR_TOP_REDUCES(k, i)
     {

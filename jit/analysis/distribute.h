@@ -23,7 +23,7 @@ typedef struct qn_distribution {
 
 /** Bits: the parallel dimensions of more than one index on which no reduce at the top depends, if
  * all reduces there may be computed before everything else, and that saves enough; else 0. */
-uint32_t qn__shared_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+uint32_t qn__shared_dims(const qn_analysis *a);
 /** Whether it may and should be done. False also where memory runs out. */
 bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution *out);
 

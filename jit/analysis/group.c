@@ -29,7 +29,7 @@ int64_t qn__unit_of(const qn_kernel *k, const qn_facts *f, uint32_t access)
 static bool lane_bytes(const grouper *s, uint32_t i, int64_t *bytes)
 {
     int64_t stride;
-    return qn__access_stride(s->k, s->f, s->a, i, s->lane_dim, &stride) &&
+    return qn__access_stride(s->a, i, s->lane_dim, &stride) &&
            !__builtin_mul_overflow(stride, qn__unit_of(s->k, s->f, i), bytes);
 }
 
@@ -65,7 +65,7 @@ static int64_t floor_div(int64_t a, int64_t b)
 static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart)
 {
     int64_t elements, at, other;
-    return qn__elements_apart(s->k, s->f, s->a, i, m, &elements) && constant_bytes(s, i, &at) &&
+    return qn__elements_apart(s->a, i, m, &elements) && constant_bytes(s, i, &at) &&
            constant_bytes(s, m, &other) && !__builtin_sub_overflow(at, other, apart);
 }
 
@@ -133,7 +133,7 @@ static bool disturbs(const grouper *s, uint32_t i, uint32_t m)
         return false;
     if (y->op != QN_I_LOAD && y->op != QN_I_STORE)
         return true;
-    return qn__may_meet(k, s->f, s->a, y->imm, k->inst[i].imm) && !is_between(s, i, m);
+    return qn__may_meet(s->a, y->imm, k->inst[i].imm) && !is_between(s, i, m);
 }
 
 /** Whether what access i does may be done anywhere from instruction `from` up to `to`. */
@@ -195,14 +195,14 @@ static bool add_member(const grouper *s, uint32_t m, int place, qn_group *out)
     return true;
 }
 
-bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                  uint32_t i, qn_group *out)
+bool qn__group_of(const qn_analysis *a, int lane_dim, uint32_t i, qn_group *out)
 {
-    grouper s = {k, f, a, lane_dim, i, qn__access_bytes(k, i), 0, false};
+    const qn_kernel *k = a->k;
+    grouper s = {k, a->f, a, lane_dim, i, qn__access_bytes(k, i), 0, false};
     uint32_t inst[MOST_ALIKE];
     int place[MOST_ALIKE], n_members = 0;
     *out = (qn_group){.first = UINT32_MAX};
-    if (lane_dim < 0 || k->inst[i].op == QN_I_ATOMIC || f->is_ordered ||
+    if (lane_dim < 0 || k->inst[i].op == QN_I_ATOMIC || a->f->is_ordered ||
         (k->param[k->inst[i].imm].traits & QN_ATOMIC) || k->param[k->inst[i].imm].has_atomics ||
         !lane_bytes(&s, i, &s.step) || s.bytes > 8 || s.step < 2 * s.bytes ||
         s.step > QN_MOST_PLACES * s.bytes || s.step % s.bytes)
@@ -211,7 +211,7 @@ bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     if (n < 2)
         return false;
     bool is_load = k->inst[i].op == QN_I_LOAD;
-    s.is_written = qn__is_written_too(k, f, a, k->inst[i].imm);
+    s.is_written = qn__is_written_too(a, k->inst[i].imm);
     uint32_t from = is_load ? earliest(&s, inst, n, i) : 0;
     out->n = (int)(s.step / s.bytes);
     for (int m = 0; m < n; m++) {
@@ -230,8 +230,9 @@ bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     return n_members >= 2;
 }
 
-int qn__held_bytes(const qn_kernel *k, const qn_analysis *a, const qn_group *x)
+int qn__held_bytes(const qn_analysis *a, const qn_group *x)
 {
+    const qn_kernel *k = a->k;
     int least = 64;
     for (int p = 0; p < x->n; p++) {
         uint32_t i = x->inst[p], v = i;
@@ -251,9 +252,8 @@ int qn__held_bytes(const qn_kernel *k, const qn_analysis *a, const qn_group *x)
     return least / 8;
 }
 
-bool qn__is_of_group(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                     uint32_t m, const qn_group *x)
+bool qn__is_of_group(const qn_analysis *a, int lane_dim, uint32_t m, const qn_group *x)
 {
     qn_group own;
-    return qn__group_of(k, f, a, lane_dim, m, &own) && own.first == x->first && own.n == x->n;
+    return qn__group_of(a, lane_dim, m, &own) && own.first == x->first && own.n == x->n;
 }

@@ -27,13 +27,11 @@ int64_t qn__unit_of(const qn_kernel *k, const qn_facts *f, uint32_t access);
  * The group of load or store i for lanes along lane_dim. Its loads may all be made where the first
  * of them stands, its stores where the last one does. False: there is none of two members or more.
  */
-bool qn__group_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                  uint32_t i, qn_group *out);
+bool qn__group_of(const qn_analysis *a, int lane_dim, uint32_t i, qn_group *out);
 /** Bytes in which lanes hold every member of a group at least: what they are extended to where they
  * are used, or cut from before they are stored. */
-int qn__held_bytes(const qn_kernel *k, const qn_analysis *a, const qn_group *x);
+int qn__held_bytes(const qn_analysis *a, const qn_group *x);
 /** Whether access m is in group x, which is for these lanes. */
-bool qn__is_of_group(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                     uint32_t m, const qn_group *x);
+bool qn__is_of_group(const qn_analysis *a, int lane_dim, uint32_t m, const qn_group *x);
 
 #endif

@@ -149,13 +149,14 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
     return qn__dtype_width(k->inst[arg].type);
 }
 
-bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
+bool qn__narrow(qn_analysis *a)
 {
+    const qn_kernel *k = a->k;
     qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
     uint8_t *want = qn__zalloc(k->n_insts, 1);
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
-        range[i] = range_of(k, f, range, i);
+        range[i] = range_of(k, a->f, range, i);
         v->at = 0;
         v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
@@ -189,8 +190,9 @@ bool qn__narrow(const qn_kernel *k, const qn_facts *f, qn_analysis *a)
     return is_done;
 }
 
-uint32_t qn__paired_product(const qn_kernel *k, const qn_analysis *a, uint32_t reduce)
+uint32_t qn__paired_product(const qn_analysis *a, uint32_t reduce)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[reduce];
     if (x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM ||
         (x->type != QN_I32 && x->type != QN_U32))

@@ -83,9 +83,10 @@ static bool has_other_layout(const qn_facts *f, const qn_param_fact *x, const qn
     return false;
 }
 
-bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p,
-                  uint64_t q)
+bool qn__may_meet(const qn_analysis *a, uint64_t p, uint64_t q)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     int rank = k->param[p].rank;
     uint32_t first = 0;
     if (p == q || f->is_ordered)
@@ -107,19 +108,19 @@ bool qn__may_meet(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, u
     return true;
 }
 
-bool qn__is_written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint64_t p)
+bool qn__is_written_too(const qn_analysis *a, uint64_t p)
 {
-    for (int q = 0; q < k->n_params; q++)
-        if (k->param[q].is_written && qn__may_meet(k, f, a, p, (uint64_t)q))
+    for (int q = 0; q < a->k->n_params; q++)
+        if (a->k->param[q].is_written && qn__may_meet(a, p, (uint64_t)q))
             return true;
     return false;
 }
 
-uint64_t qn__written_too(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+uint64_t qn__written_too(const qn_analysis *a)
 {
     uint64_t mask = 0;
-    for (int p = 0; p < k->n_params; p++)
-        if (k->param[p].rank >= 0 && qn__is_written_too(k, f, a, (uint64_t)p))
+    for (int p = 0; p < a->k->n_params; p++)
+        if (a->k->param[p].rank >= 0 && qn__is_written_too(a, (uint64_t)p))
             mask |= UINT64_C(1) << p;
     return mask;
 }
@@ -132,7 +133,7 @@ static bool may_change(const sharer *s, uint32_t m, uint32_t i)
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t w = k->access[n].inst;
         if (k->inst[w].op != QN_I_LOAD && (!is_one_region || (m < w && w < i)) &&
-            qn__may_meet(k, s->f, &s->a, k->inst[i].imm, k->inst[w].imm))
+            qn__may_meet(&s->a, k->inst[i].imm, k->inst[w].imm))
             return true;
     }
     return false;

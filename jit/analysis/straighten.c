@@ -339,11 +339,12 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f)
 
 /** Bit q: the views of parameters p and q may be one. Straight code accesses elements of one view
  * with several index tuples, so this must be found before. */
-static uint64_t views_met(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int p)
+static uint64_t views_met(const qn_analysis *a, int p)
 {
+    const qn_kernel *k = a->k;
     uint64_t met = 0;
     for (int q = 0; q < k->n_params && k->param[p].rank >= 0; q++)
-        if (k->param[q].rank >= 0 && qn__may_meet(k, f, a, (uint64_t)p, (uint64_t)q))
+        if (k->param[q].rank >= 0 && qn__may_meet(a, (uint64_t)p, (uint64_t)q))
             met |= UINT64_C(1) << q;
     return met;
 }
@@ -356,10 +357,10 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     bool is_done = false;
     if (k->n_insts > MOST_INSTS || may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
         return false;
-    w.written = qn__written_too(k, f, &a);
+    w.written = qn__written_too(&a);
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
     for (int p = 0; p < k->n_params && may_meet; p++)
-        may_meet[p] = views_met(k, f, &a, p);
+        may_meet[p] = views_met(&a, p);
     qn__analysis_release(&a);
     w.inst = qn__zalloc(MOST_INSTS, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
@@ -399,15 +400,14 @@ static int64_t magnitude(int64_t n)
 }
 
 /** Whether access i moves less far along d than along some other, longer, parallel dimension. */
-static bool is_between(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                       int d)
+static bool is_between(const qn_analysis *a, uint32_t i, int d)
 {
     int64_t own, far;
-    if (!qn__access_stride(k, f, a, i, d, &own) || own == 0)
+    if (!qn__access_stride(a, i, d, &own) || own == 0)
         return false;
-    for (int l = 0; l < k->n_dims; l++)
-        if (l != d && qn__is_parallel(k, l) && !is_short(f, l) && qn__trips(f, l) != 1 &&
-            qn__access_stride(k, f, a, i, l, &far) && magnitude(far) <= QN_MOST_PLACES &&
+    for (int l = 0; l < a->k->n_dims; l++)
+        if (l != d && qn__is_parallel(a->k, l) && !is_short(a->f, l) && qn__trips(a->f, l) != 1 &&
+            qn__access_stride(a, i, l, &far) && magnitude(far) <= QN_MOST_PLACES &&
             magnitude(own) < magnitude(far))
             return true;
     return false;
@@ -436,18 +436,20 @@ static uint32_t closed(const qn_kernel *k, const qn_facts *f, uint32_t dims)
     return may_be ? dims : dims & ~reductions;
 }
 
-uint32_t qn__dims_between(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+uint32_t qn__dims_between(const qn_analysis *a)
 {
+    const qn_kernel *k = a->k;
     uint32_t dims = 0;
     for (int d = 0; d < k->n_dims; d++)
         for (uint32_t n = 0; n < k->n_accesses && qn__dim_kind(k, d) != QN_DIM_SEQUENTIAL; n++)
-            if (is_short(f, d) && is_between(k, f, a, k->access[n].inst, d))
+            if (is_short(a->f, d) && is_between(a, k->access[n].inst, d))
                 dims |= 1u << d;
-    return closed(k, f, dims);
+    return closed(k, a->f, dims);
 }
 
-bool qn__has_short_trips(const qn_kernel *k, const qn_analysis *a)
+bool qn__has_short_trips(const qn_analysis *a)
 {
+    const qn_kernel *k = a->k;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_affine *x = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[0] : 0);
         const qn_affine *y = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[1] : 0);

@@ -19,9 +19,9 @@ typedef struct qn_short_loops {
 
 /** The loops of known, small length that lie between the lanes of some access: so many elements of
  * one another that groups may move what they access. */
-uint32_t qn__dims_between(const qn_kernel *k, const qn_facts *f, const qn_analysis *a);
+uint32_t qn__dims_between(const qn_analysis *a);
 /** Whether some `for` has a known, small number of trips. */
-bool qn__has_short_trips(const qn_kernel *k, const qn_analysis *a);
+bool qn__has_short_trips(const qn_analysis *a);
 /** Makes these loops of a kernel and facts of the caller's own straight code with the same results,
  * bit by bit. A dimension has one index then, which nothing uses. False where the code would be too
  * long, where an iteration may fail, or without memory: then the kernel is as it was. */

@@ -15,7 +15,7 @@
 /** Plans again with less code; false: there is no such plan. */
 static bool step_down(qn_planned *p, qn_descent *d, const qn_emitted *n, bool is_over)
 {
-    if (p->is_request || !qn__step_down(&p->scheduled, &p->plan, d, n->units, is_over,
+    if (p->is_request || !qn__step_down(&p->analysis, &p->plan, d, n->units, is_over,
                                         n->lanes > (n->instructions + n->lanes) / 2))
         return false;
     qn__planned_forget(p);
@@ -25,8 +25,8 @@ static bool step_down(qn_planned *p, qn_descent *d, const qn_emitted *n, bool is
 static int64_t estimated_units(const qn_facts *f, const qn_planned *p)
 {
     return f->target->is_text ? 0
-           : p->is_request    ? qn__units_of_block(&p->scheduled, &p->block)
-                              : qn__estimate(&p->scheduled, &p->plan);
+           : p->is_request    ? qn__units_of_block(&p->analysis, &p->block)
+                              : qn__estimate(&p->analysis, &p->plan);
 }
 
 /** Emits under the plan, and then under others that give less code, until the budget holds. */
@@ -82,7 +82,7 @@ qn_status qn__llvm_lower(const qn_lowering *to, const qn_kernel *k, const qn_fac
     const qn_lowered x = {.k = k,
                           .f = f,
                           .block = &p->block,
-                          .scheduled = &p->scheduled,
+                          .scalar = &p->analysis,
                           .grid = has_grid ? &p->grid : NULL};
     qn_emitted *n = to->emitted;
     qn_descent *d = to->descent;

@@ -41,7 +41,7 @@ static void plan_whole(compilation *c)
     qn__collapse(c->kernel, &c->facts);
     qn__planned_make(c->kernel, &c->facts, &c->planned);
     if (c->r->is_retry) {
-        qn__step_to_fast(&c->planned.scheduled, &c->planned.plan, &c->r->descent);
+        qn__step_to_fast(&c->planned.analysis, &c->planned.plan, &c->r->descent);
         qn__planned_forget(&c->planned);
     }
 }
@@ -77,14 +77,14 @@ static qn_status read_schedule(compilation *c, qn_error *why)
     if (on_plan) {
         qn_planned planned;
         qn__planned_make(c->kernel, &c->facts, &planned);
-        status = qn__planned_schedule(&p->scheduled, &planned, p->schedule, why);
+        status = qn__planned_schedule(&p->analysis, &planned, p->schedule, why);
         qn__planned_release(&planned);
     } else {
-        status = qn__schedule_begin(&p->scheduled, p->schedule, why);
+        status = qn__schedule_begin(&p->analysis, p->schedule, why);
     }
     return status ? status
-                  : qn__transform_text(&p->scheduled, p->schedule, on_plan ? on_plan : on_kernel,
-                                       n, why);
+                  : qn__transform_text(&p->analysis, p->schedule, on_plan ? on_plan : on_kernel, n,
+                                       why);
 }
 
 /* The schedule that the caller gave, if it is one of the kernel and the facts. */
@@ -96,15 +96,15 @@ static qn_status take_schedule(compilation *c)
     p->schedule = qn__alloc(sizeof *p->schedule);
     if (!p->schedule)
         return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
-    qn_status status = qn__scheduled_begin(c->kernel, &c->facts, &p->scheduled, &why);
+    qn_status status = qn__analyse_scalar(c->kernel, &c->facts, &p->analysis, &why);
     if (status == QN_OK)
         status = read_schedule(c, &why);
     if (status == QN_OK)
-        status = qn__schedule_complete(&p->scheduled, p->schedule, &why);
+        status = qn__schedule_complete(&p->analysis, p->schedule, &why);
     if (status == QN_OK)
-        status = qn__schedule_verify(&p->scheduled, p->schedule, &why);
+        status = qn__schedule_verify(&p->analysis, p->schedule, &why);
     if (status == QN_OK)
-        status = qn__planned_read(&p->scheduled, p->schedule, &p->grid, &p->block, &why);
+        status = qn__planned_read(&p->analysis, p->schedule, &p->grid, &p->block, &why);
     if (status != QN_OK)
         return qn__fail_line(&c->r->error, status, why.line, "option schedule is refused: %s",
                              why.message);

@@ -66,10 +66,10 @@ static void add_comment(const char *lines, qn_text *out)
  * schedule cannot say a plan, the schedule as declared follows the reason. */
 static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_planned *p, qn_text *out)
 {
-    qn_scheduled x;
+    qn_analysis x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
-    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+    if (s && qn__analyse_scalar(k, f, &x, &err) == QN_OK) {
         bool is_said = p && qn__planned_schedule(&x, p, s, &err) == QN_OK;
         if (p && !is_said) {
             add_comment("no schedule says the plan; this is the kernel as declared", out);
@@ -79,7 +79,7 @@ static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_planned
             qn__schedule_print(s, out);
         else
             add_comment(err.message, out);
-        qn__scheduled_end(&x);
+        qn__analysis_release(&x);
     }
     qn__free(s);
 }
@@ -134,7 +134,7 @@ void qn__send_schedule(const compilation *c)
 }
 
 /* Appends the estimate of a schedule, or of a plan as one. */
-static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *out)
+static void add_estimate(const qn_analysis *x, const qn_schedule *s, qn_text *out)
 {
     qn_estimate made;
     qn_error err = {0};
@@ -147,15 +147,15 @@ static void add_estimate(const qn_scheduled *x, const qn_schedule *s, qn_text *o
 static void add_estimate_of(const qn_kernel *k, const qn_facts *f, const qn_planned *p,
                             qn_text *out)
 {
-    qn_scheduled x;
+    qn_analysis x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
-    if (s && qn__scheduled_begin(k, f, &x, &err) == QN_OK) {
+    if (s && qn__analyse_scalar(k, f, &x, &err) == QN_OK) {
         if (qn__planned_schedule(&x, p, s, &err) == QN_OK)
             add_estimate(&x, s, out);
         else
             qn__text_add(out, "%s\n", err.message);
-        qn__scheduled_end(&x);
+        qn__analysis_release(&x);
     }
     qn__free(s);
 }
@@ -175,7 +175,7 @@ void qn__send_estimate(const compilation *c)
     if (!(c->r->texts & QN_DUMP_ESTIMATE))
         return;
     if (c->planned.is_request)
-        add_estimate(&c->planned.scheduled, c->planned.schedule, &text);
+        add_estimate(&c->planned.analysis, c->planned.schedule, &text);
     else if (c->pieces)
         add_estimates(c->pieces, &text);
     else

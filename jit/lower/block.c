@@ -66,14 +66,14 @@ static bool has_whole_steps(const lower *g, int d, int64_t w)
     const qn_schedule *s = g->schedule;
     qn_axis root;
     for (int c = 0; c < s->n_cuts; c++)
-        if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d &&
+        if (qn__axis_dim(g->scalar, s, s->cut[c].of) == d &&
             (s->cut[c].kind == QN_CUT_SECTIONS || s->cut[c].tail == QN_TAIL_OVERLAP))
             return false;
     for (uint16_t n = 1; n <= s->n_nodes; n++) {
         const qn_node_info *l = qn__node(s, (qn_node){n});
-        if (l->kind == QN_NODE_LOOP && qn__axis_dim(g->scheduled, s, l->axis) == d &&
-            !qn__is_of_block(g->scheduled, s, (qn_node){n}) &&
-            qn__axis_weight(g->scheduled, s, l->axis, &root) % w)
+        if (l->kind == QN_NODE_LOOP && qn__axis_dim(g->scalar, s, l->axis) == d &&
+            !qn__is_of_block(g->scalar, s, (qn_node){n}) &&
+            qn__axis_weight(g->scalar, s, l->axis, &root) % w)
             return false;
     }
     return true;
@@ -94,7 +94,7 @@ void qn__find_alignment(lower *g)
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim)
 {
     return g->lanes_are_aligned && g->width > 1 && g->a.value[value].shape == QN_LINEAR &&
-           qn__is_within_digit(g->k, g->f, &g->a, value, dim, g->block->lane_dim, g->block->width);
+           qn__is_within_digit(&g->a, value, dim, g->block->lane_dim, g->block->width);
 }
 
 /** Whether all steps of a dimension are whole, and begin at multiples of n. */
@@ -105,7 +105,7 @@ static bool has_no_rest(const lower *g, int d, int64_t n)
     bool is_divided = (b->split_dim == d && b->granule % n) ||
                       (b->second_granule && b->second_dim == d && b->second_granule % n);
     for (int c = 0; s && c < s->n_cuts; c++)
-        if (qn__axis_dim(g->scheduled, s, s->cut[c].of) == d && s->cut[c].tail != QN_TAIL_NONE)
+        if (qn__axis_dim(g->scalar, s, s->cut[c].of) == d && s->cut[c].tail != QN_TAIL_NONE)
             return false;
     return s && !is_divided && has_whole_steps(g, d, n);
 }

@@ -16,7 +16,7 @@ bool qn__buffers_open(lower *g)
     g->filled = n ? qn__zalloc((size_t)n, sizeof *g->filled) : NULL;
     for (int b = 0; g->filled && b < n; b++)
         if (g->schedule->buffer[b].content == QN_CONTENT_COPY)
-            qn__buffer_layout(g->scheduled, g->schedule, b, &g->filled[b].layout);
+            qn__buffer_layout(g->scalar, g->schedule, b, &g->filled[b].layout);
     return g->filled || n == 0;
 }
 
@@ -110,7 +110,7 @@ static bool is_whole_step(const lower *g, int d, int64_t iterations)
 {
     bool is_whole = g->jam_active == (UINT64_C(1) << g->jam_max) - 1;
     int64_t step = 1;
-    if (qn__begins_early(g->scheduled, g->schedule, d))
+    if (qn__begins_early(g->scalar, g->schedule, d))
         return false;
     if (d == g->block->lane_dim)
         return iterations == (int64_t)g->block->width * g->block->unroll &&

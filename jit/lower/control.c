@@ -277,7 +277,7 @@ static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
         FOR_PARTS(g, p)
             n_parts += qn__canonical_part(g, i, p) == p;
         if (g->width == 1 || g->a.value[i].shape != QN_UNIFORM)
-            units += n_parts * qn__cost_of_instruction(g->k, g->f, &g->a, i, false, g->width);
+            units += n_parts * qn__cost_of_instruction(&g->a, i, false, g->width);
     }
     return units;
 }
@@ -367,7 +367,7 @@ static bool is_branched_by_part(const lower *g, uint32_t i)
         return false;
     int64_t units = 0;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
-        units += qn__cost_of_instruction(g->k, g->f, &g->a, n, false, 1);
+        units += qn__cost_of_instruction(&g->a, n, false, 1);
     return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->target);
 }
 

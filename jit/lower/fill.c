@@ -62,7 +62,7 @@ static void copy_together(fill *f, int d, int n)
     LLVMValueRef v[MOST_TOGETHER][MOST_PARTS];
     int64_t stride = 0, bytes = qn_dtype_bytes(g->k->inst[i].type);
     if (d >= 0)
-        (void)qn__access_stride(g->k, g->f, &g->a, i, d, &stride);
+        (void)qn__access_stride(&g->a, i, d, &stride);
     for (int m = 0; m < n; m++) {
         step_ahead(g, d, m);
         qn__lower_load(g, i);
@@ -253,7 +253,7 @@ bool qn__fills_whole_steps(const lower *g, qn_node n)
     bool has_steps = false;
     for (; qn__node(g->schedule, n)->kind == QN_NODE_FILL; n = qn__node(g->schedule, n)->next) {
         qn_fill_loops how;
-        if (qn__fill_of(g->scheduled, g->schedule, n, &how) ||
+        if (qn__fill_of(g->scalar, g->schedule, n, &how) ||
             is_used_in_rest(g, qn__node(g->schedule, n)->index))
             return false;
         has_steps |= how.has_steps;
@@ -267,7 +267,7 @@ void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_who
     LLVMValueRef iv[QN_MAX_RANK];
     int iv_level[QN_MAX_RANK], width = g->width, unroll = g->unroll;
     uint64_t active = g->jam_active;
-    if (qn__fill_of(g->scheduled, g->schedule, at, &f.how)) { /* it was asked before */
+    if (qn__fill_of(g->scalar, g->schedule, at, &f.how)) { /* it was asked before */
         g->failed = true;
         return;
     }

@@ -106,7 +106,7 @@ void qn__fill_rows(fill *f)
     LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
     int64_t begin = 0, end = 0;
     (void)(qn__is_const(g->begin[r.d], &begin) && qn__is_const(g->end[r.d], &end));
-    (void)qn__access_stride(g->k, g->f, &g->a, f->inst, lanes, &r.across);
+    (void)qn__access_stride(&g->a, f->inst, lanes, &r.across);
     r.n = end - begin < g->width ? (int)(end - begin) : g->width;
     loop l;
     qn__loop_times(g, &l, g->unroll);

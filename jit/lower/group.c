@@ -37,7 +37,7 @@ static bool is_asked(const lower *g, uint32_t i)
 static bool is_of_pair(const lower *g, uint32_t i)
 {
     qn_group x;
-    if (!is_asked(g, i) || !qn__group_of(g->k, g->f, &g->a, g->block->lane_dim, i, &x) || x.n != 2)
+    if (!is_asked(g, i) || !qn__group_of(&g->a, g->block->lane_dim, i, &x) || x.n != 2)
         return false;
     for (int p = 0; p < x.n; p++)
         if (!x.inst[p] || !is_asked(g, x.inst[p]) || !g->f->proved[g->site[x.inst[p]]])
@@ -98,7 +98,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
     uint32_t places = 0;
     bool is_load = g->k->inst[i].op == QN_I_LOAD, ignores_masks = qn__ignores_masks(g, i);
     if (g->width < 2 || g->is_team || !is_asked(g, i) ||
-        !qn__group_of(g->k, g->f, &g->a, g->block->lane_dim, i, x))
+        !qn__group_of(&g->a, g->block->lane_dim, i, x))
         return false;
     for (int p = 0; p < x->n; p++)
         if (x->inst[p] && is_plain(g, x->inst[p]) && is_asked(g, x->inst[p]) &&
@@ -110,7 +110,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
     return (g->lanes_are_free && is_whole_step(g) &&
             qn__weave_by_chunks(g->f->target, bytes, g->width, w)) ||
            qn__weave_of(g->f->target, is_load, bytes, x->n, g->width, places, x->known,
-                        qn__held_bytes(g->k, &g->a, x), w);
+                        qn__held_bytes(&g->a, x), w);
 }
 
 /* ---------------------------------------------------------------- loads */

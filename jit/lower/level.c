@@ -19,7 +19,7 @@ bool qn__spend(lower *g, uint32_t i)
         return !g->is_over;
     bool is_checked =
         is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    g->spent += qn__cost_of_instruction(g->k, g->f, &g->a, i, is_checked, g->width) *
+    g->spent += qn__cost_of_instruction(&g->a, i, is_checked, g->width) *
                 (is_access || is_assertion ? g->unroll * g->jam : 1);
     if (g->spent <= g->budget / WALKS)
         return true;

@@ -28,7 +28,7 @@ static LLVMValueRef row_memory(lower *g, uint32_t site)
     int64_t rows = 0;
     for (uint32_t before = 0; before < site; before++)
         if (has_line_ends(g, before))
-            rows += qn__rows_of_ends(g->scheduled, g->schedule, g->through[before] - 1);
+            rows += qn__rows_of_ends(g->scalar, g->schedule, g->through[before] - 1);
     LLVMValueRef row = qn__element_pointer(g, g->ends.memory, g->iv[d], g->iv_level[d], LINE_BYTES);
     return qn__ahead(g, row, rows * LINE_BYTES);
 }

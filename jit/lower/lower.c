@@ -126,9 +126,8 @@ static void find_records(lower *g)
 static bool analyse(lower *g)
 {
     int lanes = g->block->lane_dim;
-    return g->scheduled && g->scheduled->k
-               ? qn__analyse_lanes(g->k, g->f, &g->scheduled->a, lanes, g->jam_dims, &g->a)
-               : qn__analyse(g->k, g->f, lanes, g->jam_dims, &g->a);
+    return g->scalar && g->scalar->value ? qn__analyse_lanes(g->scalar, lanes, g->jam_dims, &g->a)
+                                         : qn__analyse(g->k, g->f, lanes, g->jam_dims, &g->a);
 }
 
 static bool make_arrays(lower *g)
@@ -152,7 +151,7 @@ static bool make_arrays(lower *g)
     for (uint32_t s = 0; s < g->k->n_accesses; s++)
         g->site[g->k->access[s].inst] = s;
     find_records(g);
-    g->written_too = qn__written_too(g->k, g->f, &g->a);
+    g->written_too = qn__written_too(&g->a);
     memset(g->memo_head, 0xff, sizeof g->memo_head);
     return true;
 }
@@ -177,10 +176,21 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
     const qn_facts *f = x->f;
     const qn_hooks *hooks = to->hooks;
     const qn_block *block = x->block;
-    lower g = {.module = to->module, .context = LLVMGetModuleContext(to->module), .k = k, .f = f,
-               .grid = x->grid, .schedule = x->schedule, .scheduled = x->scheduled, .block = block,
-               .hooks = hooks, .width = 1, .unroll = 1, .step = how->step, .budget = how->budget,
-               .is_fast = how->is_fast, .debug = how->step ? NULL : to->debug};
+    lower g = {.module = to->module,
+               .context = LLVMGetModuleContext(to->module),
+               .k = k,
+               .f = f,
+               .grid = x->grid,
+               .schedule = x->schedule,
+               .scalar = x->scalar,
+               .block = block,
+               .hooks = hooks,
+               .width = 1,
+               .unroll = 1,
+               .step = how->step,
+               .budget = how->budget,
+               .is_fast = how->is_fast,
+               .debug = how->step ? NULL : to->debug};
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};

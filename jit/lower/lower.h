@@ -111,7 +111,7 @@ typedef struct lower {
     const qn_facts *f;
     const qn_grid *grid;            /* of a GPU: how threads walk the domain; else NULL */
     const qn_schedule *schedule;    /* whose loops are emitted; NULL of a GPU */
-    const qn_scheduled *scheduled;  /* what it is of */
+    const qn_analysis *scalar;      /* of scalar code: what it is of */
     const qn_block *block;          /* of the schedule */
     const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
     qn_analysis a;

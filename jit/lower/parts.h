@@ -52,7 +52,7 @@ typedef struct qn_lowered {
     const qn_facts *f;
     const qn_block *block;
     const qn_schedule *schedule;   /* verified; NULL of a GPU, */
-    const qn_scheduled *scheduled; /* the kernel as the schedule refers to it */
+    const qn_analysis *scalar;     /* of the kernel as the schedule refers to it */
     const qn_grid *grid;           /* of a GPU: how threads walk the domain; else NULL */
 } qn_lowered;
 /** How a function is emitted. */

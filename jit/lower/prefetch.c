@@ -27,7 +27,7 @@ static void prefetch_jammed(lower *g, uint32_t i, int d, int points)
 {
     int64_t bytes = qn_dtype_bytes(g->k->inst[i].type), along = 0;
     int step = (int)(LINE_BYTES / bytes);
-    (void)qn__access_stride(g->k, g->f, &g->a, i, d, &along);
+    (void)qn__access_stride(&g->a, i, d, &along);
     for (int j = 0; j < g->jam; j += step)
         qn__prefetch(g, i, j, along * bytes * points);
     if ((g->jam - 1) % step)
@@ -38,7 +38,7 @@ static void prefetch_jammed(lower *g, uint32_t i, int d, int points)
 static const qn_record_info *ahead_of(const lower *g, uint32_t i, int kind)
 {
     const qn_record_info *r = qn__record_of(g, i);
-    bool is_it = r && r->ahead && qn__ahead_of(g->scheduled, g->schedule, g->block, r) == kind;
+    bool is_it = r && r->ahead && qn__ahead_of(g->scalar, g->schedule, g->block, r) == kind;
     return is_it ? r : NULL;
 }
 
@@ -87,7 +87,7 @@ void qn__prefetch_step(lower *g, uint32_t reduce)
     for (uint32_t i = x->region[0]; i < x->region[2]; i++) {
         int64_t begin, end, first, last, bytes = qn_dtype_bytes(g->k->inst[i].type);
         const qn_record_info *r = ahead_of(g, i, QN_AHEAD_STEPS);
-        if (!r || (s = qn__asked_by(g->k, g->f, &g->a, g->block->lane_dim, i)) < 0 ||
+        if (!r || (s = qn__asked_by(&g->a, g->block->lane_dim, i)) < 0 ||
             !qn__is_const(g->begin[d], &begin) || !qn__is_const(g->end[d], &end) ||
             !qn__is_const(g->begin[s], &first) || !qn__is_const(g->end[s], &last))
             continue;
@@ -117,8 +117,7 @@ void qn__prefetch_row(lower *g, uint32_t i)
 {
     enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
     int64_t stride;
-    if (!g->ends.first || !qn__access_stride(g->k, g->f, &g->a, i, g->block->lane_dim, &stride) ||
-        stride != 1)
+    if (!g->ends.first || !qn__access_stride(&g->a, i, g->block->lane_dim, &stride) || stride != 1)
         return;
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, i, p) == p)

@@ -47,13 +47,13 @@ static void leave_lanes(lower *g, const outside *o)
 static bool adds_pairs(const lower *g, const reduction *r)
 {
     bool has_width = g->width >= 8 && 2 * g->width <= g->f->target->vector_bytes;
-    return has_width && g->hooks->add_pairs && qn__paired_product(g->k, &g->a, r->inst);
+    return has_width && g->hooks->add_pairs && qn__paired_product(&g->a, r->inst);
 }
 
 /** What part p of the points adds, in half as many lanes. */
 static LLVMValueRef pairs_of(lower *g, const reduction *r, int p)
 {
-    const uint32_t *arg = qn__args(g->k, qn__paired_product(g->k, &g->a, r->inst));
+    const uint32_t *arg = qn__args(g->k, qn__paired_product(&g->a, r->inst));
     LLVMValueRef v[2] = {qn__vector_bits(g, arg[0], p, 16), qn__vector_bits(g, arg[1], p, 16)};
     if (g->tail_mask[p])
         v[0] = LLVMBuildSelect(g->b, g->tail_mask[p], v[0], LLVMConstNull(LLVMTypeOf(v[0])), "");

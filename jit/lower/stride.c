@@ -90,7 +90,7 @@ static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
     for (int d = 0; d < g->k->n_dims; d++) {
         trips = qn__trips(g->f, d);
         if (!qn__is_reduction(g->k, d) || trips < 2 || !g->iv[d] ||
-            !qn__access_stride(g->k, g->f, &g->a, i, d, &step) || step != 1 ||
+            !qn__access_stride(&g->a, i, d, &step) || step != 1 ||
             !qn__is_const(g->iv[d], &index) || !qn__is_const(g->begin[d], &begin))
             continue;
         int64_t point = index - begin + g->ahead[d];
@@ -254,7 +254,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     int64_t bytes = qn__access_bytes(g->k, i);
     bool is_register = g->width * bytes == g->f->target->vector_bytes;
     if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != bytes || !is_register ||
-        !qn__is_near(g->k, g->f, &g->a, g->block->lane_dim, i))
+        !qn__is_near(&g->a, g->block->lane_dim, i))
         return NULL;
     LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
                  end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);

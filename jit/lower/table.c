@@ -91,7 +91,7 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
 
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
 {
-    int registers = qn__table_registers(g->k, g->f, &g->a, i),
+    int registers = qn__table_registers(&g->a, i),
         lanes = registers ? qn__table_lanes(g->k, g->f, i) : 0;
     uint32_t arg = qn__args(g->k, i)[0];
     if (g->width == 1 || g->width > lanes || g->a.value[arg].shape != QN_VARYING)

@@ -82,7 +82,7 @@ static bool is_transposed(const lower *g, uint32_t i)
 {
     bool are_first = g->jam_active == (UINT64_C(1) << g->jam) - 1;
     return g->across >= 0 && g->width > 1 && g->jam > 1 && are_first && qn__buffer_of(g, i) < 0 &&
-           qn__is_transposed(g->k, g->f, &g->a, g->block->lane_dim, g->across, g->site[i]);
+           qn__is_transposed(&g->a, g->block->lane_dim, g->across, g->site[i]);
 }
 
 /** Where the pieces of vector u from jammed iteration j on lie in memory. */

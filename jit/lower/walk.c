@@ -13,7 +13,7 @@
 
 typedef struct walk {
     lower *g;
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     span of[QN_MAX_RANK];  /* what is run of each dimension inside the loops that are open */
     uint32_t open;         /* bit d: a loop over dimension d is open */
@@ -436,7 +436,7 @@ static void emit_nodes(walk *w, qn_node n)
 
 void qn__walk(lower *g, const span *spans)
 {
-    walk w = {.g = g, .x = g->scheduled, .s = g->schedule};
+    walk w = {.g = g, .x = g->scalar, .s = g->schedule};
     uint32_t stepped = 0;
     for (int d = 0; d < g->k->n_dims; d++) {
         if (qn__is_reduction(g->k, d))

@@ -104,19 +104,19 @@ static bool is_number(const qn_affine *v, int64_t *n)
     return !v->sym[0] && !v->sym[1];
 }
 
-static qn_count count_of_trips(const qn_scheduled *x, uint32_t i)
+static qn_count count_of_trips(const qn_analysis *x, uint32_t i)
 {
     const uint32_t *arg = qn__args(x->k, i);
     int64_t begin, end, step = (int64_t)x->k->inst[i].imm;
-    if (is_number(&x->a.affine[arg[0]], &begin) && is_number(&x->a.affine[arg[1]], &end)) {
+    if (is_number(&x->affine[arg[0]], &begin) && is_number(&x->affine[arg[1]], &end)) {
         uint64_t length = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
         uint64_t trips = length / (uint64_t)step + (length % (uint64_t)step != 0);
         if (trips <= INT64_MAX)
             return (qn_count){QN_COUNT_EXACT, (int64_t)trips};
     }
     bool is_uniform = qn__is_made_of_indices(x->k, arg[0]) &&
-                      qn__is_made_of_indices(x->k, arg[1]) && !x->a.value[arg[0]].deps &&
-                      !x->a.value[arg[1]].deps;
+                      qn__is_made_of_indices(x->k, arg[1]) && !x->value[arg[0]].deps &&
+                      !x->value[arg[1]].deps;
     return (qn_count){is_uniform ? QN_COUNT_SYMBOLIC : QN_COUNT_DATA, INT64_MAX};
 }
 
@@ -144,7 +144,7 @@ static qn_count count_of_section(const qn_cut *c, int number, qn_count whole)
     return whole.kind == QN_COUNT_EXACT ? (qn_count){QN_COUNT_EXACT, high - low} : whole;
 }
 
-static qn_count count_of_part(const qn_scheduled *x, const qn_schedule *s, const qn_axis_info *a)
+static qn_count count_of_part(const qn_analysis *x, const qn_schedule *s, const qn_axis_info *a)
 {
     const qn_cut *c = &s->cut[a->cut];
     qn_count whole = qn__axis_count(x, s, c->of);
@@ -161,7 +161,7 @@ static qn_count count_of_part(const qn_scheduled *x, const qn_schedule *s, const
     return (qn_count){is_whole ? QN_COUNT_EXACT : QN_COUNT_MOST, c->extent[a->number]};
 }
 
-qn_count qn__axis_count(const qn_scheduled *x, const qn_schedule *s, qn_axis axis)
+qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
     const qn_axis_info *a = qn__axis(s, axis);
     switch (a->kind) {
@@ -184,7 +184,7 @@ qn_count qn__axis_count(const qn_scheduled *x, const qn_schedule *s, qn_axis axi
     }
 }
 
-int64_t qn__axis_weight(const qn_scheduled *x, const qn_schedule *s, qn_axis axis, qn_axis *root)
+int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis axis, qn_axis *root)
 {
     const qn_axis_info *a = qn__axis(s, axis);
     *root = axis;
@@ -198,7 +198,7 @@ int64_t qn__axis_weight(const qn_scheduled *x, const qn_schedule *s, qn_axis axi
     return weight == INT64_MAX ? 0 : weight;
 }
 
-int qn__axis_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis axis)
+int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
     qn_axis root;
     if (!qn__axis_weight(x, s, axis, &root))
@@ -207,7 +207,7 @@ int qn__axis_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis axis)
     return a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT ? a->number : -1;
 }
 
-uint32_t qn__axis_dims(const qn_scheduled *x, const qn_schedule *s, qn_axis axis)
+uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
     const qn_axis_info *a = qn__axis(s, axis);
     switch (a->kind) {

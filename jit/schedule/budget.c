@@ -60,9 +60,10 @@ static int64_t cost_of_digits(const qn_facts *f, const qn_dim_fact *dim, int lan
     return units;
 }
 
-static int64_t cost_of_access(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                              uint32_t i, bool is_checked, int width)
+static int64_t cost_of_access(const qn_analysis *a, uint32_t i, bool is_checked, int width)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     enum { FAULT_UNITS = 24 };
     const qn_inst *x = &k->inst[i];
     bool is_anywhere = false, differs = false;
@@ -93,19 +94,18 @@ static int64_t cost_of_assert(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return blocks + k->inst[i].n_args * qn__work_units(QN_WORK_MOVE, 64, 1, f->target);
 }
 
-int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                                uint32_t i, bool is_checked, int width)
+int64_t qn__cost_of_instruction(const qn_analysis *a, uint32_t i, bool is_checked, int width)
 {
-    const qn_inst *x = &k->inst[i];
+    const qn_inst *x = &a->k->inst[i];
     if (qn__is_access(x))
-        return cost_of_access(k, f, a, i, is_checked, width);
+        return cost_of_access(a, i, is_checked, width);
     if (x->op == QN_I_ASSERT)
-        return cost_of_assert(k, f, i);
+        return cost_of_assert(a->k, a->f, i);
     if (x->op == QN_I_IF || x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_REDUCE)
-        return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, f->target);
-    int bits, work = qn__kind_of_work(k, a, i, &bits);
+        return 4 * qn__work_units(QN_WORK_BLOCK, 64, 1, a->f->target);
+    int bits, work = qn__kind_of_work(a, i, &bits);
     int lanes = a->value[i].shape == QN_VARYING ? width : 1;
-    return qn__work_units(work, bits, lanes, f->target);
+    return qn__work_units(work, bits, lanes, a->f->target);
 }
 
 bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
@@ -124,36 +124,35 @@ typedef struct step_size {
 } step_size;
 
 /** Parts of a value in one step: vectors that differ times jammed iterations that do. */
-static int64_t parts_of(const qn_kernel *k, const step_size *p, const qn_analysis *a, uint32_t i)
+static int64_t parts_of(const step_size *p, const qn_analysis *a, uint32_t i)
 {
-    bool has_value = k->inst[i].type != QN_VOID;
+    bool has_value = a->k->inst[i].type != QN_VOID;
     int64_t lanes = !has_value || a->value[i].shape != QN_UNIFORM ? p->unroll : 1;
     return lanes * (!has_value || a->value[i].depends_jam ? p->jam : 1);
 }
 
-static int64_t estimate(const qn_scheduled *x, const step_size *p)
+static int64_t estimate(const qn_analysis *x, const step_size *p)
 {
     const qn_kernel *k = x->k;
     const qn_facts *f = x->f;
     qn_analysis a;
     int64_t step = 0, rest = 0;
     uint32_t site = 0;
-    if (!x->a.value || !qn__analyse_lanes(k, f, &x->a, p->lane_dim, p->jam_dims, &a))
+    if (!x->value || !qn__analyse_lanes(x, p->lane_dim, p->jam_dims, &a))
         return 0;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         bool is_checked = false;
         if (qn__is_access(&k->inst[i]) && site < k->n_accesses)
             is_checked = qn__is_checked(f, k, site++);
-        step += parts_of(k, p, &a, i) * qn__cost_of_instruction(k, f, &a, i, is_checked, p->width);
+        step += parts_of(p, &a, i) * qn__cost_of_instruction(&a, i, is_checked, p->width);
         if (p->has_rest)
-            rest += qn__cost_of_instruction(k, f, &a, i, is_checked,
-                                            p->is_rest_scalar ? 1 : p->width);
+            rest += qn__cost_of_instruction(&a, i, is_checked, p->is_rest_scalar ? 1 : p->width);
     }
     qn__analysis_release(&a);
     return step + rest;
 }
 
-int64_t qn__estimate(const qn_scheduled *x, const qn_plan *p)
+int64_t qn__estimate(const qn_analysis *x, const qn_plan *p)
 {
     return estimate(x,
                     &(step_size){.lane_dim = p->lane_dim,
@@ -165,7 +164,7 @@ int64_t qn__estimate(const qn_scheduled *x, const qn_plan *p)
                                  .is_rest_scalar = p->remainder == QN_REMAINDER_SCALAR});
 }
 
-int64_t qn__units_of_block(const qn_scheduled *x, const qn_block *b)
+int64_t qn__units_of_block(const qn_analysis *x, const qn_block *b)
 {
     step_size p = {.lane_dim = b->lane_dim,
                    .width = b->width,
@@ -207,15 +206,17 @@ static bool step_to_single(const qn_kernel *k, qn_plan *p)
 }
 
 /** Scalar code is another plan: its loops have another order. */
-static void step_to_scalar(const qn_scheduled *x, qn_plan *p)
+static void step_to_scalar(const qn_analysis *x, qn_plan *p)
 {
     qn_facts scalar = *x->f; /* the arrays are those of f */
+    qn_analysis of = *x;
+    of.f = &scalar;
     memset(&scalar.plan, 0, sizeof scalar.plan);
     scalar.plan.lane_dim = -1;
     scalar.plan.unroll = scalar.plan.jam = scalar.plan.cross = 1;
     scalar.plan.strip = scalar.plan.pack = scalar.plan.transpose = scalar.plan.prefetch =
         scalar.plan.tile = -1;
-    qn__plan_by_rules(x->k, &scalar, x->a.value ? &x->a : NULL, p);
+    qn__plan_by_rules(&of, p);
     p->straight = 0;
 }
 
@@ -233,7 +234,7 @@ static void note_step(qn_descent *d, int rung, int64_t units, const qn_plan *p)
                  units, qn__rung_name(rung));
 }
 
-bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
+bool qn__step_down(const qn_analysis *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many)
 {
     if (!x->k) /* a grid is bounded */
@@ -260,7 +261,7 @@ bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t uni
     return true;
 }
 
-void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d)
+void qn__step_to_fast(const qn_analysis *x, qn_plan *p, qn_descent *d)
 {
     if (!x->k)
         return;

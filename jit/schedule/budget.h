@@ -38,19 +38,18 @@ int64_t qn__budget_units(int64_t most, int rung, const qn_target *target);
 enum { QN_MOST_INSTRUCTIONS = 4000 };
 
 /** Units of one part of instruction i, an access or what is pure, for vectors of so many lanes. */
-int64_t qn__cost_of_instruction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                                uint32_t i, bool is_checked, int width);
+int64_t qn__cost_of_instruction(const qn_analysis *a, uint32_t i, bool is_checked, int width);
 /** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so
  * many vectors takes the side: where the test pays, and where the kernel says that the side is
  * rare. */
 bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
                      const qn_target *target);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
-int64_t qn__estimate(const qn_scheduled *x, const qn_plan *p);
+int64_t qn__estimate(const qn_analysis *x, const qn_plan *p);
 
 /** About the units that the body has under a schedule whose block is b, remainders included; 0
  * without memory. */
-int64_t qn__units_of_block(const qn_scheduled *x, const struct qn_block *b);
+int64_t qn__units_of_block(const qn_analysis *x, const struct qn_block *b);
 
 /** How far a plan has stepped down, and why. */
 typedef struct qn_descent {
@@ -62,11 +61,11 @@ typedef struct qn_descent {
  * there is no such plan, or x->k is NULL, as of a GPU. `is_over`: the budget is too small for them,
  * and where there is no such plan, only the interpreter is left; else there are only more
  * than QN_MOST_INSTRUCTIONS. `are_lanes_many`: most of these are lanes of gathers. */
-bool qn__step_down(const qn_scheduled *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
+bool qn__step_down(const qn_analysis *x, qn_plan *p, qn_descent *d, int64_t units, bool is_over,
                    bool are_lanes_many);
 
 /** Changes a plan of a processor to the one that compiles fastest: scalar code, fast instruction
  * selection. Leaves it as it is where x->k is NULL, as of a GPU. */
-void qn__step_to_fast(const qn_scheduled *x, qn_plan *p, qn_descent *d);
+void qn__step_to_fast(const qn_analysis *x, qn_plan *p, qn_descent *d);
 
 #endif

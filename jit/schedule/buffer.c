@@ -28,7 +28,7 @@ static const qn_buffer_digit *slower(const qn_buffer_layout *l, int n)
     return NULL;
 }
 
-void qn__buffer_layout(const qn_scheduled *x, const qn_schedule *s, int buffer,
+void qn__buffer_layout(const qn_analysis *x, const qn_schedule *s, int buffer,
                        qn_buffer_layout *out)
 {
     const qn_buffer_info *b = &s->buffer[buffer];
@@ -71,7 +71,7 @@ typedef struct fill_loop {
 } fill_loop;
 
 typedef struct filler {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     const qn_buffer_info *b;
     int lane_dim; /* -1: there are no lanes */
@@ -89,14 +89,14 @@ static bool is_inside(const qn_schedule *s, qn_node n, int kind, int other)
 }
 
 /** Whether a node is a loop of the block of the statements. */
-static bool is_block_loop(const qn_scheduled *x, const qn_schedule *s, qn_node n)
+static bool is_block_loop(const qn_analysis *x, const qn_schedule *s, qn_node n)
 {
     return qn__node(s, n)->kind == QN_NODE_LOOP && qn__is_of_block(x, s, n) &&
            !is_inside(s, n, QN_NODE_FILL, QN_NODE_FLUSH);
 }
 
 /** The dimension of the lanes of the statements; -1: they have none. */
-static int find_lanes(const qn_scheduled *x, const qn_schedule *s)
+static int find_lanes(const qn_analysis *x, const qn_schedule *s)
 {
     for (uint16_t n = 1; n <= s->n_nodes; n++)
         if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role == QN_ROLE_VECTOR &&
@@ -119,15 +119,14 @@ static fill_loop describe_loop(const filler *m, qn_axis a)
 /** Whether the lanes of the load are rows whose points lie side by side. */
 static bool has_rows(const filler *m, const fill_loop *points)
 {
-    const qn_scheduled *x = m->x;
+    const qn_analysis *x = m->x;
     uint32_t i = m->b->inst;
     int64_t along, across;
     return qn__is_reduction(x->k, points->d) && qn__is_exact(x->f, points->d) &&
            qn__trips(x->f, points->d) > 0 && qn__is_plain_access(x->k, x->f, i) &&
-           qn__access_stride(x->k, x->f, &x->a, i, points->d, &along) && along == 1 &&
-           qn__access_stride(x->k, x->f, &x->a, i, m->lane_dim, &across) && across != 1 &&
-           across != 0 && across != -1 &&
-           qn_dtype_bytes(x->k->inst[i].type) >= x->f->target->least_shuffled;
+           qn__access_stride(x, i, points->d, &along) && along == 1 &&
+           qn__access_stride(x, i, m->lane_dim, &across) && across != 1 && across != 0 &&
+           across != -1 && qn_dtype_bytes(x->k->inst[i].type) >= x->f->target->least_shuffled;
 }
 
 /** Whether a fill walks points, inside of vectors of the lanes if there are several, and the lanes.
@@ -225,7 +224,7 @@ static int take_dimension(const filler *m, int n)
     return taken == wanted ? taken : 0;
 }
 
-const char *qn__fill_of(const qn_scheduled *x, const qn_schedule *s, qn_node fill,
+const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill,
                         qn_fill_loops *out)
 {
     const qn_node_info *f = qn__node(s, fill);
@@ -275,7 +274,7 @@ static bool has_sections_outside(const qn_schedule *s, qn_axis a, qn_node fill)
 }
 
 /** What of the axes of a buffer has no code. */
-static const char *axes_without_code(const qn_scheduled *x, const qn_schedule *s,
+static const char *axes_without_code(const qn_analysis *x, const qn_schedule *s,
                                      const qn_buffer_info *b)
 {
     for (int a = 0; a < b->n_axes; a++) {
@@ -297,7 +296,7 @@ static const char *axes_without_code(const qn_scheduled *x, const qn_schedule *s
     return NULL;
 }
 
-bool qn__begins_early(const qn_scheduled *x, const qn_schedule *s, int d)
+bool qn__begins_early(const qn_analysis *x, const qn_schedule *s, int d)
 {
     for (int c = 0; c < s->n_cuts; c++)
         if (s->cut[c].kind == QN_CUT_DIGITS && s->cut[c].tail == QN_TAIL_OVERLAP &&
@@ -341,7 +340,7 @@ static bool is_in_early_piece(const qn_schedule *s, qn_node fill)
 }
 
 /** Whether a fill stands inside of a loop over the dimension of the lanes. */
-static bool is_in_steps(const qn_scheduled *x, const qn_schedule *s, qn_node fill)
+static bool is_in_steps(const qn_analysis *x, const qn_schedule *s, qn_node fill)
 {
     for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
         if (qn__node(s, up)->kind == QN_NODE_LOOP &&
@@ -351,7 +350,7 @@ static bool is_in_steps(const qn_scheduled *x, const qn_schedule *s, qn_node fil
 }
 
 /** What of a fill has no code. */
-static const char *fill_without_code(const qn_scheduled *x, const qn_schedule *s, qn_node fill)
+static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s, qn_node fill)
 {
     const qn_buffer_info *b = &s->buffer[qn__node(s, fill)->index];
     qn_fill_loops f;
@@ -381,7 +380,7 @@ static const char *fill_without_code(const qn_scheduled *x, const qn_schedule *s
     return NULL;
 }
 
-const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s, uint32_t others)
+const char *qn__buffers_without_code(const qn_analysis *x, const qn_schedule *s, uint32_t others)
 {
     int lanes = s->n_buffers ? find_lanes(x, s) : -1;
     if (lanes >= 0 && qn__is_reduction(x->k, lanes))

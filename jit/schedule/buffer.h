@@ -25,7 +25,7 @@ typedef struct qn_buffer_layout {
     int64_t offset; /* bytes of the launch's memory before it; 0: it is no such buffer */
 } qn_buffer_layout;
 
-void qn__buffer_layout(const qn_scheduled *x, const qn_schedule *s, int buffer,
+void qn__buffer_layout(const qn_analysis *x, const qn_schedule *s, int buffer,
                        qn_buffer_layout *out);
 /** Bytes of the launch's memory that the first n buffers take; each begins at a cache line. */
 int64_t qn__buffers_scratch(const qn_schedule *s, int n);
@@ -45,12 +45,12 @@ typedef struct qn_fill_loops {
 /** The loops of a fill: those that stand in the tree, or, if there are none, over the axes of the
  * buffer in their order, those of the lanes last. Returns NULL, or the name of a form that has no
  * code. */
-const char *qn__fill_of(const qn_scheduled *x, const qn_schedule *s, qn_node fill,
+const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill,
                         qn_fill_loops *out);
 /** Whether a dimension is cut into steps of which the last one may begin early, to end with it. */
-bool qn__begins_early(const qn_scheduled *x, const qn_schedule *s, int d);
+bool qn__begins_early(const qn_analysis *x, const qn_schedule *s, int d);
 /** Whether all copies of a schedule that was verified have code: NULL, or the name of the first
  * form that has none. Sums are looked at where their place is; `others`, as bits, elsewhere. */
-const char *qn__buffers_without_code(const qn_scheduled *x, const qn_schedule *s, uint32_t others);
+const char *qn__buffers_without_code(const qn_analysis *x, const qn_schedule *s, uint32_t others);
 
 #endif

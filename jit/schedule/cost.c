@@ -85,8 +85,9 @@ static int work_of_op(const qn_kernel *k, uint32_t i)
     }
 }
 
-int qn__kind_of_work(const qn_kernel *k, const qn_analysis *a, uint32_t i, int *bits)
+int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
     *bits = 8;
     if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)

@@ -106,7 +106,7 @@ static void mark_gathered(qn_estimator *e)
         lanes = larger(lanes, is_digit ? step_of(&e->s->cut[a->cut], 0)
                                        : qn__nominal_count(e, l->axis));
     }
-    e->are_gathered = d >= 0 && qn__are_gathered(e->x->k, e->x->f, &e->x->a, d, (int64_t)lanes);
+    e->are_gathered = d >= 0 && qn__are_gathered(e->x, d, (int64_t)lanes);
 }
 
 /** Points of a loop and of those inside it. */
@@ -174,7 +174,7 @@ static double fewest_lanes(const qn_estimator *e)
     const qn_kernel *k = e->x->k;
     int widest = 8;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_value_info *v = &e->x->a.value[i];
+        const qn_value_info *v = &e->x->value[i];
         bool is_widest = v->deps && v->bits > widest && !qn__is_made_of_indices(k, i);
         widest = is_widest ? v->bits : widest;
     }
@@ -328,7 +328,7 @@ static double in_all(const qn_estimator *e)
     return longest + (r->core + sum - longest) * SHOWN_SHARE;
 }
 
-qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_estimate *out,
+qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
                                 qn_error *err)
 {
     memset(out, 0, sizeof *out);

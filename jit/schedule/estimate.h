@@ -29,7 +29,7 @@ typedef struct qn_estimate {
 } qn_estimate;
 
 /** Errors: QN_ERR_UNSUPPORTED for a target with a grid; QN_ERR_MEMORY. */
-qn_status qn__schedule_estimate(const qn_scheduled *x, const qn_schedule *s, qn_estimate *out,
+qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
                                 qn_error *err);
 /** As text, for people: a line for each part, then what limits. */
 void qn__estimate_print(const qn_estimate *e, const qn_machine *m, qn_text *out);

@@ -31,7 +31,7 @@ static bool is_unaligned(const qn_estimator *e, uint32_t i, int64_t lanes)
     const qn_param_fact *view = &e->x->f->param[e->x->k->inst[i].imm];
     for (int r = 0; r < qn__n_indices(e->x->k, i); r++) {
         const qn_dim_fact *d = &view->dim[r];
-        const qn_affine *a = &e->x->a.affine[qn__args(e->x->k, i)[r]];
+        const qn_affine *a = &e->x->affine[qn__args(e->x->k, i)[r]];
         int64_t offset = a->constant;
         for (int n = 0; n < d->n_digits; n++) {
             const qn_fact *stride = &e->x->f->digit[d->first_digit + n].stride;
@@ -63,7 +63,7 @@ static double transposed(const qn_estimator *e, uint32_t i)
         qn_axis root;
         if (l->is_together && !l->is_lanes && l->count >= 4 && d >= 0 &&
             qn__axis_weight(e->x, e->s, axis, &root) == 1 &&
-            qn__access_stride(e->x->k, e->x->f, &e->x->a, i, d, &stride) && stride == 1)
+            qn__access_stride(e->x, i, d, &stride) && stride == 1)
             return l->count;
     }
     return 0;
@@ -80,14 +80,14 @@ static int lane_dim_of(const qn_estimator *e)
 
 bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes)
 {
-    const qn_scheduled *x = e->x;
+    const qn_analysis *x = e->x;
     int d = lane_dim_of(e), n_found = 0;
     for (int r = 0; r < qn__n_indices(x->k, i) && d >= 0; r++) {
         const qn_dim_fact *dim = &x->f->param[x->k->inst[i].imm].dim[r];
         uint32_t value = qn__args(x->k, i)[r];
-        if (!(x->a.value[value].deps >> d & 1))
+        if (!(x->value[value].deps >> d & 1))
             continue;
-        if (!qn__is_within_digit(x->k, x->f, &x->a, value, dim, d, lanes) ||
+        if (!qn__is_within_digit(x, value, dim, d, lanes) ||
             x->f->digit[dim->first_digit].stride.value != 1)
             return false;
         n_found++;
@@ -116,19 +116,19 @@ static double joins_of(const qn_estimator *e, double bytes)
 static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double *moves,
                            double *slots)
 {
-    const qn_scheduled *x = e->x;
+    const qn_analysis *x = e->x;
     const qn_target *t = x->f->target;
     int bytes = (int)qn__access_bytes(x->k, i), most = t->vector_bytes / bytes;
     int d = lane_dim_of(e);
     uint32_t places = 0;
     qn_group group;
     qn_weave w;
-    if (d < 0 || !qn__group_of(x->k, x->f, &x->a, d, i, &group))
+    if (d < 0 || !qn__group_of(x, d, i, &group))
         return false;
     for (int p = 0; p < group.n; p++)
         places |= (uint32_t)(group.inst[p] != 0) << p;
     if (!qn__weave_of(t, x->k->inst[i].op == QN_I_LOAD, bytes, group.n, lanes < most ? lanes : most,
-                      places, group.known, qn__held_bytes(x->k, &x->a, &group), &w))
+                      places, group.known, qn__held_bytes(x, &group), &w))
         return false;
     double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(places);
     *moves = steps * w.moves / members;
@@ -189,8 +189,7 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
         *slots = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                  registers * joins_of(e, bytes);
-    } else if (method == QN_METHOD_GATHER &&
-               qn__is_near(e->x->k, e->x->f, &e->x->a, lane_dim_of(e), i)) {
+    } else if (method == QN_METHOD_GATHER && qn__is_near(e->x, lane_dim_of(e), i)) {
         *moves = registers;
         *slots = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {

@@ -69,8 +69,8 @@ static bool is_anywhere(const qn_estimator *e, uint32_t inst)
 {
     for (int r = 0; r < qn__n_indices(e->x->k, inst); r++)
         for (int n = 0; n < 2; n++) {
-            uint32_t sym = e->x->a.affine[qn__args(e->x->k, inst)[r]].sym[n];
-            if (sym && e->x->a.value[sym].deps)
+            uint32_t sym = e->x->affine[qn__args(e->x->k, inst)[r]].sym[n];
+            if (sym && e->x->value[sym].deps)
                 return true;
         }
     return false;

@@ -41,7 +41,7 @@ typedef struct qn_around {
 } qn_around;
 
 typedef struct qn_estimator {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     const qn_machine *m;
     qn_estimate *out;

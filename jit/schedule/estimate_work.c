@@ -74,7 +74,7 @@ static const qn_record_info *record_of(const qn_schedule *s, qn_node at, uint32_
 /** Whether an i64 value is only a sum of indices: part of an address. */
 static bool is_address(const qn_estimator *e, uint32_t i)
 {
-    const qn_affine *a = &e->x->a.affine[i];
+    const qn_affine *a = &e->x->affine[i];
     return e->x->k->inst[i].type == QN_I64 && a->sym[0] != i && a->sym[1] != i;
 }
 
@@ -119,12 +119,12 @@ static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *sto
         bool is_load = k->inst[i].op == QN_I_LOAD, is_operand = is_load && e->n_uses[i] == 1;
         if (k->inst[i].type == QN_VOID || e->last_use[i] <= i || is_address(e, i) || is_operand)
             continue;
-        placed p = place_of(e, e->x->a.value[i].deps, false);
+        placed p = place_of(e, e->x->value[i].deps, false);
         if (p.lanes == 1)
             continue;
         int bits = qn__dtype_width(k->inst[i].type);
-        e->registers[i] = p.parts / points_of(e, e->x->a.value[i].deps) *
-                          (double)qn__registers(bits, p.lanes, t);
+        e->registers[i] =
+            p.parts / points_of(e, e->x->value[i].deps) * (double)qn__registers(bits, p.lanes, t);
         live += e->registers[i];
         double excess = live - room > e->registers[i] ? e->registers[i] : live - room;
         spills += excess > 0 ? excess : 0;
@@ -171,10 +171,10 @@ static void add_pure(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
     uint32_t reduce = qn__enclosing_reduce(k, i);
-    int bits, work = qn__kind_of_work(k, &e->x->a, i, &bits);
+    int bits, work = qn__kind_of_work(e->x, i, &bits);
     if (work < 0 || is_address(e, i))
         return;
-    placed p = place_of(e, e->x->a.value[i].deps, r->is_inside);
+    placed p = place_of(e, e->x->value[i].deps, r->is_inside);
     bool is_fused = reduce && qn__contracted_product(k, reduce) == i; /* with the sum */
     if (!is_fused)
         add_work(e, &p, r->weight, work, bits);
@@ -213,8 +213,8 @@ static uint32_t loaded_before(const qn_estimator *e, uint32_t i)
             bool is_it = k->inst[n].op == QN_I_LOAD && k->inst[n].imm == k->inst[i].imm &&
                          k->inst[n].sub == k->inst[i].sub;
             for (int d = 0; is_it && d < qn__n_indices(k, i); d++)
-                is_it = memcmp(&e->x->a.affine[qn__args(k, n)[d]],
-                               &e->x->a.affine[qn__args(k, i)[d]], sizeof(qn_affine)) == 0;
+                is_it = memcmp(&e->x->affine[qn__args(k, n)[d]], &e->x->affine[qn__args(k, i)[d]],
+                               sizeof(qn_affine)) == 0;
             if (is_it)
                 return n;
         }
@@ -247,7 +247,7 @@ static double shared_part(const qn_estimator *e, uint32_t i)
         }
     }
     return points && (points & ~together) == 0 && lane_dim >= 0
-               ? qn__window_share(e->x->k, e->x->f, &e->x->a, i, lane_dim, jam_dim, jam)
+               ? qn__window_share(e->x, i, lane_dim, jam_dim, jam)
                : 1;
 }
 
@@ -261,10 +261,10 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
         return;
     }
     const qn_record_info *record = record_of(e->s, r->at, i);
-    uint32_t dims = e->x->a.value[i].deps;
+    uint32_t dims = e->x->value[i].deps;
     double moves, slots, begin = r->begin;
     for (int n = 0; n < x->n_args; n++) {
-        dims |= e->x->a.value[qn__args(k, i)[n]].deps;
+        dims |= e->x->value[qn__args(k, i)[n]].deps;
         begin = larger(begin, e->ready[qn__args(k, i)[n]]);
     }
     bool is_load = x->op == QN_I_LOAD;
@@ -358,11 +358,11 @@ static double trips_of(const qn_estimator *e, uint32_t i)
         trips *= (double)qn__trips_or(e->x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
     if (x->op == QN_I_REDUCE)
         return trips;
-    const qn_affine *a = &e->x->a.affine[qn__args(k, i)[0]], *b = a;
+    const qn_affine *a = &e->x->affine[qn__args(k, i)[0]], *b = a;
     int64_t length = a->constant, step = 1;
     bool is_number = !a->sym[0];
     if (x->op == QN_I_FOR) {
-        b = &e->x->a.affine[qn__args(k, i)[1]];
+        b = &e->x->affine[qn__args(k, i)[1]];
         length = qn__wrap_sub(b->constant, a->constant);
         step = (int64_t)x->imm > 0 ? (int64_t)x->imm : 1;
         is_number = memcmp(a->coef, b->coef, sizeof a->coef) == 0 && a->sym[0] == b->sym[0] &&
@@ -379,7 +379,7 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
     const qn_inst *x = &k->inst[i];
-    placed p = place_of(e, e->x->a.value[qn__args(k, i)[0]].deps, true);
+    placed p = place_of(e, e->x->value[qn__args(k, i)[0]].deps, true);
     double first = x->sub ? QN_RARE_SHARE : 0.5, end = r->begin;
     bool is_masked = p.lanes > 1;
     for (int side = 0; side < 2; side++) {
@@ -446,7 +446,7 @@ static double chain_of_trips(qn_estimator *e, uint32_t i, double begin)
         return condition;
     double body = carried_chain(e, x->region[1], x->region[2], begin);
     uint32_t yield = x->region[1] - 1; /* of the condition */
-    uint32_t dims = e->x->a.value[qn__args(e->x->k, yield)[0]].deps;
+    uint32_t dims = e->x->value[qn__args(e->x->k, yield)[0]].deps;
     bool is_masked = place_of(e, dims, true).lanes > 1;
     return is_masked ? larger(condition, body) + latency_of(e, QN_WORK_SELECT) : body;
 }
@@ -458,9 +458,9 @@ static bool are_uneven(qn_estimator *e, uint32_t i)
     const uint32_t *arg = qn__args(e->x->k, i);
     uint32_t dims = 0;
     if (x->op == QN_I_FOR)
-        dims = e->x->a.value[arg[0]].deps | e->x->a.value[arg[1]].deps;
+        dims = e->x->value[arg[0]].deps | e->x->value[arg[1]].deps;
     else if (x->op == QN_I_WHILE)
-        dims = e->x->a.value[qn__args(e->x->k, x->region[1] - 1)[0]].deps;
+        dims = e->x->value[qn__args(e->x->k, x->region[1] - 1)[0]].deps;
     return place_of(e, dims, true).lanes > 1;
 }
 
@@ -468,7 +468,7 @@ static bool are_uneven(qn_estimator *e, uint32_t i)
 static bool is_foreseen(const qn_estimator *e, uint32_t i, double trips)
 {
     uint32_t a = qn__args(e->x->k, i)[0], op = e->x->k->inst[i].op;
-    return op != QN_I_WHILE && trips < (double)QN_FORESEEN_TRIPS && !e->x->a.affine[a].sym[0];
+    return op != QN_I_WHILE && trips < (double)QN_FORESEEN_TRIPS && !e->x->affine[a].sym[0];
 }
 
 /** A loop of the body, or a reduce in it: trips wait for one another if they carry values. */

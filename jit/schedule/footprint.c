@@ -18,7 +18,7 @@ static bool is_below(const qn_schedule *s, qn_node n, qn_node of)
 
 /** Iterations of dimension d that the loops above a statement, up to `loop`, which is not one of
  * them, make: the distance from the first to the last, plus one; -1 if that is not known. */
-static int64_t span_of(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node loop, int d)
+static int64_t span_of(const qn_analysis *x, const qn_schedule *s, qn_node at, qn_node loop, int d)
 {
     int64_t last = 0, step;
     for (qn_node n = qn__node(s, at)->parent; n.id && n.id != loop.id; n = qn__node(s, n)->parent) {
@@ -48,16 +48,16 @@ static int64_t product(int64_t a, int64_t b)
 }
 
 /** Indices of position r of an access from the first to the last; -1: not known. */
-static int64_t extent_of(const qn_scheduled *x, const int64_t *spans, uint32_t inst, int r,
+static int64_t extent_of(const qn_analysis *x, const int64_t *spans, uint32_t inst, int r,
                          bool *is_exact)
 {
     uint32_t value = qn__args(x->k, inst)[r];
-    const qn_affine *a = &x->a.affine[value];
+    const qn_affine *a = &x->affine[value];
     const qn_fact *whole = &x->f->param[x->k->inst[inst].imm].dim[r].extent;
     int64_t extent = 1;
     bool is_merged = false; /* indices beyond the last are those of the next row */
     for (int n = 0; n < 2; n++)
-        if (a->sym[n] && x->a.value[a->sym[n]].deps)
+        if (a->sym[n] && x->value[a->sym[n]].deps)
             extent = -1; /* what was loaded, or computed otherwise, may be anywhere */
     for (int n = 0; n < 2; n++)
         if (a->sym[n] && a->sym[n] >= x->k->body && !qn__is_made_of_indices(x->k, a->sym[n]))
@@ -78,7 +78,7 @@ static int64_t extent_of(const qn_scheduled *x, const int64_t *spans, uint32_t i
     return extent;
 }
 
-static void finish(const qn_scheduled *x, uint32_t inst, qn_box *b)
+static void finish(const qn_analysis *x, uint32_t inst, qn_box *b)
 {
     b->elements = 1;
     for (int r = 0; r < b->rank; r++)
@@ -86,19 +86,19 @@ static void finish(const qn_scheduled *x, uint32_t inst, qn_box *b)
     b->bytes = product(b->elements, qn__access_bytes(x->k, inst));
 }
 
-void qn__box_of_spans(const qn_scheduled *x, uint32_t inst, const int64_t *spans, qn_box *out)
+void qn__box_of_spans(const qn_analysis *x, uint32_t inst, const int64_t *spans, qn_box *out)
 {
     *out = (qn_box){.rank = qn__n_indices(x->k, inst), .is_exact = true};
     for (int r = 0; r < out->rank; r++) {
         out->extent[r] = x->f->param[x->k->inst[inst].imm].dim[r].n_digits == 0
                              ? 1
                              : extent_of(x, spans, inst, r, &out->is_exact);
-        out->low[r] = x->a.affine[qn__args(x->k, inst)[r]].constant;
+        out->low[r] = x->affine[qn__args(x->k, inst)[r]].constant;
     }
     finish(x, inst, out);
 }
 
-static void box_of(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node loop,
+static void box_of(const qn_analysis *x, const qn_schedule *s, qn_node at, qn_node loop,
                    uint32_t inst, qn_box *out)
 {
     int64_t spans[QN_MAX_RANK];
@@ -112,7 +112,7 @@ static bool holds(const qn_node_info *n, uint32_t inst)
     return n->kind == QN_NODE_DO && n->first <= inst && inst < n->end;
 }
 
-bool qn__footprint(const qn_scheduled *x, const qn_schedule *s, qn_node loop, uint32_t inst,
+bool qn__footprint(const qn_analysis *x, const qn_schedule *s, qn_node loop, uint32_t inst,
                    qn_box *out)
 {
     bool is_found = false;
@@ -141,11 +141,11 @@ void qn__box_widen(qn_box *b, const qn_box *other)
     b->is_exact &= other->is_exact;
 }
 
-bool qn__walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m)
+bool qn__walk_alike(const qn_analysis *x, uint32_t i, uint32_t m)
 {
     for (int r = 0; r < qn__n_indices(x->k, i); r++) {
-        const qn_affine *a = &x->a.affine[qn__args(x->k, i)[r]],
-                        *b = &x->a.affine[qn__args(x->k, m)[r]];
+        const qn_affine *a = &x->affine[qn__args(x->k, i)[r]],
+                        *b = &x->affine[qn__args(x->k, m)[r]];
         if (memcmp(a->coef, b->coef, sizeof a->coef) != 0 || a->sym[0] != b->sym[0] ||
             a->sym[1] != b->sym[1])
             return false;
@@ -153,7 +153,7 @@ bool qn__walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m)
     return true;
 }
 
-bool qn__footprint_of_view(const qn_scheduled *x, const qn_schedule *s, qn_node loop, int param,
+bool qn__footprint_of_view(const qn_analysis *x, const qn_schedule *s, qn_node loop, int param,
                            qn_box *out)
 {
     uint32_t first = 0;

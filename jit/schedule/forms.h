@@ -31,24 +31,22 @@ typedef struct qn_apart {
     int few;      /* see qn__is_one_by_one */
     bool gathers; /* those further apart: one by one they would be too much code */
 } qn_apart;
-qn_apart qn__apart_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                      int64_t lanes);
+qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes);
 
 /** Reduces of few points have no loops: so many additions in all of them. */
 int32_t qn__plan_straight(const qn_kernel *k, const qn_facts *f);
 /** Whether load i of a register tile reads points far apart that its jammed iterations load side by
  * side: prefetches of points are for those. */
-bool qn__is_prefetched(const qn_scheduled *x, int lane_dim, int jam_dim, uint32_t i);
+bool qn__is_prefetched(const qn_analysis *x, int lane_dim, int jam_dim, uint32_t i);
 /** The parallel dimension, not the lanes, whose iterations all use what load i of a reduce loads in
  * a step of the lanes, where there is one, and its vectors are consecutive elements: each of them
  * asks for a part of the next step; else -1. */
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                 uint32_t i);
+int qn__asked_by(const qn_analysis *a, int lane_dim, uint32_t i);
 enum { MOST_STRIPPED = 16 }; /* reduces */
 /** The dimension of the points if all reduces may have their sums in memory, else -1: they stand at
  * the top, over one last dimension, and before the last of them are only pure operations, loads and
  * reduces. */
-int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim);
+int qn__strip_dim(const qn_analysis *a, int lane_dim);
 /** Memory of a strip of so many iterations, with so many points at once. */
 int64_t qn__strip_bytes(const qn_kernel *k, const qn_facts *f, int64_t strip, int32_t together);
 /** Where in the memory of a strip of so many iterations a reduce at the top has its result;
@@ -59,23 +57,21 @@ int64_t qn__strip_pitch(int type, int64_t strip);
 
 /** Whether lanes along a dimension load near one another: at a quotient by a number, `x[i / 2]`, so
  * that lane l is at most l elements behind the first one and never before it. */
-bool qn__is_near(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                 uint32_t i);
+bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i);
 /** Registers that hold n elements of so many bytes where permutations of them are faster than a
  * gather; 0: they are not (jit/schedule/table.c). */
 int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n);
 /** Registers that hold the view of load i where a permutation of them may take the place of a
  * gather; 0: it may not (jit/schedule/table.c). */
-int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i);
+int qn__table_registers(const qn_analysis *a, uint32_t i);
 /** Elements of one of them. */
 int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
 /** Whether store `site` fills whole cache lines with lanes along a dimension, where these begin at
  * one. */
-bool qn__may_fill_lines(const qn_scheduled *s, int lane_dim, int width, uint32_t site);
+bool qn__may_fill_lines(const qn_analysis *a, int lane_dim, int width, uint32_t site);
 /** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on
  * every iteration. */
-bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
-                       int across, uint32_t site);
+bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t site);
 
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);

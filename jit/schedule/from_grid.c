@@ -72,7 +72,7 @@ static void share_points(maker *m, const qn_grid *p)
     }
 }
 
-qn_status qn__schedule_of_grid(const qn_scheduled *x, const qn_grid *p, qn_schedule *out,
+qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err)
 {
     maker m = {.x = x, .s = out, .err = err};

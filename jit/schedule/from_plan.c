@@ -297,8 +297,7 @@ void qn__move_inside(maker *m, const char *name)
 static void unroll_points(maker *m)
 {
     FOR_TOP_REDUCES (m->x->k, i) {
-        if (!has_loops(m, i) || m->p->strip ||
-            !qn__plan_unrolls_points(m->x->k, m->x->f, &m->x->a, m->p, i))
+        if (!has_loops(m, i) || m->p->strip || !qn__plan_unrolls_points(m->x, m->p, i))
             continue;
         for (int n = 0; n < m->x->k->inst[i].n_args; n++)
             qn__step(m, "unroll r%ud%d;", i, qn__dim_of(m->x->k, i, n));
@@ -452,7 +451,7 @@ void qn__pieces_begin(maker *m)
 /** All but the marks of accesses. */
 static void make(maker *m)
 {
-    const qn_scheduled *x = m->x;
+    const qn_analysis *x = m->x;
     const qn_plan *p = m->p;
     m->status = qn__schedule_declared(x, m->s, m->err);
     m->s->straight = p->straight == qn__plan_straight(x->k, x->f) ? -1 : p->straight;
@@ -472,8 +471,8 @@ static void make(maker *m)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }
 
-static qn_status make_all(const qn_scheduled *x, const qn_plan *p, bool is_careful,
-                          qn_schedule *out, qn_error *err)
+static qn_status make_all(const qn_analysis *x, const qn_plan *p, bool is_careful, qn_schedule *out,
+                          qn_error *err)
 {
     maker m = {.x = x, .p = p, .s = out, .err = err, .is_careful = is_careful};
     make(&m);
@@ -481,14 +480,13 @@ static qn_status make_all(const qn_scheduled *x, const qn_plan *p, bool is_caref
     return m.status;
 }
 
-qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err)
 {
     return make_all(x, p, false, out, err);
 }
 
-qn_status qn__schedule_settle(const qn_scheduled *x, const qn_plan *p, qn_schedule *s,
-                              qn_error *err)
+qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedule *s, qn_error *err)
 {
     qn_error refused = {0};
     if (qn__schedule_verify(x, s, &refused) == QN_OK)
@@ -497,14 +495,14 @@ qn_status qn__schedule_settle(const qn_scheduled *x, const qn_plan *p, qn_schedu
     return status == QN_OK ? qn__schedule_verify(x, s, err) : status;
 }
 
-qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_of_plan(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                                qn_error *err)
 {
     qn_status status = qn__schedule_draft(x, p, out, err);
     return status == QN_OK ? qn__schedule_settle(x, p, out, err) : status;
 }
 
-qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err)
 {
     maker m = {.x = x, .p = p, .s = out, .err = err};

@@ -9,22 +9,22 @@
 #include "jit/schedule/tree.h"
 
 /** Translates a plan that was made for the kernel and the facts of x, and verifies the result. */
-qn_status qn__schedule_of_plan(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_of_plan(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                                qn_error *err);
 /** Translates a grid likewise; what goes through shared memory is not said. */
-qn_status qn__schedule_of_grid(const qn_scheduled *x, const qn_grid *p, qn_schedule *out,
+qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err);
 /** Translates a plan for an estimate: nothing is verified, and nothing may be lowered from the
  * schedule before it is settled. */
-qn_status qn__schedule_draft(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 /** Verifies the draft of a plan. Where it is refused it is made anew, without the marks of accesses
  * that the verifier refuses. */
-qn_status qn__schedule_settle(const qn_scheduled *x, const qn_plan *p, qn_schedule *s,
+qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedule *s,
                               qn_error *err);
 
 /** Loops of a plan of plain loops: no record, no place of a reduce, and nothing is verified. */
-qn_status qn__schedule_plain(const qn_scheduled *x, const qn_plan *p, qn_schedule *out,
+qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 /** QN_TAIL_... of QN_REMAINDER_... */
 int qn__tail_of_remainder(int remainder);

@@ -11,7 +11,7 @@
 static int64_t distance(const maker *m, uint32_t i, int d)
 {
     int64_t stride = 0;
-    (void)qn__access_stride(m->x->k, m->x->f, &m->x->a, i, d, &stride);
+    (void)qn__access_stride(m->x, i, d, &stride);
     return stride < 0 ? qn__wrap_sub(0, stride) : stride;
 }
 
@@ -23,7 +23,7 @@ static void buffer_steps(maker *m, uint32_t i)
     const qn_kernel *k = m->x->k;
     const pieces *lanes = &m->of[m->p->lane_dim];
     int dim[QN_MAX_RANK], n_dims = 0, n_outside = lanes->n - lanes->n_inner;
-    uint32_t dims = qn__packed_dims(k, m->x->f, &m->x->a, m->p, i);
+    uint32_t dims = qn__packed_dims(m->x, m->p, i);
     uint32_t reduce = qn__enclosing_reduce(k, i);
     char text[600] = "", points[32];
     for (int d = 0; d < k->n_dims; d++) {
@@ -74,7 +74,7 @@ static void ask_for_fronts(maker *m, const pieces *lanes)
 {
     const qn_kernel *k = m->x->k;
     bool *fronts = qn__zalloc(k->n_accesses + 1, sizeof *fronts);
-    if (!fronts || !qn__find_fronts(k, m->x->f, &m->x->a, m->p, fronts)) {
+    if (!fronts || !qn__find_fronts(m->x, m->p, fronts)) {
         qn__free(fronts);
         return;
     }
@@ -88,31 +88,30 @@ static void ask_for_fronts(maker *m, const pieces *lanes)
 void qn__mark_accesses(maker *m)
 {
     const qn_plan *p = m->p;
-    const qn_scheduled *x = m->x;
+    const qn_analysis *x = m->x;
     const qn_kernel *k = x->k;
     const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
-        if (qn__has_row_copy(x->k, x->f, &x->a, p, n))
+        if (qn__has_row_copy(x, p, n))
             copy_rows(m, i);
         if (lanes && p->pack == i)
             qn__mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
-        if (lanes && p->pack_steps && qn__is_packed_in_steps(k, x->f, &x->a, p, i))
+        if (lanes && p->pack_steps && qn__is_packed_in_steps(x, p, i))
             buffer_steps(m, i);
-        if (p->streams &&
-            (qn__is_stream(k, x->f, &x->a, p, n) || qn__has_line_ends(k, x->f, &x->a, p, n)))
+        if (p->streams && (qn__is_stream(x, p, n) || qn__has_line_ends(x, p, n)))
             qn__mark(m, "stream %%%u;", i);
         if (p->prefetch && reduce && i != p->pack &&
             qn__is_prefetched(x, p->lane_dim, p->jam > 1 ? p->jam_dim : -1, i))
             qn__mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
                  p->prefetch);
-        if (lanes && p->steps_ahead && qn__asked_by(k, x->f, &x->a, p->lane_dim, i) >= 0)
+        if (lanes && p->steps_ahead && qn__asked_by(x, p->lane_dim, i) >= 0)
             qn__mark(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
-        if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(k, x->f, &x->a, i))
+        if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(x, i))
             qn__mark(m, "table %%%u;", i);
     }
     for (uint32_t n = k->n_accesses; p->end_rows && n-- > 0;)
-        if (qn__has_line_ends(k, x->f, &x->a, p, n))
+        if (qn__has_line_ends(x, p, n))
             qn__mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
     if (lanes && p->front_bytes)
         ask_for_fronts(m, lanes);

@@ -20,7 +20,7 @@ typedef struct pieces {
 } pieces;
 
 typedef struct maker {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_plan *p; /* NULL: a grid is said */
     qn_schedule *s;
     qn_error *err;

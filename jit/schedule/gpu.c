@@ -13,7 +13,7 @@ enum { BLOCK_WARPS = 8, FEWEST_BLOCKS = 4 };
 double qn__gpu_access_cost(const gpu_planner *s, uint32_t i, int d)
 {
     int64_t stride;
-    if (!qn__access_stride(s->k, s->f, &s->a, i, d, &stride))
+    if (!qn__access_stride(&s->a, i, d, &stride))
         return GPU_COST_APART;
     double apart = stride < 0 ? -(double)stride : (double)stride;
     if (stride == 0)
@@ -54,7 +54,7 @@ static double distance(const gpu_planner *s, int d)
 {
     double sum = 0;
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        sum += qn__distance(s->k, s->f, &s->a, s->k->access[n].inst, d);
+        sum += qn__distance(&s->a, s->k->access[n].inst, d);
     return sum;
 }
 

@@ -78,7 +78,7 @@ static bool meets_another(const gpu_planner *s, int param, bool is_written)
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         const qn_inst *y = &s->k->inst[s->k->access[n].inst];
         if ((int)y->imm != param && (is_written || y->op != QN_I_LOAD) &&
-            qn__may_meet(s->k, s->f, &s->a, y->imm, (uint64_t)param))
+            qn__may_meet(&s->a, y->imm, (uint64_t)param))
             return true;
     }
     return false;

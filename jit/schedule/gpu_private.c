@@ -54,7 +54,7 @@ static uint64_t sites_of(const gpu_planner *s, int param)
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         const qn_inst *x = &k->inst[k->access[n].inst];
         if ((int)x->imm != param) {
-            if (qn__may_meet(k, s->f, &s->a, x->imm, (uint64_t)param))
+            if (qn__may_meet(&s->a, x->imm, (uint64_t)param))
                 return 0;
             continue;
         }

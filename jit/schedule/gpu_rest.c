@@ -27,7 +27,7 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
     int wanted = s->f->plan.team;
     if (s->has_assertions || wanted == QN_TEAM_THREAD || s->f->plan.distribute < 0)
         return false;
-    p->rest_dims = qn__shared_dims(s->k, s->f, &s->a);
+    p->rest_dims = qn__shared_dims(&s->a);
     if (!p->rest_dims)
         return false;
     move_rest_inside(p);

@@ -117,7 +117,7 @@ bool qn__gpu_loads_points(const gpu_planner *s, int x)
         if (!reduce || k->inst[i].op != QN_I_LOAD || (s->a.value[i].deps >> x & 1))
             continue;
         const int d = qn__dim_of(k, reduce, k->inst[reduce].n_args - 1);
-        is_found |= qn__access_stride(k, s->f, &s->a, i, d, &stride) && stride == 1;
+        is_found |= qn__access_stride(&s->a, i, d, &stride) && stride == 1;
     }
     return is_found;
 }
@@ -221,9 +221,9 @@ void qn__gpu_order_batches(const gpu_planner *s)
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {
-            int d = p->order[at], kind = !qn__is_parallel(s->k, d)      ? 0
-                                         : qn__is_batch(s->k, &s->a, d) ? 1
-                                                                        : 2;
+            int d = p->order[at], kind = !qn__is_parallel(s->k, d) ? 0
+                                         : qn__is_batch(&s->a, d)  ? 1
+                                                                   : 2;
             if (kind == pass)
                 order[n++] = d;
         }

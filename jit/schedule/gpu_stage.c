@@ -31,7 +31,7 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
         uint32_t i = s->k->access[site].inst;
         int64_t size = qn__access_bytes(s->k, i);
         bool is_along = qn__is_plain_access(s->k, s->f, i) &&
-                        qn__access_stride(s->k, s->f, &s->a, i, y, &stride) && stride == 1;
+                        qn__access_stride(&s->a, i, y, &stride) && stride == 1;
         if (!is_along || qn__gpu_access_cost(s, i, x) < GPU_COST_APART / 2 ||
             !may_be_staged(s, site))
             continue;

@@ -159,8 +159,8 @@ static bool is_filled(const gpu_planner *s, uint32_t site, int x, int64_t stride
         const uint32_t j = k->access[other].inst;
         int64_t apart, step;
         if (k->inst[j].op == QN_I_LOAD && k->inst[j].imm == k->inst[i].imm &&
-            !qn__is_checked(s->f, k, other) && qn__access_stride(k, s->f, &s->a, j, x, &step) &&
-            step == stride && qn__elements_apart(k, s->f, &s->a, j, i, &apart))
+            !qn__is_checked(s->f, k, other) && qn__access_stride(&s->a, j, x, &step) &&
+            step == stride && qn__elements_apart(&s->a, j, i, &apart))
             seen |= 1u << ((apart % stride + stride) % stride);
     }
     return seen == (1u << stride) - 1 && s->f->param[k->inst[i].imm].is_constant_memory;
@@ -171,8 +171,8 @@ static bool is_filled(const gpu_planner *s, uint32_t site, int x, int64_t stride
 static bool is_filled_by(const gpu_planner *s, uint32_t i, int x, int d, int64_t trips)
 {
     int64_t along_x, along_d;
-    return d >= 0 && qn__access_stride(s->k, s->f, &s->a, i, x, &along_x) && along_x == trips &&
-           qn__access_stride(s->k, s->f, &s->a, i, d, &along_d) && along_d == 1 &&
+    return d >= 0 && qn__access_stride(&s->a, i, x, &along_x) && along_x == trips &&
+           qn__access_stride(&s->a, i, d, &along_d) && along_d == 1 &&
            !qn__is_checked(s->f, s->k, qn__site_of(s->k, i)) &&
            !s->k->param[s->k->inst[i].imm].record &&
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
@@ -189,7 +189,7 @@ static bool suits_all(const gpu_planner *s, int x, int d)
         int64_t stride;
         if (qn__gpu_is_privatized(s, i) || (d >= 0 && is_filled_by(s, i, x, d, qn__trips(s->f, d))))
             continue;
-        if (!qn__access_stride(s->k, s->f, &s->a, i, x, &stride)) {
+        if (!qn__access_stride(&s->a, i, x, &stride)) {
             if (!is_load)
                 return false;
         } else if ((stride != 1 && !(is_load && (stride == 0 || is_filled(s, site, x, stride)))) ||
@@ -267,8 +267,8 @@ static bool meets(const gpu_planner *s, uint32_t a, uint32_t b, int d)
     int64_t apart, step;
     if (k->inst[a].op != QN_I_LOAD || k->inst[b].op != QN_I_LOAD ||
         k->inst[a].imm != k->inst[b].imm || k->inst[a].sub != k->inst[b].sub ||
-        !param->is_constant_memory || !qn__access_stride(k, s->f, &s->a, a, d, &step) ||
-        step == 0 || !qn__elements_apart(k, s->f, &s->a, b, a, &apart))
+        !param->is_constant_memory || !qn__access_stride(&s->a, a, d, &step) || step == 0 ||
+        !qn__elements_apart(&s->a, b, a, &apart))
         return false;
     bool is_met = false; /* not by division, which the least number and -1 have none of */
     for (int n = -USUAL_JAM; n <= USUAL_JAM; n++)
@@ -365,8 +365,7 @@ static void choose_skew(const gpu_planner *s, int x)
             return;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        if (s->k->inst[i].op == QN_I_STORE &&
-            !qn__access_stride(s->k, s->f, &s->a, i, p->tall_dim, &stride))
+        if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(&s->a, i, p->tall_dim, &stride))
             return;
     }
     p->skew = (int32_t)((stride % width + width) % width);
@@ -398,7 +397,7 @@ static int other_dimension(const gpu_planner *s, int x)
         uint32_t i = s->k->access[site].inst;
         int64_t stride;
         gpu_course c;
-        if (qn__access_stride(s->k, s->f, &s->a, i, x, &stride) &&
+        if (qn__access_stride(&s->a, i, x, &stride) &&
             (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
             continue;
         for (int d = 0; d < s->k->n_dims; d++)

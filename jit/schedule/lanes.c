@@ -134,14 +134,14 @@ bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes
     return !is_wide || (!is_narrow && vectors * COST_MASKED_STORE > width);
 }
 
-bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d,
-                      int64_t lanes)
+bool qn__are_gathered(const qn_analysis *a, int d, int64_t lanes)
 {
+    const qn_kernel *k = a->k;
     enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
     int64_t n = 0, stride;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst;
-        n += k->inst[i].op == QN_I_LOAD && qn__access_stride(k, f, a, i, d, &stride) &&
+        n += k->inst[i].op == QN_I_LOAD && qn__access_stride(a, i, d, &stride) &&
                      !qn__is_small_stride(stride)
                  ? lanes
                  : 0;
@@ -149,15 +149,15 @@ bool qn__are_gathered(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     return n > MOST_ONE_BY_ONE;
 }
 
-qn_apart qn__apart_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                      int64_t lanes)
+qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes)
 {
-    bool is_large = f->is_large || qn__touched_in_all(k, f, a) > qn__stream_cache(f),
-         is_apart = false;
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
+    bool is_large = f->is_large || qn__touched_in_all(a) > qn__stream_cache(f), is_apart = false;
     double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         int64_t stride;
-        bool is_known = qn__access_stride(k, f, a, k->access[n].inst, lane_dim, &stride);
+        bool is_known = qn__access_stride(a, k->access[n].inst, lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
         bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
         is_apart |= is_small;
@@ -169,40 +169,39 @@ qn_apart qn__apart_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *
     const qn_machine *m = &f->machine;
     bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;
     return (qn_apart){f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden,
-                      qn__are_gathered(k, f, a, lane_dim, lanes)};
+                      qn__are_gathered(a, lane_dim, lanes)};
 }
 
 /** Of one member of the group of access i, in whole registers; 0: it has no group. */
-static double group_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                         int d)
+static double group_cost(const qn_analysis *a, uint32_t i, int d)
 {
     qn_group x;
     qn_weave w;
     uint32_t places = 0;
-    int bytes = (int)qn__access_bytes(k, i), lanes = f->target->vector_bytes / bytes;
-    bool is_load = k->inst[i].op == QN_I_LOAD;
-    if (!qn__group_of(k, f, a, d, i, &x))
+    int bytes = (int)qn__access_bytes(a->k, i), lanes = a->f->target->vector_bytes / bytes;
+    bool is_load = a->k->inst[i].op == QN_I_LOAD;
+    if (!qn__group_of(a, d, i, &x))
         return 0;
     for (int p = 0; p < x.n; p++)
         places |= (uint32_t)(x.inst[p] != 0) << p;
-    if (!qn__weave_of(f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known,
-                      qn__held_bytes(k, a, &x), &w))
+    if (!qn__weave_of(a->f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known,
+                      qn__held_bytes(a, &x), &w))
         return 0;
     return (w.shuffles + (is_load ? 1 : 2) * w.moves) * COST_UNIT / __builtin_popcount(places);
 }
 
-double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                       int d)
+double qn__access_cost(const qn_analysis *a, uint32_t i, int d)
 {
+    const qn_kernel *k = a->k;
     bool is_load = k->inst[i].op == QN_I_LOAD;
     int64_t stride;
-    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(k, f, a, i, d, &stride) && stride == 1 &&
-        f->atomics)
+    if (k->inst[i].op == QN_I_ATOMIC && qn__access_stride(a, i, d, &stride) && stride == 1 &&
+        a->f->atomics)
         return 3 * COST_UNIT; /* a load and a store */
     if (k->inst[i].op == QN_I_ATOMIC)
         return COST_SCATTER;
-    if (!qn__access_stride(k, f, a, i, d, &stride)) {
-        double table = is_load ? COST_UNIT * qn__table_registers(k, f, a, i) : 0;
+    if (!qn__access_stride(a, i, d, &stride)) {
+        double table = is_load ? COST_UNIT * qn__table_registers(a, i) : 0;
         return table > 0 && table < COST_GATHER ? table : is_load ? COST_GATHER : COST_SCATTER;
     }
     if (stride == 1)
@@ -211,42 +210,43 @@ double qn__access_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         return is_load ? COST_SPLAT : COST_SCATTER;
     if (stride == -1)
         return is_load ? COST_REVERSED : 2 * COST_REVERSED;
-    double grouped = group_cost(k, f, a, i, d);
+    double grouped = group_cost(a, i, d);
     if (grouped > 0)
         return grouped;
     if (qn__is_small_stride(stride))
         return (is_load ? 1 : 2) * COST_SPREAD * (double)(stride < 0 ? -stride : stride);
-    if (f->plan.transpose >= 0 && qn__transposed_across(k, f, a, d, i) >= 0)
+    if (a->f->plan.transpose >= 0 && qn__transposed_across(a, d, i) >= 0)
         return is_load ? COST_TRANSPOSED : 2 * COST_TRANSPOSED;
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
 /** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the
  * lane dimension. */
-static double lane_cost(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int d)
+static double lane_cost(const qn_analysis *a, int d)
 {
+    const qn_kernel *k = a->k;
     double sum = 1;
     bool over_reduction = qn__is_reduction(k, d);
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         bool inside = qn__enclosing_reduce(k, i) != 0;
         double times = inside ? 16 : 1;
-        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(k, f, a, i, d));
+        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d));
     }
-    int64_t t = qn__trips(f, d);
+    int64_t t = qn__trips(a->f, d);
     if (t >= 0 && t < SHORT_LANES)
         sum *= (double)SHORT_LANES / (double)(t + 1);
     return sum;
 }
 
-int qn__plan_best_lanes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+int qn__plan_best_lanes(const qn_analysis *a)
 {
     int best = -1;
     double least = 0;
-    for (int d = 0; d < k->n_dims; d++) {
-        if (!qn__plan_may_be_lanes(k, f, d))
+    for (int d = 0; d < a->k->n_dims; d++) {
+        if (!qn__plan_may_be_lanes(a->k, a->f, d))
             continue;
-        double cost = lane_cost(k, f, a, d);
+        double cost = lane_cost(a, d);
         if (best < 0 || cost <= least) {
             best = d;
             least = cost;

@@ -14,14 +14,15 @@ typedef struct nest {
     qn_plan *p;
 } nest;
 
-double qn__distance(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+double qn__distance(const qn_analysis *a, uint32_t i, int d)
 {
+    const qn_kernel *k = a->k;
     int64_t stride;
     double far = 0;
-    if (qn__access_stride(k, f, a, i, d, &stride))
+    if (qn__access_stride(a, i, d, &stride))
         return stride < 0 ? -(double)stride : (double)stride;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
-        int32_t reach = f->param[k->inst[i].imm].dim[r].reach;
+        int32_t reach = a->f->param[k->inst[i].imm].dim[r].reach;
         if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && reach)
             far += (double)(UINT64_C(1) << (3 * reach));
     }
@@ -34,7 +35,7 @@ static double reach(const nest *s, int d)
     double sum = 0;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         uint32_t i = s->k->access[n].inst;
-        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * qn__distance(s->k, s->f, s->a, i, d);
+        sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * qn__distance(s->a, i, d);
     }
     return sum;
 }
@@ -49,9 +50,9 @@ static int order_by_reach(const nest *s, int first, bool batches)
     int n = first;
     for (int d = 0; d < s->k->n_dims; d++) {
         if (!qn__is_parallel(s->k, d) || d == p->lane_dim || (s->has_tile && d == p->jam_dim) ||
-            d == p->cross_dim || (s->has_tile && qn__is_batch(s->k, s->a, d)) != batches)
+            d == p->cross_dim || (s->has_tile && qn__is_batch(s->a, d)) != batches)
             continue;
-        far[d] = s->f->is_ordered || !s->a ? 0 : reach(s, d);
+        far[d] = s->f->is_ordered || !s->a->value ? 0 : reach(s, d);
         int at = n++;
         while (at > first && far[p->order[at - 1]] < far[d]) {
             p->order[at] = p->order[at - 1];
@@ -72,7 +73,7 @@ static void choose_order(const nest *s)
     qn_plan *p = s->p;
     bool has_lanes = qn__is_parallel(s->k, p->lane_dim);
     bool has_jam = s->has_tile && p->jam_dim >= 0;
-    bool are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->k, s->a, p->lane_dim);
+    bool are_lanes_batch = s->has_tile && has_lanes && qn__is_batch(s->a, p->lane_dim);
     int n = 0;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__dim_kind(s->k, d) == QN_DIM_SEQUENTIAL)
@@ -81,7 +82,7 @@ static void choose_order(const nest *s)
     for (int is_last = 0; is_last < 2; is_last++) {
         if (has_lanes && are_lanes_batch != is_last)
             p->order[n++] = p->lane_dim;
-        if (has_jam && (are_lanes_batch || qn__is_batch(s->k, s->a, p->jam_dim)) != is_last)
+        if (has_jam && (are_lanes_batch || qn__is_batch(s->a, p->jam_dim)) != is_last)
             p->order[n++] = p->jam_dim;
         if (is_last && p->cross_dim >= 0)
             p->order[n++] = p->cross_dim;
@@ -120,12 +121,11 @@ bool qn__may_lanes_be_inner(const qn_kernel *k, const qn_facts *f, int lane_dim)
     return n == 0 || order[n - 1] == lane_dim;
 }
 
-void qn__plan_order(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, bool has_tile,
-                    qn_plan *p)
+void qn__plan_order(const qn_analysis *a, bool has_tile, qn_plan *p)
 {
-    const nest s = {k, f, a, has_tile, p};
+    const nest s = {a->k, a->f, a, has_tile, p};
     int32_t order[QN_MAX_RANK];
-    int n = find_wanted_order(k, f, p->lane_dim, order);
+    int n = find_wanted_order(a->k, a->f, p->lane_dim, order);
     choose_order(&s);
     memcpy(p->order + p->n_loops - n, order,
            (size_t)n * sizeof *order); /* sequential ones stay outermost */

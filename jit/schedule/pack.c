@@ -43,9 +43,10 @@ static bool is_copyable(const qn_kernel *k, const qn_facts *f, uint32_t i)
            qn__is_known_ahead(k, i);
 }
 
-bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim, int j,
-                  int c, uint32_t i)
+bool qn__may_pack(const qn_analysis *a, int lane_dim, int j, int c, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     uint32_t deps = a->value[i].deps;
     if (!is_copyable(k, f, i) || k->param[k->inst[i].imm].is_written)
         return false;
@@ -53,7 +54,7 @@ bool qn__may_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) &&
                    (c < 0 || !(deps >> c & 1));
     return is_used && qn__trips(f, lane_dim) > 0 && qn__trips(f, d) > 0 && qn__trips(f, j) > 0 &&
-           qn__may_repeat(k, f, a);
+           qn__may_repeat(a);
 }
 
 /** Bytes of cache lines that the lanes of one step read in all points. */
@@ -64,50 +65,48 @@ static int64_t touched_bytes(const qn_plan *p, int64_t points, int64_t bytes)
 
 /** Whether the points of load i are so far apart that their lines do not fit the sets they share.
  */
-static bool has_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                          int d, int64_t bytes)
+static bool has_conflicts(const qn_analysis *a, uint32_t i, int d, int64_t bytes)
 {
     int64_t apart;
-    if (!qn__access_stride(k, f, a, i, d, &apart) || apart == 0)
+    if (!qn__access_stride(a, i, d, &apart) || apart == 0)
         return false;
-    const qn_cache_level *second = &f->machine.cache[QN_CACHE_SECOND];
+    const qn_cache_level *second = &a->f->machine.cache[QN_CACHE_SECOND];
     int64_t way_bytes = INT64_C(1) << qn__size_class(qn__way_bytes(second)) / 4, way = way_bytes,
             ways = second->ways < MOST_WAYS ? second->ways : MOST_WAYS;
     while ((apart * bytes) % way)
         way /= 2;
-    return way >= second->line && qn__trips(f, d) > way_bytes / way * ways;
+    return way >= second->line && qn__trips(a->f, d) > way_bytes / way * ways;
 }
 
 /** Whether vectors of load i cross lines at most of the points: each is two accesses then. */
-static bool crosses(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i, int d)
+static bool crosses(const qn_analysis *a, uint32_t i, int d)
 {
-    int64_t apart, bytes = qn_dtype_bytes(k->inst[i].type);
-    return qn__access_stride(k, f, a, i, d, &apart) && apart % (LINE_BYTES / bytes) != 0;
+    int64_t apart, bytes = qn_dtype_bytes(a->k->inst[i].type);
+    return qn__access_stride(a, i, d, &apart) && apart % (LINE_BYTES / bytes) != 0;
 }
 
-static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                     uint32_t i)
+static bool is_worth(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     if (f->plan.pack)
         return f->plan.pack > 0;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
     int64_t bytes = qn_dtype_bytes(k->inst[i].type),
             tiles = (qn__trips(f, p->jam_dim) + p->jam - 1) / p->jam;
-    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER)
+    if (qn__access_cost(a, i, p->lane_dim) >= COST_GATHER)
         return tiles >= LEAST_TILES_GATHERED;
     bool is_narrow = p->width * p->unroll * bytes <= 2 * LINE_BYTES;
-    int caches = is_narrow                ? NARROW_CACHES
-                 : crosses(k, f, a, i, d) ? CROSSING_CACHES
-                                          : WIDE_CACHES;
+    int caches = is_narrow ? NARROW_CACHES : crosses(a, i, d) ? CROSSING_CACHES : WIDE_CACHES;
     int64_t near = f->machine.cache[QN_CACHE_FIRST].bytes * caches;
-    bool is_much =
-        touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(k, f, a, i, d, bytes);
+    bool is_much = touched_bytes(p, qn__trips(f, d), bytes) > near || has_conflicts(a, i, d, bytes);
     return tiles >= LEAST_TILES && is_much;
 }
 
 /** A load that all steps of the lanes copy anew. */
-static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+static void choose_load(const qn_analysis *a, qn_plan *p)
 {
+    const qn_kernel *k = a->k;
     bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
     int at = qn__place_of(p, p->lane_dim);
     if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim ||
@@ -115,13 +114,12 @@ static void choose_load(const qn_kernel *k, const qn_facts *f, const qn_analysis
         return;
     for (uint32_t n = 0; n < k->n_accesses && !p->pack; n++) {
         uint32_t i = k->access[n].inst;
-        if (!qn__may_pack(k, f, a, p->lane_dim, p->jam_dim, p->cross_dim, i) ||
-            !is_worth(k, f, a, p, i))
+        if (!qn__may_pack(a, p->lane_dim, p->jam_dim, p->cross_dim, i) || !is_worth(a, p, i))
             continue;
         int64_t step = (int64_t)p->width * p->unroll * qn_dtype_bytes(k->inst[i].type), bytes;
-        int64_t points = qn__trips(f, qn__dim_of(k, qn__single_reduce(k, i), 0));
+        int64_t points = qn__trips(a->f, qn__dim_of(k, qn__single_reduce(k, i), 0));
         if (__builtin_mul_overflow(points, step, &bytes) ||
-            bytes > f->machine.cache[QN_CACHE_SECOND].bytes)
+            bytes > a->f->machine.cache[QN_CACHE_SECOND].bytes)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
@@ -141,104 +139,96 @@ static uint32_t outside_lanes(const qn_plan *p)
 
 /** Whether all strides of load i are known, one element along the lanes, and so is how often each
  * loop inside theirs runs. */
-static bool has_known_strides(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                              const qn_plan *p, uint32_t i)
+static bool has_known_strides(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     uint32_t outside = outside_lanes(p);
     int64_t stride;
-    for (int d = 0; d < k->n_dims; d++) {
+    for (int d = 0; d < a->k->n_dims; d++) {
         if (!(a->value[i].deps >> d & 1))
             continue;
-        if (!qn__access_stride(k, f, a, i, d, &stride) || (d == p->lane_dim && stride != 1))
+        if (!qn__access_stride(a, i, d, &stride) || (d == p->lane_dim && stride != 1))
             return false;
         bool is_outside = outside >> d & 1;
         if (is_outside ? d == p->jam_dim || d == p->cross_dim
-                       : d != p->lane_dim && qn__trips(f, d) <= 0)
+                       : d != p->lane_dim && qn__trips(a->f, d) <= 0)
             return false;
     }
     return a->value[i].deps >> p->lane_dim & 1;
 }
 
-bool qn__is_packed_in_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                            const qn_plan *p, uint32_t i)
+bool qn__is_packed_in_steps(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
-    return is_copyable(k, f, i) && has_known_strides(k, f, a, p, i) &&
-           !qn__is_written_too(k, f, a, k->inst[i].imm);
+    return is_copyable(a->k, a->f, i) && has_known_strides(a, p, i) &&
+           !qn__is_written_too(a, a->k->inst[i].imm);
 }
 
-uint32_t qn__packed_dims(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                         const qn_plan *p, uint32_t i)
+uint32_t qn__packed_dims(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     uint32_t dims = 0, wanted = a->value[i].deps & ~outside_lanes(p) & ~(1u << p->lane_dim);
     int64_t stride;
-    for (int d = 0; d < k->n_dims; d++)
-        if ((wanted >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) && stride != 0)
+    for (int d = 0; d < a->k->n_dims; d++)
+        if ((wanted >> d & 1) && qn__access_stride(a, i, d, &stride) && stride != 0)
             dims |= 1u << d;
     return dims;
 }
 
 /** How many elements load i reads for each lane in a step of the lanes. */
-static int64_t packed_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                             const qn_plan *p, uint32_t i)
+static int64_t packed_points(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
-    uint32_t dims = qn__packed_dims(k, f, a, p, i);
-    int64_t n = 1, most = f->machine.cache[QN_CACHE_SECOND].bytes;
-    for (int d = 0; d < k->n_dims; d++)
-        if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(f, d), &n) || n > most))
+    uint32_t dims = qn__packed_dims(a, p, i);
+    int64_t n = 1, most = a->f->machine.cache[QN_CACHE_SECOND].bytes;
+    for (int d = 0; d < a->k->n_dims; d++)
+        if ((dims >> d & 1) && (__builtin_mul_overflow(n, qn__trips(a->f, d), &n) || n > most))
             return most;
     return n;
 }
 
 /** Bytes that load i reads in a step of the lanes. */
-static int64_t step_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i)
+static int64_t step_bytes(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
-    return packed_points(k, f, a, p, i) * p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
+    return packed_points(a, p, i) * p->width * p->unroll * qn_dtype_bytes(a->k->inst[i].type);
 }
 
 /** Memory for the copies of p->pack_steps steps. */
-static int64_t copies_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                            const qn_plan *p)
+static int64_t copies_bytes(const qn_analysis *a, const qn_plan *p)
 {
     int64_t bytes = 0;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t m = k->access[n].inst;
-        if (qn__is_packed_in_steps(k, f, a, p, m))
-            bytes += (step_bytes(k, f, a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES *
-                     LINE_BYTES;
+    for (uint32_t n = 0; n < a->k->n_accesses; n++) {
+        uint32_t m = a->k->access[n].inst;
+        if (qn__is_packed_in_steps(a, p, m))
+            bytes +=
+                (step_bytes(a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
     }
     return bytes;
 }
 
 /** Whether each element that load i reads in a step of the lanes lies so far from all others that
  * it is a stream. */
-static bool is_of_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p, uint32_t i)
+static bool is_of_streams(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
-    uint32_t dims = qn__packed_dims(k, f, a, p, i);
-    int64_t stride, bytes = qn_dtype_bytes(k->inst[i].type);
-    for (int d = 0; d < k->n_dims; d++)
-        if ((dims >> d & 1) && qn__access_stride(k, f, a, i, d, &stride) &&
-            stride < FAR_BYTES / bytes && stride > -FAR_BYTES / bytes)
+    uint32_t dims = qn__packed_dims(a, p, i);
+    int64_t stride, bytes = qn_dtype_bytes(a->k->inst[i].type);
+    for (int d = 0; d < a->k->n_dims; d++)
+        if ((dims >> d & 1) && qn__access_stride(a, i, d, &stride) && stride < FAR_BYTES / bytes &&
+            stride > -FAR_BYTES / bytes)
             return false;
     return true;
 }
 
 /** Pages that access i meets in a step of the lanes, at most one more than the table of pages
  * holds; *most: how many of them are in one set. */
-static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                           const qn_plan *p, uint32_t i, int64_t *most)
+static int64_t count_pages(const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t *most)
 {
-    const qn_machine *m = &f->machine;
+    const qn_kernel *k = a->k;
+    const qn_machine *m = &a->f->machine;
     int64_t in_set[QN_MOST_PAGE_SETS] = {0}, index[QN_MAX_RANK] = {0}, stride[QN_MAX_RANK], n = 0,
             at = 0;
     int64_t bytes = qn_dtype_bytes(k->param[k->inst[i].imm].dtype);
-    uint32_t dims = qn__packed_dims(k, f, a, p, i);
+    uint32_t dims = qn__packed_dims(a, p, i);
     int d = 0;
     *most = 0;
     for (int e = 0; e < k->n_dims; e++)
-        if ((dims >> e & 1) &&
-            (!qn__access_stride(k, f, a, i, e, &stride[e]) || qn__trips(f, e) <= 0))
+        if ((dims >> e & 1) && (!qn__access_stride(a, i, e, &stride[e]) || qn__trips(a->f, e) <= 0))
             dims &= ~(1u << e);
     while (d < k->n_dims && n <= (int64_t)m->page_sets * m->page_ways) {
         int64_t set = (qn__wrap_mul(at, bytes) / m->page_bytes) & (m->page_sets - 1);
@@ -248,7 +238,7 @@ static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analy
             if (!(dims >> d & 1))
                 continue;
             at = qn__wrap_add(at, stride[d]);
-            if (++index[d] < qn__trips(f, d))
+            if (++index[d] < qn__trips(a->f, d))
                 break;
             at = qn__wrap_sub(at, qn__wrap_mul(index[d], stride[d]));
             index[d] = 0;
@@ -259,13 +249,12 @@ static int64_t count_pages(const qn_kernel *k, const qn_facts *f, const qn_analy
 
 /** Whether the streams of a step, those that are written too, are on more pages than the processor
  * finds without delay. */
-static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                               const qn_plan *p)
+static bool has_page_conflicts(const qn_analysis *a, const qn_plan *p)
 {
-    const qn_machine *m = &f->machine;
+    const qn_machine *m = &a->f->machine;
     int64_t pages = 0, in_set = 0, most;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        pages += count_pages(k, f, a, p, k->access[n].inst, &most);
+    for (uint32_t n = 0; n < a->k->n_accesses; n++) {
+        pages += count_pages(a, p, a->k->access[n].inst, &most);
         in_set += most;
     }
     return pages > (int64_t)m->page_sets * m->page_ways ||
@@ -273,19 +262,20 @@ static bool has_page_conflicts(const qn_kernel *k, const qn_facts *f, const qn_a
 }
 
 /** Steps of the lanes whose copies are made together, 0 if none should be. */
-static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                            const qn_plan *p)
+static int32_t choose_steps(const qn_analysis *a, const qn_plan *p)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     int64_t each = 0, narrowest = LINE_BYTES;
     bool are_far = true;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
-        if (!qn__is_packed_in_steps(k, f, a, p, i))
+        if (!qn__is_packed_in_steps(a, p, i))
             continue;
         int64_t bytes = p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);
-        each += step_bytes(k, f, a, p, i);
+        each += step_bytes(a, p, i);
         narrowest = bytes < narrowest ? bytes : narrowest;
-        are_far &= is_of_streams(k, f, a, p, i);
+        are_far &= is_of_streams(a, p, i);
     }
     int64_t cache = f->machine.cache[QN_CACHE_SECOND].bytes;
     if (each == 0 || each > cache || f->plan.pack < 0 || f->plan.pack == 1)
@@ -293,21 +283,21 @@ static int32_t choose_steps(const qn_kernel *k, const qn_facts *f, const qn_anal
     int64_t most = cache / each;
     if (f->plan.pack > 1)
         return (int32_t)(f->plan.pack < most ? f->plan.pack : most);
-    bool is_near = qn__touched_in_all(k, f, a) <= qn__stream_cache(f);
+    bool is_near = qn__touched_in_all(a) <= qn__stream_cache(f);
     int64_t steps = PIECE_BYTES / narrowest < most ? PIECE_BYTES / narrowest : most;
     bool is_long = qn__trips(f, p->lane_dim) >= LEAST_BLOCKS * steps * p->width * p->unroll;
     bool is_worth_it = !is_near && are_far && is_long && steps * narrowest >= LEAST_PIECE_BYTES &&
-                       has_page_conflicts(k, f, a, p);
+                       has_page_conflicts(a, p);
     return is_worth_it ? (int32_t)steps : 0;
 }
 
-void qn__plan_pack(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+void qn__plan_pack(const qn_analysis *a, qn_plan *p)
 {
-    bool is_batch = p->lane_dim >= 0 && p->width >= 2 && qn__is_parallel(k, p->lane_dim) &&
-                    qn__is_batch(k, a, p->lane_dim);
-    p->pack_steps = is_batch ? choose_steps(k, f, a, p) : 0;
+    bool is_batch = p->lane_dim >= 0 && p->width >= 2 && qn__is_parallel(a->k, p->lane_dim) &&
+                    qn__is_batch(a, p->lane_dim);
+    p->pack_steps = is_batch ? choose_steps(a, p) : 0;
     if (p->pack_steps)
-        p->scratch_bytes = copies_bytes(k, f, a, p);
+        p->scratch_bytes = copies_bytes(a, p);
     else
-        choose_load(k, f, a, p);
+        choose_load(a, p);
 }

@@ -34,14 +34,14 @@ static bool is_skipped_side(const planner *s, uint32_t i, int n)
     }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
     const qn_inst *x = &s->k->inst[i];
     uint32_t begin = x->region[n], end = x->region[n + 1];
-    if (!s->a || s->p->lane_dim < 0 || begin == end)
+    if (!s->a->value || s->p->lane_dim < 0 || begin == end)
         return false;
     if (s->k->inst[end - 1].n_args == 0 || qn__region_has_memory(s->k, begin, end))
         return false;
     int64_t units = 0;
     for (uint32_t m = begin; m < end; m++)
         if (s->a->value[m].deps >> s->p->lane_dim & 1)
-            units += qn__cost_of_instruction(s->k, s->f, s->a, m, false, LANES);
+            units += qn__cost_of_instruction(s->a, m, false, LANES);
     return qn__goes_around(s->k, i, n, units, 1, s->f->target);
 }
 
@@ -74,7 +74,7 @@ static bool is_of_pairs(const planner *s, uint32_t i)
 {
     const qn_kernel *k = s->k;
     uint32_t reduce = k->inst[i].op == QN_I_REDUCE ? i : qn__enclosing_reduce(k, i);
-    uint32_t product = s->a && reduce ? qn__paired_product(k, s->a, reduce) : 0;
+    uint32_t product = s->a->value && reduce ? qn__paired_product(s->a, reduce) : 0;
     bool is_factor = product && k->inst[i].op == QN_I_CAST &&
                      (qn__args(k, product)[0] == i || qn__args(k, product)[1] == i);
     return product && (i == reduce || i == product || is_factor);
@@ -91,7 +91,7 @@ static int widest_bits(const planner *s)
         const qn_inst *x = &k->inst[i];
         int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
         bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
-        bool is_narrow = s->a && x->op != QN_I_STORE && s->a->value[i].bits;
+        bool is_narrow = s->a->value && x->op != QN_I_STORE && s->a->value[i].bits;
         bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
         int width = is_index || is_scalar || type == QN_VOID ? 8
                     : is_narrow                              ? s->a->value[i].bits
@@ -168,7 +168,7 @@ static int natural_unroll(const planner *s)
 static bool has_gather(const planner *s)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (qn__access_cost(s->k, s->f, s->a, s->k->access[n].inst, s->p->lane_dim) >= COST_GATHER)
+        if (qn__access_cost(s->a, s->k->access[n].inst, s->p->lane_dim) >= COST_GATHER)
             return true;
     return false;
 }
@@ -235,7 +235,7 @@ static void choose_jam_rest(const planner *s)
     if (s->has_strip)
         return;
     bool may_overlap = p->jam > 1 && !p->transpose && qn__trips(s->f, p->jam_dim) >= p->jam &&
-                       qn__may_repeat(s->k, s->f, s->a);
+                       qn__may_repeat(s->a);
     bool has_halves = s->has_tile && p->jam > 1 && !p->transpose && p->cross == 1 &&
                       qn__plan_has_halves(s->f, p->lane_dim, p->jam_dim);
     p->jam_rest = p->jam <= 1   ? QN_REMAINDER_NONE
@@ -250,12 +250,12 @@ static bool has_next_row(const planner *s, uint32_t i)
 {
     int64_t stride, trips = qn__trips(s->f, s->p->lane_dim), pitch = INT64_MAX;
     bool has_pitch = true;
-    if (!qn__access_stride(s->k, s->f, s->a, i, s->p->lane_dim, &stride) || stride != 1)
+    if (!qn__access_stride(s->a, i, s->p->lane_dim, &stride) || stride != 1)
         return false;
     for (int d = 0; d < s->k->n_dims; d++) {
         if (d == s->p->lane_dim || !qn__is_parallel(s->k, d))
             continue;
-        bool is_known = qn__access_stride(s->k, s->f, s->a, i, d, &stride);
+        bool is_known = qn__access_stride(s->a, i, d, &stride);
         stride = is_known && stride < 0 ? -stride : stride;
         has_pitch &= is_known;
         pitch = is_known && stride && stride < pitch ? stride : pitch;
@@ -311,9 +311,9 @@ static void choose_rows(planner *s)
     enum { TOGETHER = 8 };
     qn_plan *p = s->p;
     int64_t t = qn__trips(s->f, p->lane_dim);
-    bool are_rows = s->has_tile && qn__plan_is_rows(s->k, s->f, s->a, p->lane_dim, p->width);
+    bool are_rows = s->has_tile && qn__plan_is_rows(s->a, p->lane_dim, p->width);
     bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) &&
-                      qn__plan_is_counting(s->k, s->f, s->a, p->lane_dim);
+                      qn__plan_is_counting(s->a, p->lane_dim);
     if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !(are_rows || are_counts))
         return;
     s->has_rows = true;
@@ -329,13 +329,11 @@ static void apply_cross(const planner *s)
 {
     qn_plan *p = s->p;
     int c = s->f->plan.cross_dim - 1, cross = s->f->plan.cross;
-    if (cross == 1 || !s->has_tile ||
-        !qn__may_cross(s->k, s->f, s->a, p, p->cross_dim, p->cross)) {
+    if (cross == 1 || !s->has_tile || !qn__may_cross(s->a, p, p->cross_dim, p->cross)) {
         p->cross_dim = -1;
         p->cross = 1;
     }
-    if (cross > 1 && c < s->k->n_dims && s->has_tile &&
-        qn__may_cross(s->k, s->f, s->a, p, c, cross)) {
+    if (cross > 1 && c < s->k->n_dims && s->has_tile && qn__may_cross(s->a, p, c, cross)) {
         p->cross_dim = c;
         p->cross = cross;
     }
@@ -392,8 +390,10 @@ int32_t qn__plan_straight(const qn_kernel *k, const qn_facts *f)
     return n ? MOST_ADDITIONS / n : 0;
 }
 
-void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *out)
+void qn__plan_by_rules(const qn_analysis *a, qn_plan *out)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     memset(out, 0, sizeof *out);
     planner s = {.k = k, .f = f, .a = a, .p = out};
     memcpy(out->merged, f->merged, sizeof out->merged);
@@ -407,38 +407,38 @@ void qn__plan_by_rules(const qn_kernel *k, const qn_facts *f, const qn_analysis 
     out->unroll = 1;
     out->straight = qn__plan_straight(k, f);
     int wanted = f->plan.lane_dim - 1;
-    if (s.a && f->plan.lane_dim >= 0) {
+    if (s.a->value && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);
-        out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(k, f, s.a);
+        out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(s.a);
         if (!is_wanted && out->lane_dim >= 0 &&
-            qn__plan_is_scalar(k, f, s.a, out->lane_dim, lanes_of(&s)))
+            qn__plan_is_scalar(s.a, out->lane_dim, lanes_of(&s)))
             out->lane_dim = -1;
     }
     if (out->lane_dim >= 0) {
         choose_width(&s);
-        s.has_strip = qn__plan_strip(k, f, s.a, out);
-        s.has_tile = !s.has_strip && qn__plan_tile(k, f, s.a, out);
+        s.has_strip = qn__plan_strip(s.a, out);
+        s.has_tile = !s.has_strip && qn__plan_tile(s.a, out);
         if (!s.has_strip && f->plan.lane_dim == 0 && f->plan.jam == 0)
             choose_rows(&s);
     }
     apply_overrides(&s);
-    qn__plan_order(k, f, s.a, s.has_tile || s.has_rows, out);
-    if (s.a)
-        qn__plan_transpose(k, f, s.a, out);
+    qn__plan_order(s.a, s.has_tile || s.has_rows, out);
+    if (s.a->value)
+        qn__plan_transpose(s.a, out);
     if (s.has_strip)
         qn__plan_strip_end(k, f, out);
-    else if (s.a)
-        qn__plan_streams(k, f, s.a, out);
-    if (s.a && !s.has_strip)
-        qn__plan_tiles(k, f, s.a, out);
+    else if (s.a->value)
+        qn__plan_streams(s.a, out);
+    if (s.a->value && !s.has_strip)
+        qn__plan_tiles(s.a, out);
     choose_jam_rest(&s);
     if (out->lane_dim >= 0)
         choose_remainder(&s);
     if (s.has_tile && !s.has_rows) {
-        qn__plan_pack(k, f, s.a, out);
-        qn__plan_prefetch(k, f, s.a, out);
+        qn__plan_pack(s.a, out);
+        qn__plan_prefetch(s.a, out);
     }
-    if (out->streams && f->plan.prefetch >= 0 && qn__find_fronts(k, f, s.a, out, NULL))
+    if (out->streams && f->plan.prefetch >= 0 && qn__find_fronts(s.a, out, NULL))
         out->front_bytes = FRONT_BYTES;
     qn__plan_split(k, f, out, s.has_tile && out->jam > 1);
     qn__plan_points(k, f, out);

@@ -13,10 +13,10 @@ static qn_status say_plainly(qn_planned *p, qn_error *err)
 {
     const qn_plan *plan = &p->plan;
     qn__plan_plainly(&p->plan);
-    qn_status status = qn__schedule_plain(&p->scheduled, plan, p->schedule, err);
+    qn_status status = qn__schedule_plain(&p->analysis, plan, p->schedule, err);
     if (status == QN_OK)
-        status = qn__block_of(&p->scheduled, p->schedule, &p->block, err);
-    if (status == QN_OK && qn__is_reduction(p->scheduled.k, plan->lane_dim)) {
+        status = qn__block_of(&p->analysis, p->schedule, &p->block, err);
+    if (status == QN_OK && qn__is_reduction(p->analysis.k, plan->lane_dim)) {
         p->block.lane_dim = plan->lane_dim;
         p->block.width = plan->width;
         p->block.unroll = plan->unroll;
@@ -28,6 +28,7 @@ static qn_status say_plainly(qn_planned *p, qn_error *err)
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
     *out = (qn_planned){0};
+    out->analysis = (qn_analysis){.k = k, .f = f};
     if (f->target->has_grid)
         qn__grid_make(k, f, &out->grid);
     else
@@ -37,8 +38,8 @@ void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 /** A new draft, if the plan has one. */
 static qn_status draft(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
 {
-    if (!p->scheduled.k) {
-        qn_status status = qn__scheduled_begin(k, f, &p->scheduled, err);
+    if (!p->analysis.value) {
+        qn_status status = qn__analyse_scalar(k, f, &p->analysis, err);
         if (status != QN_OK)
             return status;
     }
@@ -46,7 +47,7 @@ static qn_status draft(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_
     if (!p->schedule)
         return qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
     qn_error why = {0};
-    p->is_draft = qn__schedule_draft(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK;
+    p->is_draft = qn__schedule_draft(&p->analysis, &p->plan, p->schedule, &why) == QN_OK;
     return QN_OK;
 }
 
@@ -62,10 +63,9 @@ qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, 
     qn_status status = p->schedule ? QN_OK : draft(k, f, p, err);
     if (status != QN_OK)
         return status;
-    bool is_made =
-        p->is_draft &&
-        qn__schedule_settle(&p->scheduled, &p->plan, p->schedule, &why) == QN_OK &&
-        qn__block_of(&p->scheduled, p->schedule, &p->block, &why) == QN_OK;
+    bool is_made = p->is_draft &&
+                   qn__schedule_settle(&p->analysis, &p->plan, p->schedule, &why) == QN_OK &&
+                   qn__block_of(&p->analysis, p->schedule, &p->block, &why) == QN_OK;
     status = is_made ? QN_OK : say_plainly(p, err);
     p->is_draft = false;
     if (f->has_ranges)
@@ -73,7 +73,7 @@ qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, 
     return status;
 }
 
-qn_status qn__planned_schedule(const qn_scheduled *x, const qn_planned *p, qn_schedule *out,
+qn_status qn__planned_schedule(const qn_analysis *x, const qn_planned *p, qn_schedule *out,
                                qn_error *err)
 {
     return x->f->target->has_grid ? qn__schedule_of_grid(x, &p->grid, out, err)
@@ -88,7 +88,7 @@ void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out)
         qn__plan_print(&p->plan, k, out);
 }
 
-qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_grid *grid,
+qn_status qn__planned_read(const qn_analysis *x, const qn_schedule *s, qn_grid *grid,
                            qn_block *block, qn_error *err)
 {
     if (!x->f->target->has_grid)
@@ -108,5 +108,5 @@ void qn__planned_forget(qn_planned *p)
 void qn__planned_release(qn_planned *p)
 {
     qn__planned_forget(p);
-    qn__scheduled_end(&p->scheduled);
+    qn__analysis_release(&p->analysis);
 }

@@ -14,11 +14,11 @@ typedef struct qn_planned {
     bool is_request; /* the caller gave the schedule */
     qn_schedule *schedule;  /* NULL: none was made yet */
     bool is_draft;          /* the schedule is that of the search, and was not verified yet */
-    qn_scheduled scheduled; /* what it is of; k is NULL: of a GPU, or there was no memory */
+    qn_analysis analysis;   /* of scalar code: what the plan is of; that of a GPU is not kept */
     qn_block block;
 } qn_planned;
 
-/** Makes the plan of a processor with what it is scheduled of (jit/schedule/search.c), or the grid.
+/** Makes the plan of a processor with its analysis (jit/schedule/search.c), or the grid.
  * Pure: one kernel with one set of facts has one plan. Never fails: the fallback is scalar code as
  * declared. Kernel and facts must live as long as *out. */
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
@@ -27,11 +27,11 @@ void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
  * plain loops. QN_ERR_MEMORY. */
 qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err);
 /** Makes the schedule of the plan or of the grid, verified, as *out. Errors: the verifier's. */
-qn_status qn__planned_schedule(const qn_scheduled *x, const qn_planned *p, qn_schedule *out,
+qn_status qn__planned_schedule(const qn_analysis *x, const qn_planned *p, qn_schedule *out,
                                qn_error *err);
 /** Reads the block of a schedule that was given and verified, and the grid of a GPU. Errors as
  * qn__block_of. */
-qn_status qn__planned_read(const qn_scheduled *x, const qn_schedule *s, qn_grid *grid,
+qn_status qn__planned_read(const qn_analysis *x, const qn_schedule *s, qn_grid *grid,
                            qn_block *block, qn_error *err);
 /** The plan, or the grid, as text. */
 void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out);

@@ -22,11 +22,11 @@ enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
  * for. */
 enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
 
-bool qn__is_prefetched(const qn_scheduled *x, int lane_dim, int jam_dim, uint32_t i)
+bool qn__is_prefetched(const qn_analysis *x, int lane_dim, int jam_dim, uint32_t i)
 {
     const qn_kernel *k = x->k;
     const qn_facts *f = x->f;
-    const qn_analysis *a = &x->a;
+    const qn_analysis *a = x;
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
              deps = a->value[i].deps;
     int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
@@ -35,23 +35,24 @@ bool qn__is_prefetched(const qn_scheduled *x, int lane_dim, int jam_dim, uint32_
         return false;
     int d = qn__dim_of(k, reduce, 0);
     if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) ||
-        qn__trips(f, d) < LEAST_POINTS || !qn__access_stride(k, f, a, i, d, &along) ||
-        !qn__access_stride(k, f, a, i, jam_dim, &across))
+        qn__trips(f, d) < LEAST_POINTS || !qn__access_stride(a, i, d, &along) ||
+        !qn__access_stride(a, i, jam_dim, &across))
         return false;
     return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
 }
 
-int qn__asked_by(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                 uint32_t i)
+int qn__asked_by(const qn_analysis *a, int lane_dim, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
              deps = a->value[i].deps;
     int64_t along;
     int shared = -1;
-    if (!reduce || lane_dim < 0 || !qn__is_parallel(k, lane_dim) ||
-        !qn__is_plain_access(k, f, i) || !qn__is_known_ahead(k, i) ||
-        qn__is_checked(f, k, qn__site_of(k, i)) || qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 ||
-        !qn__access_stride(k, f, a, i, lane_dim, &along) || along != 1)
+    if (!reduce || lane_dim < 0 || !qn__is_parallel(k, lane_dim) || !qn__is_plain_access(k, f, i) ||
+        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, qn__site_of(k, i)) ||
+        qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 || !qn__access_stride(a, i, lane_dim, &along) ||
+        along != 1)
         return -1;
     for (int d = 0; d < k->n_dims; d++) {
         if (d == lane_dim || !qn__is_parallel(k, d) || qn__trips(f, d) == 1)
@@ -73,20 +74,21 @@ static double step_operations(const qn_kernel *k, const qn_facts *f, const qn_pl
     return n * p->unroll;
 }
 
-void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+void qn__plan_prefetch(const qn_analysis *a, qn_plan *p)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     if (f->plan.prefetch < 0)
         return;
-    const qn_scheduled x = {k, f, *a};
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (p->jam > 1 && k->access[n].inst != p->pack &&
-            qn__is_prefetched(&x, p->lane_dim, p->jam_dim, k->access[n].inst))
+            qn__is_prefetched(a, p->lane_dim, p->jam_dim, k->access[n].inst))
             p->prefetch = POINTS_AHEAD;
-    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(k, a, p->lane_dim) ||
-        qn__touched_in_all(k, f, a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
+    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(a, p->lane_dim) ||
+        qn__touched_in_all(a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__asked_by(k, f, a, p->lane_dim, k->access[n].inst) >= 0) {
+        if (qn__asked_by(a, p->lane_dim, k->access[n].inst) >= 0) {
             double ahead = f->machine.memory_cycles * f->machine.operations,
                    steps = ahead / step_operations(k, f, p);
             p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);
@@ -97,26 +99,25 @@ void qn__plan_prefetch(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 
 /** Whether access `site` may ask for memory ahead: a load of consecutive elements in the innermost
  * loop, outside of reduces and branches. */
-static bool may_be_front(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                         const qn_plan *p, uint32_t site)
+static bool may_be_front(const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
+    const qn_kernel *k = a->k;
     int64_t along;
     uint32_t i = k->access[site].inst;
     bool is_plain =
-        k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, f, i);
-    return is_plain && !qn__is_checked(f, k, site) && qn__is_parallel(k, p->lane_dim) &&
+        k->inst[i].op == QN_I_LOAD && k->inst[i].parent == 0 && qn__is_plain_access(k, a->f, i);
+    return is_plain && !qn__is_checked(a->f, k, site) && qn__is_parallel(k, p->lane_dim) &&
            p->order[p->n_loops - 1] == p->lane_dim &&
-           qn__access_stride(k, f, a, i, p->lane_dim, &along) && along == 1;
+           qn__access_stride(a, i, p->lane_dim, &along) && along == 1;
 }
 
 /** 1 or -1: whether the outermost loop that moves load i moves it forwards or backwards; 0: none is
  * known to. */
-static int direction(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                     uint32_t i)
+static int direction(const qn_analysis *a, const qn_plan *p, uint32_t i)
 {
     int64_t stride;
     for (int n = 0; n < p->n_loops; n++) {
-        if (!qn__access_stride(k, f, a, i, p->order[n], &stride))
+        if (!qn__access_stride(a, i, p->order[n], &stride))
             return 0;
         if (stride)
             return stride > 0 ? 1 : -1;
@@ -128,19 +129,17 @@ enum { NO_FRONT = 0, MAY_BE_FRONT = 1, DONE = 2 };
 
 /** Of the loads that stay as far from that at `first` as they are, in state MAY_BE_FRONT before and
  * DONE after, marks the one that meets new memory, if they read enough rows; whether it did. */
-static bool mark_front(const qn_scheduled *x, const qn_plan *p, uint32_t first, uint8_t *state,
+static bool mark_front(const qn_analysis *a, const qn_plan *p, uint32_t first, uint8_t *state,
                        bool *fronts)
 {
-    const qn_kernel *k = x->k;
-    const qn_facts *f = x->f;
-    const qn_analysis *a = &x->a;
+    const qn_kernel *k = a->k;
     uint32_t i = k->access[first].inst, front = first;
     int64_t row[MOST_ROWS], apart, most = 0, bytes = qn_dtype_bytes(k->inst[i].type);
-    int n_rows = 0, sign = direction(k, f, a, p, i);
+    int n_rows = 0, sign = direction(a, p, i);
     for (uint32_t n = first; n < k->n_accesses; n++) {
         uint32_t m = k->access[n].inst;
         if (state[n] != MAY_BE_FRONT || k->inst[m].imm != k->inst[i].imm ||
-            !qn__elements_apart(k, f, a, m, i, &apart))
+            !qn__elements_apart(a, m, i, &apart))
             continue;
         state[n] = DONE;
         if (sign > 0 ? apart > most : apart < most) {
@@ -162,17 +161,16 @@ static bool mark_front(const qn_scheduled *x, const qn_plan *p, uint32_t first, 
     return is_front;
 }
 
-bool qn__find_fronts(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                     bool *fronts)
+bool qn__find_fronts(const qn_analysis *a, const qn_plan *p, bool *fronts)
 {
-    const qn_scheduled x = {k, f, *a};
+    const qn_kernel *k = a->k;
     bool has_any = false;
     uint8_t *state = qn__zalloc(k->n_accesses + 1, 1);
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
-        state[n] = may_be_front(k, f, a, p, n) ? MAY_BE_FRONT : NO_FRONT;
+        state[n] = may_be_front(a, p, n) ? MAY_BE_FRONT : NO_FRONT;
     for (uint32_t n = 0; state && n < k->n_accesses; n++)
         if (state[n] == MAY_BE_FRONT)
-            has_any |= mark_front(&x, p, n, state, fronts);
+            has_any |= mark_front(a, p, n, state, fronts);
     qn__free(state);
     return has_any;
 }

@@ -18,13 +18,13 @@ qn_node qn__vector_around(const qn_schedule *s, qn_node n)
 }
 
 /** Elements from lane to lane; false if the facts do not say. */
-static bool lane_stride(const qn_scheduled *x, const qn_schedule *s, qn_axis lanes, uint32_t inst,
+static bool lane_stride(const qn_analysis *x, const qn_schedule *s, qn_axis lanes, uint32_t inst,
                         int64_t *stride)
 {
     qn_axis root;
     int64_t weight = qn__axis_weight(x, s, lanes, &root);
     int d = qn__axis_dim(x, s, lanes);
-    if (d < 0 || !qn__access_stride(x->k, x->f, &x->a, inst, d, stride))
+    if (d < 0 || !qn__access_stride(x, inst, d, stride))
         return false;
     *stride = qn__wrap_mul(*stride, weight);
     return true;
@@ -32,20 +32,19 @@ static bool lane_stride(const qn_scheduled *x, const qn_schedule *s, qn_axis lan
 
 /** The number of the group of an access: 1 + the site of its first member; 0: it has none, or none
  * that has a number. */
-static uint8_t group_number(const qn_scheduled *x, const qn_schedule *s, qn_axis lanes,
+static uint8_t group_number(const qn_analysis *x, const qn_schedule *s, qn_axis lanes,
                             uint32_t inst)
 {
     qn_axis root;
     qn_group group;
     int d = qn__axis_dim(x, s, lanes);
-    if (qn__axis_weight(x, s, lanes, &root) != 1 ||
-        !qn__group_of(x->k, x->f, &x->a, d, inst, &group))
+    if (qn__axis_weight(x, s, lanes, &root) != 1 || !qn__group_of(x, d, inst, &group))
         return 0;
     uint32_t first = qn__site_of(x->k, group.first);
     return first < UINT8_MAX ? (uint8_t)(first + 1) : 0;
 }
 
-void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_info *r)
+void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r)
 {
     uint32_t site = qn__site_of(x->k, r->inst);
     int64_t param = (int64_t)x->k->inst[r->inst].imm, stride = 0;
@@ -73,7 +72,7 @@ void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_in
 }
 
 /** Whether the lanes around a statement have a tail of their own. */
-static bool has_tail(const qn_scheduled *x, const qn_schedule *s, qn_node at)
+static bool has_tail(const qn_analysis *x, const qn_schedule *s, qn_node at)
 {
     qn_node vector = qn__vector_around(s, at);
     if (!vector.id)
@@ -115,7 +114,7 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
     }
 }
 
-static qn_status fail_full(const qn_scheduled *x, qn_error *err)
+static qn_status fail_full(const qn_analysis *x, qn_error *err)
 {
     return qn__fail(err, QN_ERR_LIMIT, "schedule: kernel \"%s\" has more than %d access records",
                     x->k->name, QN_MOST_RECORDS);
@@ -134,7 +133,7 @@ static bool has_record(const qn_schedule *s, const qn_record_info *r)
 
 /** Lanes of a step around a statement, so many at most as code is made for, and the dimension that
  * they are along. Schedules that are not verified yet have any number. */
-static int64_t lanes_around(const qn_scheduled *x, const qn_schedule *s, qn_node at, int *d,
+static int64_t lanes_around(const qn_analysis *x, const qn_schedule *s, qn_node at, int *d,
                             int *width)
 {
     qn_node vector = qn__vector_around(s, at);
@@ -154,7 +153,7 @@ static int64_t lanes_around(const qn_scheduled *x, const qn_schedule *s, qn_node
     return lanes;
 }
 
-void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from)
+void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
 {
     const qn_kernel *k = x->k;
     qn_apart apart = {0};
@@ -173,7 +172,7 @@ void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from)
                 bytes = qn__access_bytes(k, r->inst),
                 stride = qn__wrap_mul(in_view.stride, qn__unit_of(k, x->f, r->inst) / bytes);
         if (!is_known)
-            apart = qn__apart_of(k, x->f, &x->a, d, lanes);
+            apart = qn__apart_of(x, d, lanes);
         is_known = true;
         bool is_load = op == QN_I_LOAD,
              is_gathered = is_load && apart.gathers && !qn__is_small_stride(stride);
@@ -184,7 +183,7 @@ void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from)
 }
 
 /* The numbers of statements may still be anything. */
-qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+qn_status qn__records_complete(const qn_analysis *x, qn_schedule *s, qn_error *err)
 {
     const int given = s->n_records;
     for (uint16_t at = 1; at <= s->n_nodes; at++) {
@@ -208,7 +207,7 @@ qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *
 }
 
 /** Accesses of all statements, twice where their lanes have a tail. */
-static int64_t count_records(const qn_scheduled *x, const qn_schedule *s)
+static int64_t count_records(const qn_analysis *x, const qn_schedule *s)
 {
     int64_t n = 0;
     for (uint16_t at = 1; at <= s->n_nodes; at++) {
@@ -222,7 +221,7 @@ static int64_t count_records(const qn_scheduled *x, const qn_schedule *s)
 
 /** Writes the records of a statement; what was asked of those that the schedule has is kept. How
  * many. */
-static int derive_statement(const qn_scheduled *x, const qn_schedule *s, uint16_t at,
+static int derive_statement(const qn_analysis *x, const qn_schedule *s, uint16_t at,
                             qn_record_info *out)
 {
     int n = 0, n_tails = has_tail(x, s, (qn_node){at});
@@ -235,7 +234,7 @@ static int derive_statement(const qn_scheduled *x, const qn_schedule *s, uint16_
     return n;
 }
 
-qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+qn_status qn__schedule_derive(const qn_analysis *x, qn_schedule *s, qn_error *err)
 {
     int64_t n = count_records(x, s), made = 0;
     if (n > QN_MOST_RECORDS)

@@ -48,28 +48,28 @@ static void set_tile(const qn_facts *f, qn_plan *p, int d, int64_t tile, int at)
 
 /** Bytes of lines that all iterations of the jammed dimension meet along the lanes in one step. The
  * next step goes on in the last of each two. */
-static double swept_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                          const qn_plan *p)
+static double swept_bytes(const qn_analysis *a, const qn_plan *p)
 {
     int64_t stride;
     double bytes = 0;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__access_stride(k, f, a, k->access[n].inst, p->lane_dim, &stride) && stride == 1)
-            bytes += 2 * LINE_BYTES * (double)qn__trips_or(f, p->jam_dim, INT64_MAX);
+    for (uint32_t n = 0; n < a->k->n_accesses; n++)
+        if (qn__access_stride(a, a->k->access[n].inst, p->lane_dim, &stride) && stride == 1)
+            bytes += 2 * LINE_BYTES * (double)qn__trips_or(a->f, p->jam_dim, INT64_MAX);
     return bytes;
 }
 
 /** Transposing kernels whose stores are not streams, with arrays larger than the caches, or rows so
  * many that their lines are gone when the next step comes: the lanes sweep each tile. */
-static void tile_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+static void tile_transposed(const qn_analysis *a, qn_plan *p)
 {
+    const qn_facts *f = a->f;
     double points = 1;
-    for (int d = 0; d < k->n_dims; d++)
+    for (int d = 0; d < a->k->n_dims; d++)
         points *= (double)qn__trips_or(f, d, INT64_MAX);
     bool is_large =
         points * (double)(LINE_BYTES / p->width) > (double)f->machine.cache[QN_CACHE_LAST].bytes;
     if (!p->streams &&
-        (is_large || swept_bytes(k, f, a, p) > (double)f->machine.cache[QN_CACHE_SECOND].bytes))
+        (is_large || swept_bytes(a, p) > (double)f->machine.cache[QN_CACHE_SECOND].bytes))
         set_tile(f, p, p->jam_dim, TRANSPOSE_TILE, qn__place_of(p, p->lane_dim));
 }
 
@@ -81,10 +81,10 @@ typedef struct reuse {
 } reuse;
 
 /** Elements from the first load to load m along the dimensions of `dims`. */
-static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                           uint32_t first, uint32_t m, uint32_t dims)
+static int64_t apart_along(const qn_analysis *a, uint32_t first, uint32_t m, uint32_t dims)
 {
-    const qn_param_fact *param = &f->param[k->inst[m].imm];
+    const qn_kernel *k = a->k;
+    const qn_param_fact *param = &a->f->param[k->inst[m].imm];
     int64_t apart = 0;
     for (int r = 0; r < qn__n_indices(k, m); r++) {
         const qn_affine *x = &a->affine[qn__args(k, first)[r]], *y = &a->affine[qn__args(k, m)[r]];
@@ -93,7 +93,7 @@ static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analy
             is_along |= (dims >> d & 1) && y->coef[d];
         if (!is_along || param->dim[r].n_digits == 0)
             continue;
-        int64_t stride = f->digit[param->dim[r].first_digit]
+        int64_t stride = a->f->digit[param->dim[r].first_digit]
                              .stride.value; /* exact, as the loads are a known distance apart */
         apart = qn__wrap_add(apart, qn__wrap_mul(qn__wrap_sub(y->constant, x->constant), stride));
     }
@@ -102,19 +102,19 @@ static int64_t apart_along(const qn_kernel *k, const qn_facts *f, const qn_analy
 
 /** At how many distances along `dims` the loads that stay as far from that at `first` as they are
  * read the view. */
-static int count_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t first,
-                       uint32_t dims)
+static int count_apart(const qn_analysis *a, uint32_t first, uint32_t dims)
 {
+    const qn_kernel *k = a->k;
     int64_t found[MOST_APART], apart;
     int n_found = 0;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[first].inst, m = k->access[n].inst;
         if (k->inst[m].op != QN_I_LOAD || k->inst[m].imm != k->inst[i].imm ||
-            !qn__elements_apart(k, f, a, m, i, &apart))
+            !qn__elements_apart(a, m, i, &apart))
             continue;
         if (n < first) /* counted with that one */
             return 0;
-        apart = apart_along(k, f, a, i, m, dims);
+        apart = apart_along(a, i, m, dims);
         int at = 0;
         while (at < n_found && found[at] != apart)
             at++;
@@ -126,9 +126,9 @@ static int count_apart(const qn_kernel *k, const qn_facts *f, const qn_analysis 
 
 /** For one iteration of the loop at place `at`, with all iterations of the loops inside. Streams
  * leave nothing in a cache. */
-static reuse reuse_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                      int at)
+static reuse reuse_of(const qn_analysis *a, const qn_plan *p, int at)
 {
+    const qn_kernel *k = a->k;
     reuse all = {0};
     uint32_t outer = 0, here = 1u << p->order[at];
     for (int n = 0; n < at; n++)
@@ -139,10 +139,10 @@ static reuse reuse_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *
         for (int r = 0; r < qn__n_indices(k, i); r++)
             deps |= a->value[qn__args(k, i)[r]].deps;
         for (int n = at + 1; n < p->n_loops; n++)
-            bytes *= deps >> p->order[n] & 1 ? (double)qn__trips(f, p->order[n]) : 1;
+            bytes *= deps >> p->order[n] & 1 ? (double)qn__trips(a->f, p->order[n]) : 1;
         bool is_read = k->inst[i].op == QN_I_LOAD;
-        int n_all = is_read ? count_apart(k, f, a, site, outer | here) : 0;
-        int n_first = is_read ? count_apart(k, f, a, site, outer) : 1;
+        int n_all = is_read ? count_apart(a, site, outer | here) : 0;
+        int n_first = is_read ? count_apart(a, site, outer) : 1;
         all.bytes += bytes * n_all;
         all.again += n_all > n_first ? bytes * (n_all - n_first) : 0;
         all.first += bytes * n_first;
@@ -184,8 +184,10 @@ static bool tile_inside(const qn_kernel *k, const qn_facts *f, qn_plan *p, int a
     return false;
 }
 
-void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+void qn__plan_tiles(const qn_analysis *a, qn_plan *p)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     int wanted = f->plan.tile_dim - 1;
     if (f->plan.tile < 0 || f->is_ordered)
         return;
@@ -195,10 +197,10 @@ void qn__plan_tiles(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
         return;
     }
     if (p->transpose)
-        tile_transposed(k, f, a, p);
+        tile_transposed(a, p);
     else if (p->streams && is_plain_nest(k, f, p))
         for (int at = first_place(k, p); at + 1 < p->n_loops; at++) {
-            reuse x = reuse_of(k, f, a, p, at);
+            reuse x = reuse_of(a, p, at);
             if (x.bytes > (double)f->machine.cache[QN_CACHE_SECOND].bytes &&
                 x.again * (double)LEAST_PART >= x.first && tile_inside(k, f, p, at, x.bytes))
                 return;

@@ -65,8 +65,8 @@ static bool is_fixed(const qn_plan_options *o)
 static bool estimate(const search *s, const qn_plan *p, qn_schedule *draft, qn_estimate *out)
 {
     qn_error why = {0};
-    return qn__schedule_draft(&s->of->scheduled, p, draft, &why) == QN_OK &&
-           qn__schedule_estimate(&s->of->scheduled, draft, out, &why) == QN_OK;
+    return qn__schedule_draft(&s->of->analysis, p, draft, &why) == QN_OK &&
+           qn__schedule_estimate(&s->of->analysis, draft, out, &why) == QN_OK;
 }
 
 /** Takes the plan that the rules make of `options` if its cycles are below `part` of the least;
@@ -75,10 +75,12 @@ static bool try(search *s, const qn_plan_options *options, double part)
 {
     qn_plan p;
     qn_estimate e;
+    qn_analysis of = s->of->analysis;
     s->f.plan = *options;
-    qn__plan_by_rules(s->k, &s->f, &s->of->scheduled.a, &p);
+    of.f = &s->f;
+    qn__plan_by_rules(&of, &p);
     if (memcmp(&p, s->best, sizeof p) == 0 || !is_modelled(&p) ||
-        qn__estimate(&s->of->scheduled, &p) > s->most_units || !estimate(s, &p, s->s, &e) ||
+        qn__estimate(&s->of->analysis, &p) > s->most_units || !estimate(s, &p, s->s, &e) ||
         e.cycles >= part * s->least.cycles)
         return false;
     qn_schedule *draft = s->s;
@@ -199,18 +201,13 @@ static void improve(search *s)
 
 double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
-    qn_error why = {0};
     search s = {.k = k, .f = *f, .of = out, .best = &out->plan, .options = f->plan};
-    bool has_analysis =
-        !f->target->has_grid && qn__scheduled_begin(k, f, &out->scheduled, &why) == QN_OK;
-    qn__plan_by_rules(k, f, has_analysis ? &out->scheduled.a : NULL, &out->plan);
-    if (!has_analysis) {
-        out->scheduled.k = NULL;
+    out->analysis = (qn_analysis){.k = k, .f = f};
+    bool has_values = !f->target->has_grid && qn__analyse(k, f, -1, 0, &out->analysis);
+    qn__plan_by_rules(&out->analysis, &out->plan);
+    if (!has_values || f->is_ordered || is_fixed(&f->plan) || is_for_memory(&out->plan))
         return 0;
-    }
-    if (f->is_ordered || is_fixed(&f->plan) || is_for_memory(&out->plan))
-        return 0;
-    int64_t units = qn__estimate(&out->scheduled, &out->plan);
+    int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     out->schedule = qn__alloc(sizeof *out->schedule);
@@ -240,7 +237,7 @@ void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p
     *k = x->kernel;
     *f = x->facts;
     *p = x->planned;
-    p->scheduled.f = f;
+    p->analysis.f = f;
     *x = (qn_straight){.kernel = NULL};
 }
 
@@ -259,7 +256,7 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
         qn__collapse(x.kernel, &x.facts);
     double cycles = is_made ? qn__search(x.kernel, &x.facts, &x.planned) : 0;
     bool is_less = cycles > 0 && cycles < part * *least &&
-                   qn__estimate(&x.planned.scheduled, &x.planned.plan) <= MOST_STRAIGHT_UNITS;
+                   qn__estimate(&x.planned.analysis, &x.planned.plan) <= MOST_STRAIGHT_UNITS;
     if (is_less) {
         qn__straight_release(best);
         *best = x;
@@ -280,8 +277,10 @@ bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight
     double least = qn__search(k, f, p);
     if (least <= 0)
         return false;
-    loops.dims = qn__dims_between(k, &declared, &p->scheduled.a);
-    loops.has_trips = qn__has_short_trips(k, &p->scheduled.a);
+    qn_analysis of = p->analysis;
+    of.f = &declared;
+    loops.dims = qn__dims_between(&of);
+    loops.has_trips = qn__has_short_trips(&p->analysis);
     for (int d = 0; d < k->n_dims; d++)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */

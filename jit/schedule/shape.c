@@ -12,18 +12,18 @@
 
 /* ---------------------------------------------------------------- loops */
 
-int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a)
+int qn__iteration_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a)
 {
     int d = qn__axis_dim(x, s, a);
     return d >= 0 && !qn__is_reduction(x->k, d) ? d : -1;
 }
 
-int qn__node_dim(const qn_scheduled *x, const qn_schedule *s, const qn_node_info *n)
+int qn__node_dim(const qn_analysis *x, const qn_schedule *s, const qn_node_info *n)
 {
     return n->kind == QN_NODE_LOOP ? qn__iteration_dim(x, s, n->axis) : -1;
 }
 
-bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
+bool qn__is_of_block(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
     int d = qn__node_dim(x, s, l);
@@ -32,7 +32,7 @@ bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
                                           qn__is_parallel(x->k, d)));
 }
 
-qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, int d)
+qn_node qn__loop_below(const qn_analysis *x, const qn_schedule *s, qn_node n, int d)
 {
     for (; n.id; n = qn__node(s, n)->next) {
         const qn_node_info *l = qn__node(s, n);
@@ -46,7 +46,7 @@ qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, i
     return (qn_node){0};
 }
 
-bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n)
+bool qn__has_loops(const qn_analysis *x, const qn_schedule *s, qn_node n)
 {
     const qn_node_info *l = qn__node(s, n);
     bool is_loop = qn__node_dim(x, s, l) >= 0;
@@ -75,7 +75,7 @@ void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint
         qn__statements_of(s, k, c, first, end);
 }
 
-bool qn__is_only_chunks(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
+bool qn__is_only_chunks(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
     int d = qn__axis_dim(x, s, l->axis);
@@ -94,7 +94,7 @@ bool qn__is_only_chunks(const qn_scheduled *x, const qn_schedule *s, qn_node loo
     return false;
 }
 
-int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop)
+int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
     int d = qn__axis_dim(x, s, l->axis);
@@ -116,7 +116,7 @@ typedef struct points_lanes {
 } points_lanes;
 
 typedef struct shaper {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     qn_reading *r;
     qn_node path[QN_MOST_DEPTH];
@@ -560,7 +560,7 @@ qn_block qn__block_of_one(void)
                       .second_dim = -1};
 }
 
-qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err)
+qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out, qn_error *err)
 {
     qn_reading r = {.x = x, .s = s, .err = err};
     shaper m = {.x = x, .s = s, .r = &r};

@@ -56,28 +56,28 @@ typedef struct qn_block {
 int qn__across(const qn_block *b);
 /** Whether a buffer holds line ends (lower/line_ends.c): of rows along the innermost unrolled loop.
  */
-bool qn__are_line_ends(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer);
+bool qn__are_line_ends(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer);
 /** Whether places of reduces stand right inside a loop whose accumulators are in memory. */
 bool qn__has_sums(const qn_schedule *s, qn_node loop);
 /** The strip that a loop walks whose places have accumulators in memory. False: lower/strip.c has
  * no code for that. */
-bool qn__strip_of(const qn_scheduled *x, const qn_schedule *s, qn_node loop, qn_strip *out);
+bool qn__strip_of(const qn_analysis *x, const qn_schedule *s, qn_node loop, qn_strip *out);
 /** The buffers of line ends that are flushed right behind a loop, as bits. */
 uint32_t qn__ends_behind(const qn_schedule *s, qn_node loop);
 /** The rows that a buffer of line ends is over. */
-int64_t qn__rows_of_ends(const qn_scheduled *x, const qn_schedule *s, int buffer);
+int64_t qn__rows_of_ends(const qn_analysis *x, const qn_schedule *s, int buffer);
 /** Elements of the rows of a buffer that is a copy of rows (lower/transpose.c): of each lane one,
  * along the innermost unrolled loop. 0: it is none. */
-int64_t qn__row_of_copy(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer);
+int64_t qn__row_of_copy(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer);
 
 /** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
-int qn__iteration_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
+int qn__iteration_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** The dimension of the iterations that a node's loop walks; -1: there is no such loop. */
-int qn__node_dim(const qn_scheduled *x, const qn_schedule *s, const qn_node_info *n);
+int qn__node_dim(const qn_analysis *x, const qn_schedule *s, const qn_node_info *n);
 
 /** A schedule that is read: the first form in it that the code generator has no code for. */
 typedef struct qn_reading {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     qn_error *err;
     qn_status status;
@@ -87,12 +87,12 @@ typedef struct qn_reading {
 bool qn__no_code(qn_reading *r, const char *what, qn_axis a);
 /** Whether a loop is a part of the block: lanes, or an unrolled loop over a parallel dimension.
  * Where iterations come in order no unrolled loop is. */
-bool qn__is_of_block(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
+bool qn__is_of_block(const qn_analysis *x, const qn_schedule *s, qn_node loop);
 /** A block of one iteration, of a function that no threads divide. */
 qn_block qn__block_of_one(void);
 /** The block of a schedule that was verified. QN_ERR_UNSUPPORTED: its statements have different
  * ones, or it has a form that the code generator has no code for. */
-qn_status qn__block_of(const qn_scheduled *x, const qn_schedule *s, qn_block *out, qn_error *err);
+qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out, qn_error *err);
 /** That of a grid of a GPU. */
 qn_block qn__block_of_grid(const qn_grid *p);
 /** What follows the block itself: how steps end, what threads divide, the launch's memory
@@ -114,25 +114,25 @@ enum {
     QN_AHEAD_LANES,  /* iterations of the lanes, once a line */
     QN_AHEAD_NONE    /* nothing, or in a way that has no code */
 };
-int qn__ahead_of(const qn_scheduled *x, const qn_schedule *s, const qn_block *b,
+int qn__ahead_of(const qn_analysis *x, const qn_schedule *s, const qn_block *b,
                  const qn_record_info *r);
 /** The first loop over dimension d in the tree from node n on, its siblings included; 0: none. */
-qn_node qn__loop_below(const qn_scheduled *x, const qn_schedule *s, qn_node n, int d);
+qn_node qn__loop_below(const qn_analysis *x, const qn_schedule *s, qn_node n, int d);
 /** Whether a loop of threads is none in the code: a chunk is a part of the dimension, which the
  * loop right inside walks, or, inside of pieces of rows, the loop over steps that leave line ends.
  */
-bool qn__is_only_chunks(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
+bool qn__is_only_chunks(const qn_analysis *x, const qn_schedule *s, qn_node loop);
 /** How iterations end that are left of whole steps of a loop, of which the loops of the block
  * inside take all. */
-int qn__tail_of_steps(const qn_scheduled *x, const qn_schedule *s, qn_node loop);
+int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop);
 /** Whether node n is, or has inside, a loop over iterations that is no part of the block. */
-bool qn__has_loops(const qn_scheduled *x, const qn_schedule *s, qn_node n);
+bool qn__has_loops(const qn_analysis *x, const qn_schedule *s, qn_node n);
 /** Widens [*first, *end) to the instructions of the statements of node n. */
 void qn__statements_of(const qn_schedule *s, const qn_kernel *k, qn_node n, uint32_t *first,
                        uint32_t *end);
 /** The grid that a schedule of a GPU describes, which is complete. Errors as qn__block_of
  * (jit/schedule/shape_grid.c). */
-qn_status qn__grid_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_grid *out,
+qn_status qn__grid_of_schedule(const qn_analysis *x, const qn_schedule *s, qn_grid *out,
                                qn_error *err);
 
 #endif

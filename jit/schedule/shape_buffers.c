@@ -13,7 +13,7 @@
 
 /** The product of the extents of the axes [*at, ...) of a buffer that are over dimension d; *at:
  * the first axis that is not. The last of them must be one iteration apart. 0: it is not. */
-static int64_t extent_over(const qn_scheduled *x, const qn_schedule *s, const qn_buffer_info *b,
+static int64_t extent_over(const qn_analysis *x, const qn_schedule *s, const qn_buffer_info *b,
                            int d, int *at)
 {
     int64_t all = 1, weight = 1;
@@ -27,7 +27,7 @@ static int64_t extent_over(const qn_scheduled *x, const qn_schedule *s, const qn
 
 /** Whether the loops around all that fills or flushes a buffer walk steps of `size` iterations of
  * dimension d. */
-static bool has_steps(const qn_scheduled *x, const qn_schedule *s, int buffer, int d, int64_t size)
+static bool has_steps(const qn_analysis *x, const qn_schedule *s, int buffer, int d, int64_t size)
 {
     for (uint16_t n = 1; n <= s->n_nodes; n++) {
         const qn_node_info *l = &s->node[n], *around = qn__node(s, l->parent);
@@ -52,13 +52,13 @@ static bool has_loop_inside(const qn_block *b, int d, int64_t size)
     return size > step;
 }
 
-int64_t qn__row_of_copy(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer)
+int64_t qn__row_of_copy(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer)
 {
     const qn_buffer_info *copy = &s->buffer[buffer];
     int d = qn__across(b), at = 0;
     if (copy->content != QN_CONTENT_COPY || copy->storage != QN_STORAGE_FRAME || copy->guarded ||
         d < 0 || b->lane_dim < 0 ||
-        !qn__is_transposed(x->k, x->f, &x->a, b->lane_dim, d, qn__site_of(x->k, copy->inst)))
+        !qn__is_transposed(x, b->lane_dim, d, qn__site_of(x->k, copy->inst)))
         return 0;
     int64_t lanes = extent_over(x, s, copy, b->lane_dim, &at),
             row = extent_over(x, s, copy, d, &at), bytes = qn__access_bytes(x->k, copy->inst);
@@ -69,14 +69,14 @@ int64_t qn__row_of_copy(const qn_scheduled *x, const qn_schedule *s, const qn_bl
     return is_it ? row : 0;
 }
 
-int64_t qn__rows_of_ends(const qn_scheduled *x, const qn_schedule *s, int buffer)
+int64_t qn__rows_of_ends(const qn_analysis *x, const qn_schedule *s, int buffer)
 {
     const qn_buffer_info *ends = &s->buffer[buffer];
     int at = 0;
     return ends->n_axes ? extent_over(x, s, ends, qn__axis_dim(x, s, ends->axis[0]), &at) : 0;
 }
 
-bool qn__are_line_ends(const qn_scheduled *x, const qn_schedule *s, const qn_block *b, int buffer)
+bool qn__are_line_ends(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer)
 {
     const qn_buffer_info *ends = &s->buffer[buffer];
     int d = qn__across(b), at = 0;

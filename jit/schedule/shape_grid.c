@@ -17,7 +17,7 @@ typedef struct dim_roles {
 } dim_roles;
 
 typedef struct reader {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     qn_reading *r;
     qn_grid *p;
@@ -161,7 +161,7 @@ static bool set_at_once(reader *m)
     qn_grid *p = m->p;
     const qn_kernel *k = m->x->k;
     gpu_planner s = {
-        .k = k, .f = m->x->f, .a = m->x->a, .p = p, .has_assertions = qn__has_assertions(k)};
+        .k = k, .f = m->x->f, .a = *m->x, .p = p, .has_assertions = qn__has_assertions(k)};
     int x = p->axis[0], n_insts = (int)(k->n_insts - k->body), kind;
     for (int d = 0; d < k->n_dims; d++) {
         int64_t at_once = m->of[d].at_once;
@@ -242,7 +242,7 @@ qn_block qn__block_of_grid(const qn_grid *p)
     return b;
 }
 
-qn_status qn__grid_of_schedule(const qn_scheduled *x, const qn_schedule *s, qn_grid *p,
+qn_status qn__grid_of_schedule(const qn_analysis *x, const qn_schedule *s, qn_grid *p,
                                qn_error *err)
 {
     qn_reading r = {.x = x, .s = s, .err = err};

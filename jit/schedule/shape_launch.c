@@ -23,7 +23,7 @@ static bool has_section(const qn_schedule *s, qn_axis a)
     }
 }
 
-int qn__ahead_of(const qn_scheduled *x, const qn_schedule *s, const qn_block *b,
+int qn__ahead_of(const qn_analysis *x, const qn_schedule *s, const qn_block *b,
                  const qn_record_info *r)
 {
     qn_axis root;
@@ -42,8 +42,7 @@ int qn__ahead_of(const qn_scheduled *x, const qn_schedule *s, const qn_block *b,
                    : QN_AHEAD_NONE;
     if (of->kind != QN_AXIS_DIM || of->number != b->lane_dim)
         return QN_AHEAD_NONE;
-    if (weight == (int64_t)b->width * b->unroll &&
-        qn__asked_by(k, x->f, &x->a, b->lane_dim, r->inst) >= 0)
+    if (weight == (int64_t)b->width * b->unroll && qn__asked_by(x, b->lane_dim, r->inst) >= 0)
         return QN_AHEAD_STEPS;
     bool may_lead = weight == 1 && r->method == QN_METHOD_CONTIGUOUS && !k->inst[r->inst].parent &&
                     !qn__is_checked(x->f, k, qn__site_of(k, r->inst));
@@ -133,7 +132,7 @@ static int tail_of(const qn_reading *m, const qn_block *b)
 }
 
 /** What follows whole steps of lanes over points. */
-static int tail_of_points(const qn_scheduled *x, const qn_block *b)
+static int tail_of_points(const qn_analysis *x, const qn_block *b)
 {
     if (qn__is_multiple(x->f, b->lane_dim, QN_PARTIALS))
         return QN_TAIL_NONE;
@@ -171,7 +170,7 @@ static bool are_rows_congruent(const qn_reading *m, const qn_block *b, const qn_
         int d = qn__node_dim(m->x, m->s, l);
         is_inside = is_inside && (d < 0 || d != b->lane_dim || is_of_block);
         if (d >= 0 && d != b->lane_dim && (is_inside || is_of_block) &&
-            (!qn__access_stride(m->x->k, m->x->f, &m->x->a, r->inst, d, &stride) || stride % line))
+            (!qn__access_stride(m->x, r->inst, d, &stride) || stride % line))
             return false;
     }
     return true;
@@ -312,7 +311,7 @@ static bool may_divide(qn_reading *m, qn_node n, const qn_block *p)
 
 qn_status qn__read_launch(qn_reading *m, qn_block *b)
 {
-    const qn_scheduled *x = m->x;
+    const qn_analysis *x = m->x;
     const qn_schedule *s = m->s;
     bool over_points = b->lane_dim >= 0 && qn__is_reduction(x->k, b->lane_dim);
     if (!may_be_records(m, b))

@@ -15,7 +15,7 @@
 #include "jit/schedule/shape.h"
 
 typedef struct chain {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     qn_node at;
 } chain;
@@ -96,7 +96,7 @@ static bool read_points(chain *c, uint32_t reduce, int lanes, qn_strip *out)
 }
 
 /** Whether a dimension has no sections, and no steps that overlap or, of points, are masked. */
-static bool have_rests(const qn_scheduled *x, const qn_schedule *s, int d)
+static bool have_rests(const qn_analysis *x, const qn_schedule *s, int d)
 {
     for (int n = 0; n < s->n_cuts; n++) {
         const qn_cut *c = &s->cut[n];
@@ -108,7 +108,7 @@ static bool have_rests(const qn_scheduled *x, const qn_schedule *s, int d)
     return true;
 }
 
-static bool read_place(const qn_scheduled *x, const qn_schedule *s, qn_node place, int lanes,
+static bool read_place(const qn_analysis *x, const qn_schedule *s, qn_node place, int lanes,
                        qn_strip *out)
 {
     const qn_reduced *r = &s->reduction[qn__node(s, place)->index];
@@ -118,7 +118,7 @@ static bool read_place(const qn_scheduled *x, const qn_schedule *s, qn_node plac
 }
 
 /** Whether a node is a loop over the strip with statements alone. */
-static bool is_rest(const qn_scheduled *x, const qn_schedule *s, qn_node at, int lanes,
+static bool is_rest(const qn_analysis *x, const qn_schedule *s, qn_node at, int lanes,
                     const qn_strip *strip)
 {
     const qn_node_info *l = qn__node(s, at);
@@ -145,13 +145,13 @@ bool qn__has_sums(const qn_schedule *s, qn_node loop)
     return false;
 }
 
-bool qn__strip_of(const qn_scheduled *x, const qn_schedule *s, qn_node loop, qn_strip *out)
+bool qn__strip_of(const qn_analysis *x, const qn_schedule *s, qn_node loop, qn_strip *out)
 {
     const qn_node_info *l = qn__node(s, loop);
     int lanes = qn__axis_dim(x, s, l->axis), n_places = 0;
     qn_axis root;
     *out = (qn_strip){.length = qn__axis_weight(x, s, l->axis, &root),
-                      .dim = lanes < 0 ? -1 : qn__strip_dim(x->k, x->f, &x->a, lanes)};
+                      .dim = lanes < 0 ? -1 : qn__strip_dim(x, lanes)};
     if (out->dim < 0 || !have_rests(x, s, out->dim) || !have_rests(x, s, lanes))
         return false;
     for (qn_node n = l->child; n.id; n = qn__node(s, n)->next)

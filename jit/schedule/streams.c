@@ -13,15 +13,14 @@ enum { LEAST_VECTOR_BYTES = 16, LONG_REDUCE = 64, CARRIED_PART = 8 };
 
 /** Rows that are written in one step of the lanes, or in the loops inside theirs, must begin at the
  * same place of a cache line. */
-static bool rows_are_congruent(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                               const qn_plan *p, uint32_t i, int64_t bytes)
+static bool rows_are_congruent(const qn_analysis *a, const qn_plan *p, uint32_t i, int64_t bytes)
 {
     bool is_inside = false;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         int64_t stride;
         if ((is_inside || d == p->jam_dim || d == p->cross_dim) && d != p->lane_dim &&
-            (!qn__access_stride(k, f, a, i, d, &stride) || stride % (LINE_BYTES / bytes)))
+            (!qn__access_stride(a, i, d, &stride) || stride % (LINE_BYTES / bytes)))
             return false;
         is_inside |= d == p->lane_dim;
     }
@@ -38,10 +37,10 @@ static bool has_early_address(const qn_kernel *k, const qn_facts *f, uint32_t i)
     return true;
 }
 
-bool qn__may_fill_lines(const qn_scheduled *s, int lane_dim, int width, uint32_t site)
+bool qn__may_fill_lines(const qn_analysis *a, int lane_dim, int width, uint32_t site)
 {
-    const qn_kernel *k = s->k;
-    const qn_facts *f = s->f;
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *param = &k->param[x->imm];
@@ -52,27 +51,26 @@ bool qn__may_fill_lines(const qn_scheduled *s, int lane_dim, int width, uint32_t
     if (param->is_read || param->has_atomics || (param->traits & QN_ATOMIC) || LINE_BYTES % bytes ||
         !qn__is_parallel(k, lane_dim) || width * bytes < LEAST_VECTOR_BYTES)
         return false;
-    return has_early_address(k, f, i) && qn__access_stride(k, f, &s->a, i, lane_dim, &stride) &&
-           stride == 1;
+    return has_early_address(k, f, i) && qn__access_stride(a, i, lane_dim, &stride) && stride == 1;
 }
 
-bool qn__is_stream(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                   uint32_t site)
+bool qn__is_stream(const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
+    const qn_kernel *k = a->k;
     uint32_t i = k->access[site].inst;
-    return qn__may_fill_lines(&(qn_scheduled){k, f, *a}, p->lane_dim, p->width, site) &&
-           rows_are_congruent(k, f, a, p, i, qn__access_bytes(k, i));
+    return qn__may_fill_lines(a, p->lane_dim, p->width, site) &&
+           rows_are_congruent(a, p, i, qn__access_bytes(k, i));
 }
 
-bool qn__has_line_ends(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                       const qn_plan *p, uint32_t site)
+bool qn__has_line_ends(const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
+    const qn_kernel *k = a->k;
     uint32_t i = k->access[site].inst;
     int64_t bytes = qn__access_bytes(k, i);
     bool has_rows_inside = p->transpose && p->n_loops >= 2 &&
                            p->order[p->n_loops - 1] == p->jam_dim &&
                            p->order[p->n_loops - 2] == p->lane_dim;
-    if (!f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 ||
+    if (!a->f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 ||
         p->width * bytes != LINE_BYTES)
         return false;
     for (uint32_t n = 0; n < k->n_accesses;
@@ -83,31 +81,33 @@ bool qn__has_line_ends(const qn_kernel *k, const qn_facts *f, const qn_analysis 
         if (n != site && (other == own || (m > i && k->param[other].dtype == k->param[own].dtype)))
             return false;
     }
-    return qn__may_fill_lines(&(qn_scheduled){k, f, *a}, p->lane_dim, p->width, site) &&
-           !rows_are_congruent(k, f, a, p, i, bytes);
+    return qn__may_fill_lines(a, p->lane_dim, p->width, site) &&
+           !rows_are_congruent(a, p, i, bytes);
 }
 
 /** Bytes that access i touches in all; 0 if not known. */
-static double touched_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
+static double touched_bytes(const qn_analysis *a, uint32_t i)
 {
+    const qn_kernel *k = a->k;
     double bytes = (double)qn__access_bytes(k, i);
     uint32_t deps = 0;
     for (int r = 0; r < qn__n_indices(k, i); r++)
         deps |= a->value[qn__args(k, i)[r]].deps;
     for (int d = 0; d < k->n_dims; d++)
         if (deps >> d & 1)
-            bytes *= qn__trips(f, d) < 0 ? 0 : (double)qn__trips(f, d);
+            bytes *= qn__trips(a->f, d) < 0 ? 0 : (double)qn__trips(a->f, d);
     return bytes;
 }
 
-double qn__touched_in_all(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+double qn__touched_in_all(const qn_analysis *a)
 {
+    const qn_kernel *k = a->k;
     double total = 0;
     for (int p = 0; p < k->n_params; p++) {
         double most = 0;
         for (uint32_t n = 0; n < k->n_accesses; n++) {
             uint32_t i = k->access[n].inst;
-            double bytes = (int)k->inst[i].imm == p ? touched_bytes(k, f, a, i) : 0;
+            double bytes = (int)k->inst[i].imm == p ? touched_bytes(a, i) : 0;
             most = bytes > most ? bytes : most;
         }
         total += most;
@@ -126,8 +126,7 @@ static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-typedef bool (*may_stream)(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                           const qn_plan *p, uint32_t site);
+typedef bool (*may_stream)(const qn_analysis *a, const qn_plan *p, uint32_t site);
 
 /** Stores that may be streams in one of two ways. */
 typedef struct streams {
@@ -136,16 +135,16 @@ typedef struct streams {
     int64_t row, element; /* bytes of a row and an element of the last one */
 } streams;
 
-static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                            const qn_plan *p, may_stream is_stream)
+static streams find_streams(const qn_analysis *a, const qn_plan *p, may_stream is_stream)
 {
+    const qn_kernel *k = a->k;
     streams s = {.n = 0};
     for (uint32_t n = 0; n < k->n_accesses; n++) {
-        if (!is_stream(k, f, a, p, n))
+        if (!is_stream(a, p, n))
             continue;
         s.element = qn__access_bytes(k, k->access[n].inst);
-        s.bytes += touched_bytes(k, f, a, k->access[n].inst);
-        s.row = qn__trips(f, p->lane_dim) * s.element;
+        s.bytes += touched_bytes(a, k->access[n].inst);
+        s.row = qn__trips(a->f, p->lane_dim) * s.element;
         s.n++;
     }
     return s;
@@ -153,37 +152,37 @@ static streams find_streams(const qn_kernel *k, const qn_facts *f, const qn_anal
 
 /** Rows at a time: n lines of each wait in a part of the second-level cache, and those that loads
  * along the lanes ask for. */
-static void plan_carry(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p,
-                       int n)
+static void plan_carry(const qn_analysis *a, qn_plan *p, int n)
 {
-    int64_t lines = n, stride, all = qn__trips_or(f, p->jam_dim, INT64_MAX), step = p->transpose;
+    const qn_kernel *k = a->k;
+    int64_t lines = n, stride, all = qn__trips_or(a->f, p->jam_dim, INT64_MAX), step = p->transpose;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst;
-        lines += k->inst[i].op == QN_I_LOAD &&
-                 qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+        lines += k->inst[i].op == QN_I_LOAD && qn__access_stride(a, i, p->lane_dim, &stride) &&
+                 stride == 1;
     }
-    int64_t rows = f->machine.cache[QN_CACHE_SECOND].bytes / CARRIED_PART / LINE_BYTES / lines;
+    int64_t rows = a->f->machine.cache[QN_CACHE_SECOND].bytes / CARRIED_PART / LINE_BYTES / lines;
     rows = rows < all ? rows : all;
     p->end_rows = (int32_t)((rows + step - 1) / step * step);
     p->scratch_bytes = (int64_t)n * p->end_rows * LINE_BYTES;
 }
 
-void qn__plan_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+void qn__plan_streams(const qn_analysis *a, qn_plan *p)
 {
+    const qn_facts *f = a->f;
     if (f->plan.streams < 0)
         return;
-    streams s = find_streams(k, f, a, p, qn__is_stream);
+    streams s = find_streams(a, p, qn__is_stream);
     bool has_line_ends = s.n == 0;
     if (has_line_ends)
-        s = find_streams(k, f, a, p, qn__has_line_ends);
+        s = find_streams(a, p, qn__has_line_ends);
     bool is_short = s.row >= 0 &&
                     s.row < QN_STREAM_ROW_BYTES; /* an unknown one is long if the launch is large */
-    bool is_worth =
-        !is_short && !has_long_reduce(k, f) &&
-        (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(k, f, a), s.bytes));
+    bool is_worth = !is_short && !has_long_reduce(a->k, f) &&
+                    (f->is_large || qn__is_worth_streaming(f, qn__touched_in_all(a), s.bytes));
     p->streams = s.n && (is_worth || f->plan.streams > 0);
     if (p->streams && has_line_ends)
-        plan_carry(k, f, a, p, s.n);
+        plan_carry(a, p, s.n);
     /* Steps of one cache line: what is left of a row is stored as usual, and should be short. */
     while (p->streams && f->plan.unroll == 0 && p->jam == 1 && p->unroll > 1 &&
            p->unroll * p->width * s.element > LINE_BYTES)

@@ -101,11 +101,12 @@ static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
     return true;
 }
 
-int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim)
+int qn__strip_dim(const qn_analysis *a, int lane_dim)
 {
+    const qn_kernel *k = a->k;
     int d = -1, n = 0;
     bool has_effect = false;
-    if (f->is_ordered || !qn__is_parallel(k, lane_dim))
+    if (a->f->is_ordered || !qn__is_parallel(k, lane_dim))
         return -1;
     for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
         const qn_inst *x = &k->inst[i];
@@ -116,9 +117,9 @@ int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
                     return -1;
             continue;
         }
-        int n_long, last = qn__long_dim(k, f, i, &n_long);
+        int n_long, last = qn__long_dim(k, a->f, i, &n_long);
         bool is_same = d < 0 || d == last, depends = a->value[i].deps >> lane_dim & 1;
-        if (has_effect || !is_same || !depends || !has_order(k, f, i, n_long) ||
+        if (has_effect || !is_same || !depends || !has_order(k, a->f, i, n_long) ||
             !has_plain_region(k, i) || ++n > MOST_STRIPPED)
             return -1;
         d = last;
@@ -130,15 +131,15 @@ int qn__strip_dim(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, i
 
 /** Bytes between the points of load i, a large number where the stride is not known but that of the
  * lanes is; 0: near. */
-static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                          int d)
+static double apart_bytes(const qn_analysis *a, uint32_t i, int d)
 {
+    const qn_kernel *k = a->k;
     int64_t stride;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
-    if (qn__access_stride(k, f, a, i, d, &stride))
+    if (qn__access_stride(a, i, d, &stride))
         return (double)(stride < 0 ? -stride : stride) * bytes;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
-        const qn_dim_fact *dim = &f->param[k->inst[i].imm].dim[r];
+        const qn_dim_fact *dim = &a->f->param[k->inst[i].imm].dim[r];
         if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && dim->reach > 1 &&
             a->affine[qn__args(k, i)[r]].sym[0] == 0)
             return FAR_BYTES;
@@ -148,26 +149,26 @@ static double apart_bytes(const qn_kernel *k, const qn_facts *f, const qn_analys
 
 /** Bytes that load i reads for all lanes and points, -1 if it is none of rows that lie far apart
  * and are read once. */
-static double row_bytes(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                        const qn_plan *p, uint32_t i, int d)
+static double row_bytes(const qn_analysis *a, const qn_plan *p, uint32_t i, int d)
 {
+    const qn_kernel *k = a->k;
     uint32_t deps = a->value[i].deps;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
-    int64_t lanes = qn__trips(f, p->lane_dim), points = qn__trips(f, d);
-    if (qn__access_cost(k, f, a, i, p->lane_dim) >= COST_GATHER ||
-        apart_bytes(k, f, a, i, d) < FAR_BYTES)
+    int64_t lanes = qn__trips(a->f, p->lane_dim), points = qn__trips(a->f, d);
+    if (qn__access_cost(a, i, p->lane_dim) >= COST_GATHER || apart_bytes(a, i, d) < FAR_BYTES)
         return -1;
     for (int e = 0; e < k->n_dims; e++)
-        if (qn__is_parallel(k, e) && qn__trips(f, e) != 1 && !(deps >> e & 1))
+        if (qn__is_parallel(k, e) && qn__trips(a->f, e) != 1 && !(deps >> e & 1))
             return -1;
     if (lanes >= 0 && (double)lanes * bytes < LEAST_ROW_BYTES)
         return -1;
     return lanes < 0 || points < 0 ? LEAST_BYTES : (double)lanes * (double)points * bytes;
 }
 
-static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                     int d)
+static bool is_worth(const qn_analysis *a, const qn_plan *p, int d)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     double bytes = 0;
     if (f->plan.strip)
         return f->plan.strip > 0;
@@ -177,7 +178,7 @@ static bool is_worth(const qn_kernel *k, const qn_facts *f, const qn_analysis *a
         uint32_t i = k->access[n].inst, both = 1u << p->lane_dim | 1u << d;
         if (!qn__enclosing_reduce(k, i) || (a->value[i].deps & both) != both)
             continue;
-        double now = row_bytes(k, f, a, p, i, d);
+        double now = row_bytes(a, p, i, d);
         if (now < 0)
             return false;
         bytes += now;
@@ -202,14 +203,13 @@ static int32_t points_together(const qn_facts *f, int d)
 }
 
 /** Rows of load i, those of every 32nd point, that find room in the nearest cache together. */
-static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                             uint32_t i, int d)
+static int32_t rows_together(const qn_analysis *a, uint32_t i, int d)
 {
     int64_t stride;
-    if (!qn__access_stride(k, f, a, i, d, &stride))
+    if (!qn__access_stride(a, i, d, &stride))
         return FEW_TOGETHER;
-    const qn_cache_level *first = &f->machine.cache[QN_CACHE_FIRST];
-    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(k->inst[i].type) %
+    const qn_cache_level *first = &a->f->machine.cache[QN_CACHE_FIRST];
+    uint64_t apart = (uint64_t)stride * PAIRS * (uint64_t)qn_dtype_bytes(a->k->inst[i].type) %
                      (uint64_t)qn__way_bytes(first);
     return apart || first->ways > STRIPED_TOGETHER ? STRIPED_TOGETHER
                                                    : first->ways; /* all in the same sets */
@@ -217,18 +217,18 @@ static int32_t rows_together(const qn_kernel *k, const qn_facts *f, const qn_ana
 
 /** Points of a pair of partials at once: the most where registers hold their factors and the cache
  * their rows, else half as many; all steps about as long. */
-static int32_t striped_together(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                                const qn_plan *p, int d)
+static int32_t striped_together(const qn_analysis *a, const qn_plan *p, int d)
 {
-    int64_t n = qn__trips(f, d);
-    int32_t most = f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : FEW_TOGETHER;
+    const qn_kernel *k = a->k;
+    int64_t n = qn__trips(a->f, d);
+    int32_t most = a->f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : FEW_TOGETHER;
     uint32_t both = 1u << p->lane_dim | 1u << d, last = 0;
     for (uint32_t m = 0; m < k->n_accesses; m++) {
         uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);
         if (!r || (a->value[i].deps & both) != both)
             continue;
-        int32_t rows = r == last ? FEW_TOGETHER
-                                 : rows_together(k, f, a, i, d); /* FEW_TOGETHER: of two views */
+        int32_t rows =
+            r == last ? FEW_TOGETHER : rows_together(a, i, d); /* FEW_TOGETHER: of two views */
         most = rows < most ? rows : most;
         last = r;
     }
@@ -251,18 +251,19 @@ static bool has_stripes(const qn_kernel *k)
     return false;
 }
 
-bool qn__plan_strip(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+bool qn__plan_strip(const qn_analysis *a, qn_plan *p)
 {
-    bool may_be = f->plan.width != 1 && qn__may_lanes_be_inner(k, f, p->lane_dim);
-    int d = may_be ? qn__strip_dim(k, f, a, p->lane_dim) : -1;
-    if (d < 0 || !is_worth(k, f, a, p, d))
+    const qn_facts *f = a->f;
+    bool may_be = f->plan.width != 1 && qn__may_lanes_be_inner(a->k, f, p->lane_dim);
+    int d = may_be ? qn__strip_dim(a, p->lane_dim) : -1;
+    if (d < 0 || !is_worth(a, p, d))
         return false;
     p->strip = 1;
     p->jam_dim = d;
     int64_t lanes = qn__trips(f, p->lane_dim);
     bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0,
-         is_striped = has_stripes(k);
-    p->jam = is_striped ? striped_together(k, f, a, p, d) : points_together(f, d);
+         is_striped = has_stripes(a->k);
+    p->jam = is_striped ? striped_together(a, p, d) : points_together(f, d);
     p->unroll = is_striped || has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
 }

@@ -8,7 +8,7 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
-qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end)
+qn_summary qn__summary_of(const qn_analysis *x, uint32_t begin, uint32_t end)
 {
     const qn_kernel *k = x->k;
     qn_summary r = {.may_repeat = true, .may_reorder = !x->f->is_ordered};
@@ -23,17 +23,17 @@ qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end)
         r.atomics |= inst->op == QN_I_ATOMIC ? view : 0;
         r.may_fail |= qn__is_checked(x->f, k, qn__site_of(k, i));
     }
-    uint64_t written = qn__written_too(k, x->f, &x->a);
+    uint64_t written = qn__written_too(x);
     r.may_repeat = !r.atomics && !(r.reads & written);
     return r;
 }
 
 /** Whether what a load reads may be written between it and `until`. */
-static bool may_change(const qn_scheduled *x, uint32_t load, uint32_t until)
+static bool may_change(const qn_analysis *x, uint32_t load, uint32_t until)
 {
     const qn_kernel *k = x->k;
     bool has_store = x->f->is_ordered != 0;
-    if (!qn__is_written_too(k, x->f, &x->a, k->inst[load].imm))
+    if (!qn__is_written_too(x, k->inst[load].imm))
         return false;
     for (uint32_t i = load; i < until && !has_store; i++)
         has_store = k->inst[i].op == QN_I_STORE || k->inst[i].op == QN_I_ATOMIC;
@@ -41,7 +41,7 @@ static bool may_change(const qn_scheduled *x, uint32_t load, uint32_t until)
 }
 
 /** *left: instructions that may still be looked at. */
-static bool may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until, int *left)
+static bool may_be_made_again(const qn_analysis *x, uint32_t i, uint32_t until, int *left)
 {
     const qn_inst *inst = &x->k->inst[i];
     if (i < x->k->body)
@@ -56,7 +56,7 @@ static bool may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until,
     return true;
 }
 
-bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until)
+bool qn__may_be_made_again(const qn_analysis *x, uint32_t i, uint32_t until)
 {
     int left = 64;
     return may_be_made_again(x, i, until, &left);
@@ -66,7 +66,7 @@ bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until)
 
 /** Whether a load of the region of a reduce reads what an instruction of [begin, end) writes, or an
  * atomic view. */
-static bool reads_what_is_written(const qn_scheduled *x, uint32_t reduce, uint32_t begin,
+static bool reads_what_is_written(const qn_analysis *x, uint32_t reduce, uint32_t begin,
                                   uint32_t end)
 {
     const qn_kernel *k = x->k;
@@ -77,13 +77,13 @@ static bool reads_what_is_written(const qn_scheduled *x, uint32_t reduce, uint32
             return true;
         for (uint32_t w = begin; w < end; w++)
             if ((k->inst[w].op == QN_I_STORE || k->inst[w].op == QN_I_ATOMIC) &&
-                qn__may_meet(k, x->f, &x->a, k->inst[i].imm, k->inst[w].imm))
+                qn__may_meet(x, k->inst[i].imm, k->inst[w].imm))
                 return true;
     }
     return false;
 }
 
-bool qn__may_be_tuple(const qn_scheduled *x, int n, const uint32_t *reduce)
+bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce)
 {
     const qn_kernel *k = x->k;
     uint32_t first = reduce[0], begin = k->inst[first].region[2];
@@ -110,7 +110,7 @@ bool qn__may_be_tuple(const qn_scheduled *x, int n, const uint32_t *reduce)
 /* ---------------------------------------------------------------- points of reduces */
 
 /** Points by which a loop over a part of a dimension of a reduce moves; 0: not known. */
-static int64_t points_of(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
+static int64_t points_of(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
                          int *place)
 {
     qn_axis root;
@@ -149,7 +149,7 @@ static bool is_regular(const qn_schedule *s, qn_axis axis)
 
 /** Whether a loop may stand anywhere: it tells blocks of points apart, or, in the striped order,
  * partials. */
-static bool is_free(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
+static bool is_free(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, qn_axis axis,
                     int rule, bool *is_partial)
 {
     int place;
@@ -174,7 +174,7 @@ static bool is_parallel_role(int role)
            role == QN_ROLE_THREAD;
 }
 
-bool qn__may_walk_points(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, int n,
+bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, int n,
                          const qn_axis *loop, const uint8_t *role, const char **why)
 {
     int rule = qn__order_rule(x->k, reduce), last_place = -1;

@@ -19,8 +19,10 @@ int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n)
     return registers <= target->permuted[bytes == 8] ? (int)registers : 0;
 }
 
-int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i)
+int qn__table_registers(const qn_analysis *a, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     const qn_inst *x = &k->inst[i];
     const qn_kernel_parameter *view = &k->param[x->imm];
     const qn_dim_fact *dim = &f->param[x->imm].dim[0];
@@ -34,12 +36,13 @@ int qn__table_registers(const qn_kernel *k, const qn_facts *f, const qn_analysis
     if (stride->kind != QN_FACT_EXACT || stride->value != 1)
         return 0;
     int registers = qn__permuted_registers(f->target, qn__access_bytes(k, i), dim->extent.value);
-    return registers && !qn__is_written_too(k, f, a, x->imm) ? registers : 0;
+    return registers && !qn__is_written_too(a, x->imm) ? registers : 0;
 }
 
 /** Whether a value is (affine form) / number, and moves by at most one from lane to lane. */
-static bool is_quotient(const qn_kernel *k, const qn_analysis *a, int lane_dim, uint32_t value)
+static bool is_quotient(const qn_analysis *a, int lane_dim, uint32_t value)
 {
+    const qn_kernel *k = a->k;
     enum { MOST = 1 << 16 }; /* a quotient of what wraps lies beyond all memory */
     const qn_inst *x = &k->inst[value];
     const uint32_t *arg = qn__args(k, value);
@@ -54,9 +57,10 @@ static bool is_quotient(const qn_kernel *k, const qn_analysis *a, int lane_dim, 
     return by >= 2 && by <= MOST && step >= 1 && step <= by;
 }
 
-bool qn__is_near(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lane_dim,
-                 uint32_t i)
+bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     const qn_inst *x = &k->inst[i];
     int64_t bytes = qn__access_bytes(k, i);
     bool is_found = false;
@@ -71,7 +75,7 @@ bool qn__is_near(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, in
             continue;
         const qn_fact *stride = &f->digit[dim->first_digit].stride;
         if (is_found || dim->n_digits != 1 || stride->kind != QN_FACT_EXACT || stride->value != 1 ||
-            !is_quotient(k, a, lane_dim, index))
+            !is_quotient(a, lane_dim, index))
             return false;
         is_found = true;
     }

@@ -81,11 +81,11 @@ static bool is_applicable(const tiler *s)
     return has_reduce;
 }
 
-bool qn__may_repeat(const qn_kernel *k, const qn_facts *f, const qn_analysis *a)
+bool qn__may_repeat(const qn_analysis *a)
 {
+    const qn_kernel *k = a->k;
     for (int p = 0; p < k->n_params; p++)
-        if (k->param[p].has_atomics ||
-            (k->param[p].is_read && qn__is_written_too(k, f, a, (uint64_t)p)))
+        if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(a, (uint64_t)p)))
             return false;
     return true;
 }
@@ -96,8 +96,9 @@ bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim)
            qn__trips(f, lane_dim) >= 0;
 }
 
-bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
+bool qn__is_batch(const qn_analysis *a, int d)
 {
+    const qn_kernel *k = a->k;
     bool has_load = false;
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
@@ -110,17 +111,16 @@ bool qn__is_batch(const qn_kernel *k, const qn_analysis *a, int d)
     return has_load;
 }
 
-bool qn__may_cross(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                   int c, int cross)
+bool qn__may_cross(const qn_analysis *a, const qn_plan *p, int c, int cross)
 {
     int j = p->jam_dim;
     if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 ||
-        cross <= 1 || !qn__is_parallel(k, c) || !qn__is_parallel(k, p->lane_dim) ||
-        p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(k, a, p->lane_dim))
+        cross <= 1 || !qn__is_parallel(a->k, c) || !qn__is_parallel(a->k, p->lane_dim) ||
+        p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(a, p->lane_dim))
         return false;
-    int64_t across = qn__trips(f, j), further = qn__trips(f, c);
+    int64_t across = qn__trips(a->f, j), further = qn__trips(a->f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
-    return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(k, f, a));
+    return are_whole || (across >= p->jam && further >= cross && qn__may_repeat(a));
 }
 
 /* ---------------------------------------------------------------- what a step costs */
@@ -168,9 +168,8 @@ static bool fits_registers(const tiler *s, const shape *t)
  * is copied if it can be: once for all tiles of the jammed dimension. */
 static double load_cost(const tiler *s, uint32_t i, const shape *t)
 {
-    double cost = qn__access_cost(s->k, s->f, s->a, i, s->p->lane_dim);
-    if (t->j >= 0 && cost >= COST_GATHER &&
-        qn__may_pack(s->k, s->f, s->a, s->p->lane_dim, t->j, t->c, i))
+    double cost = qn__access_cost(s->a, i, s->p->lane_dim);
+    if (t->j >= 0 && cost >= COST_GATHER && qn__may_pack(s->a, s->p->lane_dim, t->j, t->c, i))
         cost = 1 + COPY_COST * t->jam / (double)qn__trips(s->f, t->j);
     return cost > LEAST_LOAD ? cost : LEAST_LOAD;
 }
@@ -185,8 +184,8 @@ static double share(const tiler *s, uint32_t i, const shape *t)
     p.cross = t->cross;
     p.straight = qn__plan_straight(s->k, s->f);
     uint32_t reduce = qn__enclosing_reduce(s->k, i);
-    return qn__plan_unrolls_points(s->k, s->f, s->a, &p, reduce)
-               ? qn__window_share(s->k, s->f, s->a, i, p.lane_dim, p.jam_dim, p.jam)
+    return qn__plan_unrolls_points(s->a, &p, reduce)
+               ? qn__window_share(s->a, i, p.lane_dim, p.jam_dim, p.jam)
                : 1;
 }
 
@@ -230,7 +229,7 @@ static double step_cost(const tiler *s, const shape *t)
  * in the nearest cache. */
 static double room_cost(const tiler *s, const shape *t)
 {
-    if (!qn__is_batch(s->k, s->a, s->p->lane_dim))
+    if (!qn__is_batch(s->a, s->p->lane_dim))
         return 1;
     bool fits = t->jam * t->unroll * points(s) * (double)LINE_BYTES <=
                 ROOM_PART * (double)s->f->machine.cache[QN_CACHE_FIRST].bytes;
@@ -342,7 +341,7 @@ static void try_dimensions(const tiler *s, int j, int c, qn_plan *p, double *lea
             wanted.unroll = 1;
             wanted.jam_dim = j;
             wanted.jam = jam;
-            if (qn__may_cross(s->k, s->f, s->a, &wanted, c, cross))
+            if (qn__may_cross(s->a, &wanted, c, cross))
                 try_shape(s, &(shape){1, j, jam, c, cross}, p, least);
         }
 }
@@ -354,10 +353,11 @@ static bool may_jam(const tiler *s, int d)
            qn__trips(s->f, d) != 0;
 }
 
-bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+bool qn__plan_tile(const qn_analysis *a, qn_plan *p)
 {
+    const qn_kernel *k = a->k;
     const qn_plan fixed = *p;
-    tiler s = {k, f, a, &fixed};
+    tiler s = {k, a->f, a, &fixed};
     double least = -1;
     if (!is_applicable(&s))
         return false;
@@ -365,7 +365,7 @@ bool qn__plan_tile(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, 
     for (int d = 0; d < k->n_dims; d++)
         if (may_jam(&s, d))
             try_dimension(&s, d, p, &least);
-    for (int j = 0; j < k->n_dims && qn__is_batch(k, a, p->lane_dim); j++)
+    for (int j = 0; j < k->n_dims && qn__is_batch(a, p->lane_dim); j++)
         for (int c = 0; c < k->n_dims; c++)
             if (c != j && may_jam(&s, j) && may_jam(&s, c))
                 try_dimensions(&s, j, c, p, &least);

@@ -29,7 +29,7 @@ _Static_assert(sizeof storages / sizeof storages[0] == QN_N_STORAGES,
 _Static_assert(sizeof guards / sizeof guards[0] == QN_N_GUARDS,
                "options of guards are numbered as these");
 
-qn_status qn__transform(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     if (how->which >= qn__n_transforms)
         return qn__fail(err, QN_ERR_ARGUMENT, "schedule: no such transformation");
@@ -52,7 +52,7 @@ qn_status qn__transform(const qn_scheduled *x, qn_schedule *s, const qn_step *ho
     return status;
 }
 
-qn_status qn__transform_text(const qn_scheduled *x, qn_schedule *s, const char *text, size_t n,
+qn_status qn__transform_text(const qn_analysis *x, qn_schedule *s, const char *text, size_t n,
                              qn_error *err)
 {
     qn_words w;

@@ -8,7 +8,7 @@
 
 #include "jit/schedule/tree.h"
 
-typedef qn_status (*qn_transformation)(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+typedef qn_status (*qn_transformation)(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                                        qn_error *err);
 
 /** What operands a transformation takes, as a text: `a` an axis, `i` an instruction, `n` a number,
@@ -25,10 +25,10 @@ extern const qn_transform_info qn__transforms[];
 extern const int qn__n_transforms;
 
 /** Applies one step to a copy, verifies the copy, and keeps it, with the step in its history. */
-qn_status qn__transform(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err);
+qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err);
 /** qn__transform for a text of steps, each ended by `;`: "split d0 8 tail=mask; vectorize d0.1;".
  * Steps before one that is refused stay applied. */
-qn_status qn__transform_text(const qn_scheduled *x, qn_schedule *s, const char *text, size_t n,
+qn_status qn__transform_text(const qn_analysis *x, qn_schedule *s, const char *text, size_t n,
                              qn_error *err);
 
 /** Appends the text of a step, without `;`. */

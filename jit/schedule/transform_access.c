@@ -29,7 +29,7 @@ static bool has_record(const qn_schedule *s, uint32_t i)
 
 /* ---------------------------------------------------------------- marks */
 
-qn_status qn__apply_stream(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_stream(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     FOR_RECORDS(s, how->inst, r)
@@ -37,7 +37,7 @@ qn_status qn__apply_stream(const qn_scheduled *x, qn_schedule *s, const qn_step 
     return has_record(s, how->inst) ? QN_OK : no_access(how->inst, "there is none", err);
 }
 
-qn_status qn__apply_prefetch(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_prefetch(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                              qn_error *err)
 {
     (void)x;
@@ -51,7 +51,7 @@ qn_status qn__apply_prefetch(const qn_scheduled *x, qn_schedule *s, const qn_ste
     return QN_OK;
 }
 
-qn_status qn__apply_hoist(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_hoist(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     FOR_RECORDS(s, how->inst, r)
@@ -64,7 +64,7 @@ qn_status qn__apply_hoist(const qn_scheduled *x, qn_schedule *s, const qn_step *
     return has_record(s, how->inst) ? QN_OK : no_access(how->inst, "there is none", err);
 }
 
-qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_group(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     if (how->number[0] < 1 || how->number[0] > UINT8_MAX)
         return no_access(how->inst, "groups have numbers from 1 to 255", err);
@@ -78,8 +78,8 @@ qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *
         int lanes = qn__axis_dim(x, s, qn__node(s, qn__vector_around(s, r->at))->axis);
         if (d.method != QN_METHOD_GROUP ||
             (r->method != QN_METHOD_STRIDED && r->method != QN_METHOD_GROUP) ||
-            !qn__group_of(x->k, x->f, &x->a, lanes, how->inst, &group) ||
-            !qn__is_of_group(x->k, x->f, &x->a, lanes, r->inst, &group))
+            !qn__group_of(x, lanes, how->inst, &group) ||
+            !qn__is_of_group(x, lanes, r->inst, &group))
             continue;
         r->method = QN_METHOD_GROUP;
         r->index = (uint8_t)how->number[0];
@@ -88,10 +88,10 @@ qn_status qn__apply_group(const qn_scheduled *x, qn_schedule *s, const qn_step *
     return is_any ? QN_OK : no_access(how->inst, "it is of no group", err);
 }
 
-qn_status qn__apply_table(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_table(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     int registers = has_record(s, how->inst) && x->k->inst[how->inst].op == QN_I_LOAD
-                        ? qn__table_registers(x->k, x->f, &x->a, how->inst)
+                        ? qn__table_registers(x, how->inst)
                         : 0;
     FOR_RECORDS(s, how->inst, r)
     if (registers && r->method == QN_METHOD_GATHER) {
@@ -120,7 +120,7 @@ static qn_node statement_of(const qn_schedule *s, uint32_t i, qn_node below)
 
 /** Over the loops from a statement up to another node, outermost first, that move what a mask of
  * dimensions says. False if they are too many, or their length is not known. */
-static bool axes_between(const qn_scheduled *x, const qn_schedule *s, qn_node at, qn_node up_to,
+static bool axes_between(const qn_analysis *x, const qn_schedule *s, qn_node at, qn_node up_to,
                          uint32_t dims, int64_t element_bytes, qn_buffer_info *b)
 {
     qn_axis axis[QN_MOST_BUFFER_AXES];
@@ -171,18 +171,18 @@ static void put_first(qn_schedule *s, qn_node parent, qn_node n)
     *first = n;
 }
 
-static bool is_stored(const qn_scheduled *x, uint32_t i)
+static bool is_stored(const qn_analysis *x, uint32_t i)
 {
     return x->k->inst[i].op == QN_I_STORE;
 }
 
 /** The dimensions that move an access. */
-static uint32_t moving_dims(const qn_scheduled *x, uint32_t i)
+static uint32_t moving_dims(const qn_analysis *x, uint32_t i)
 {
     uint32_t deps = 0;
     for (int r = 0; r < qn__n_indices(x->k, i); r++)
         if (x->f->param[x->k->inst[i].imm].dim[r].n_digits > 0)
-            deps |= x->a.value[qn__args(x->k, i)[r]].deps;
+            deps |= x->value[qn__args(x->k, i)[r]].deps;
     return deps;
 }
 
@@ -202,7 +202,7 @@ static void set_through(qn_schedule *s, uint32_t i, qn_node below)
     }
 }
 
-qn_status qn__apply_buffer(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     uint32_t i = how->inst;
     if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
@@ -241,7 +241,7 @@ static void put_behind(qn_schedule *s, qn_node before, qn_node n)
     s->node[before.id].next = n;
 }
 
-qn_status qn__apply_join(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     uint32_t i = how->inst;
     if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !is_stored(x, i))
@@ -264,7 +264,7 @@ qn_status qn__apply_join(const qn_scheduled *x, qn_schedule *s, const qn_step *h
     return QN_OK;
 }
 
-qn_status qn__apply_accumulate(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_accumulate(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                                qn_error *err)
 {
     uint32_t i = how->inst, dims = 0;

@@ -84,13 +84,13 @@ static qn_status split(qn_schedule *s, qn_axis a, int n, const int64_t *extent, 
                : no_room(s, a, err);
 }
 
-qn_status qn__apply_split(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_split(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     return split(s, how->axis[0], how->n_numbers, how->number, how->option, err);
 }
 
-qn_status qn__apply_set_tail(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_set_tail(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                              qn_error *err)
 {
     (void)x;
@@ -152,7 +152,7 @@ static qn_node copy_node(qn_schedule *s, qn_node n, int depth)
 
 /* ---------------------------------------------------------------- sections, versions */
 
-qn_status qn__apply_partition(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_partition(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                               qn_error *err)
 {
     (void)x;
@@ -182,8 +182,7 @@ qn_status qn__apply_partition(const qn_scheduled *x, qn_schedule *s, const qn_st
     return QN_OK;
 }
 
-qn_status qn__apply_version(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
-                            qn_error *err)
+qn_status qn__apply_version(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     qn_axis a = how->axis[0];
@@ -229,7 +228,7 @@ static void take_children(qn_schedule *s, qn_node from, qn_node to)
         s->node[c.id].parent = to;
 }
 
-qn_status qn__apply_fuse(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_fuse(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     qn_axis outer = how->axis[0], inner = how->axis[1], fused = qn__axis_fuse(s, outer, inner);
@@ -288,8 +287,7 @@ static bool is_inside_listed(const qn_schedule *s, qn_node n, const qn_step *how
     return false;
 }
 
-qn_status qn__apply_reorder(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
-                            qn_error *err)
+qn_status qn__apply_reorder(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     bool is_any = false;
@@ -312,7 +310,7 @@ qn_status qn__apply_reorder(const qn_scheduled *x, qn_schedule *s, const qn_step
                               "the loops are not one right inside the other", err);
 }
 
-qn_status qn__apply_tile(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_tile(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     qn_step order = {.n_axes = 4};
     for (int n = 0; n < 2; n++) {
@@ -327,7 +325,7 @@ qn_status qn__apply_tile(const qn_scheduled *x, qn_schedule *s, const qn_step *h
 
 /* ---------------------------------------------------------------- statements */
 
-qn_status qn__apply_distribute(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_distribute(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                                qn_error *err)
 {
     (void)x;
@@ -377,7 +375,7 @@ static bool swap_with_place(qn_schedule *s, qn_node loop)
     return true;
 }
 
-qn_status qn__apply_move_place(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_move_place(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                                qn_error *err)
 {
     (void)x;
@@ -455,7 +453,7 @@ static qn_node place_before(const qn_schedule *s, qn_node n)
     return found;
 }
 
-qn_status qn__apply_merge(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_merge(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     bool is_any = false;
     (void)x;
@@ -490,27 +488,27 @@ static qn_status set_role(qn_schedule *s, qn_axis a, int role, qn_error *err)
     return status;
 }
 
-qn_status qn__apply_vectorize(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_vectorize(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                               qn_error *err)
 {
     (void)x;
     return set_role(s, how->axis[0], QN_ROLE_VECTOR, err);
 }
 
-qn_status qn__apply_unroll(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_unroll(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     return set_role(s, how->axis[0], QN_ROLE_UNROLLED, err);
 }
 
-qn_status qn__apply_parallelize(const qn_scheduled *x, qn_schedule *s, const qn_step *how,
+qn_status qn__apply_parallelize(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                                 qn_error *err)
 {
     (void)x;
     return set_role(s, how->axis[0], QN_ROLE_THREADS, err);
 }
 
-qn_status qn__apply_bind(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err)
+qn_status qn__apply_bind(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
     return set_role(s, how->axis[0], QN_ROLE_GRID + how->option, err);

@@ -9,7 +9,7 @@
 #include "jit/schedule/transform.h"
 
 #define QN_TRANSFORM(name, operands, options, option, function, doc)                               \
-    qn_status function(const qn_scheduled *x, qn_schedule *s, const qn_step *how, qn_error *err);
+    qn_status function(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err);
 #include "jit/schedule/transforms.def"
 #undef QN_TRANSFORM
 

@@ -13,18 +13,18 @@
 enum { PIECE_BYTES = QN_CHUNK_BYTES, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
        MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
-bool qn__is_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
-                       int across, uint32_t site)
+bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t site)
 {
+    const qn_kernel *k = a->k;
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
     int64_t far, near;
-    if (!qn__is_plain_access(k, f, i) || x->op == QN_I_ATOMIC || x->parent ||
+    if (!qn__is_plain_access(k, a->f, i) || x->op == QN_I_ATOMIC || x->parent ||
         (k->param[x->imm].traits & QN_ATOMIC) || PIECE_BYTES % qn__access_bytes(k, i) ||
-        qn__is_checked(f, k, site))
+        qn__is_checked(a->f, k, site))
         return false;
-    return qn__access_stride(k, f, a, i, lanes, &far) &&
-           qn__access_stride(k, f, a, i, across, &near) && near == 1 && !qn__is_small_stride(far);
+    return qn__access_stride(a, i, lanes, &far) && qn__access_stride(a, i, across, &near) &&
+           near == 1 && !qn__is_small_stride(far);
 }
 
 /** Regions would be emitted for every jammed iteration. */
@@ -36,27 +36,27 @@ static bool has_regions(const qn_kernel *k)
     return false;
 }
 
-int qn__transposed_across(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
-                          uint32_t i)
+int qn__transposed_across(const qn_analysis *a, int lanes, uint32_t i)
 {
+    const qn_kernel *k = a->k;
     if (!qn__is_parallel(k, lanes) || has_regions(k))
         return -1;
     uint32_t site = qn__site_of(k, i);
     for (int d = 0; d < k->n_dims; d++)
-        if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(f, d, INT64_MAX) >= 4 &&
-            qn__is_transposed(k, f, a, lanes, d, site))
+        if (d != lanes && qn__is_parallel(k, d) && qn__trips_or(a->f, d, INT64_MAX) >= 4 &&
+            qn__is_transposed(a, lanes, d, site))
             return d;
     return -1;
 }
 
 /** Loads and stores that are transposed for a dimension across, and their widest element. */
-static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, int lanes,
-                            int across, int64_t *widest)
+static int count_transposed(const qn_analysis *a, int lanes, int across, int64_t *widest)
 {
+    const qn_kernel *k = a->k;
     int count = 0;
     *widest = 1;
     for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_transposed(k, f, a, lanes, across, n)) {
+        if (qn__is_transposed(a, lanes, across, n)) {
             int64_t bytes = qn__access_bytes(k, k->access[n].inst);
             *widest = bytes > *widest ? bytes : *widest;
             count++;
@@ -64,10 +64,10 @@ static int count_transposed(const qn_kernel *k, const qn_facts *f, const qn_anal
     return count;
 }
 
-bool qn__has_row_copy(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, const qn_plan *p,
-                      uint32_t site)
+bool qn__has_row_copy(const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
-    if (p->transpose <= p->jam || !qn__is_transposed(k, f, a, p->lane_dim, p->jam_dim, site) ||
+    const qn_kernel *k = a->k;
+    if (p->transpose <= p->jam || !qn__is_transposed(a, p->lane_dim, p->jam_dim, site) ||
         qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES ||
         !qn__is_known_ahead(k, k->access[site].inst))
         return false;
@@ -80,16 +80,15 @@ bool qn__has_row_copy(const qn_kernel *k, const qn_facts *f, const qn_analysis *
 
 /** Iterations across that make one block: whole cache lines of the widest element through buffers,
  * or `jam`. */
-static int64_t block_of(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                        const qn_plan *p, int64_t widest)
+static int64_t block_of(const qn_analysis *a, const qn_plan *p, int64_t widest)
 {
     qn_plan staged = *p;
     int n = 0;
     staged.transpose = (int32_t)(LINE_BYTES / widest);
-    for (uint32_t site = 0; site < k->n_accesses; site++)
-        n += qn__has_row_copy(k, f, a, &staged, site);
+    for (uint32_t site = 0; site < a->k->n_accesses; site++)
+        n += qn__has_row_copy(a, &staged, site);
     bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED &&
-                    qn__trips_or(f, p->jam_dim, INT64_MAX) >= staged.transpose;
+                    qn__trips_or(a->f, p->jam_dim, INT64_MAX) >= staged.transpose;
     return is_worth ? staged.transpose : p->jam;
 }
 
@@ -106,9 +105,10 @@ static void move_inwards(qn_plan *p, int d, int to)
 
 /** What moves through memory along the lanes and what is transposed: a view that is read counts 1,
  * one that is written 2. Also how many views run along the lanes. */
-static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                         const qn_plan *p, int across, int *along, int *transposed)
+static int count_streams(const qn_analysis *a, const qn_plan *p, int across, int *along,
+                         int *transposed)
 {
+    const qn_kernel *k = a->k;
     int views = 0;
     *along = *transposed = 0;
     for (int q = 0; q < k->n_params; q++) {
@@ -118,8 +118,8 @@ static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysi
             int64_t stride;
             if (k->inst[i].imm != (uint64_t)q)
                 continue;
-            is_transposed |= qn__is_transposed(k, f, a, p->lane_dim, across, n);
-            is_along |= qn__access_stride(k, f, a, i, p->lane_dim, &stride) && stride == 1;
+            is_transposed |= qn__is_transposed(a, p->lane_dim, across, n);
+            is_along |= qn__access_stride(a, i, p->lane_dim, &stride) && stride == 1;
         }
         int traffic = k->param[q].is_read + 2 * k->param[q].is_written;
         *along += is_along ? traffic : 0;
@@ -132,10 +132,9 @@ static int count_streams(const qn_kernel *k, const qn_facts *f, const qn_analysi
 /** Where several arrays that are read and written run along the lanes, and one is transposed, the
  * lanes are the innermost loop, so that those arrays are streams: one for each jammed iteration,
  * and not more than are prefetched. */
-static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                             qn_plan *p, int across)
+static bool lanes_carry_most(const qn_analysis *a, qn_plan *p, int across)
 {
-    int along, transposed, views = count_streams(k, f, a, p, across, &along, &transposed);
+    int along, transposed, views = count_streams(a, p, across, &along, &transposed);
     if (along < STREAM_RATIO * transposed)
         return false;
     while (p->jam > 2 && p->jam * views > MOST_STREAMS)
@@ -143,8 +142,10 @@ static bool lanes_carry_most(const qn_kernel *k, const qn_facts *f, const qn_ana
     return true;
 }
 
-void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, qn_plan *p)
+void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     int most = 0, across = -1;
     int64_t widest = 1, bytes;
     uint32_t size = k->n_insts - k->body;
@@ -154,7 +155,7 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
     for (int d = 0; d < k->n_dims; d++) {
         if (d == p->lane_dim || !qn__is_parallel(k, d) || qn__trips_or(f, d, INT64_MAX) < 4)
             continue;
-        int count = count_transposed(k, f, a, p->lane_dim, d, &bytes);
+        int count = count_transposed(a, p->lane_dim, d, &bytes);
         if (count > most) {
             most = count;
             across = d;
@@ -174,10 +175,10 @@ void qn__plan_transpose(const qn_kernel *k, const qn_facts *f, const qn_analysis
                     : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
-    if (lanes_carry_most(k, f, a, p, across)) {
+    if (lanes_carry_most(a, p, across)) {
         move_inwards(p, across, p->n_loops - 2);
         return;
     }
-    p->transpose = (int32_t)block_of(k, f, a, p, widest);
+    p->transpose = (int32_t)block_of(a, p, widest);
     move_inwards(p, across, p->n_loops - 1);
 }

@@ -22,21 +22,6 @@ const char *const qn__points_names[] = {QN_POINTS_LIST(TEXT)};
 const char *const qn__combine_tree_names[] = {QN_COMBINE_TREE_LIST(TEXT)};
 const char *const qn__guard_names[] = {QN_GUARD_LIST(TEXT)};
 
-qn_status qn__scheduled_begin(const qn_kernel *k, const qn_facts *f, qn_scheduled *out,
-                              qn_error *err)
-{
-    *out = (qn_scheduled){.k = k, .f = f};
-    if (!qn__analyse(k, f, -1, 0, &out->a))
-        return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for the analysis of kernel \"%s\"",
-                        k->name);
-    return QN_OK;
-}
-
-void qn__scheduled_end(qn_scheduled *x)
-{
-    qn__analysis_release(&x->a);
-}
-
 /* ---------------------------------------------------------------- arrays */
 
 const qn_axis_info *qn__axis(const qn_schedule *s, qn_axis a)
@@ -100,7 +85,7 @@ void qn__node_replace(qn_schedule *s, qn_node n, qn_node instead)
     s->node[n.id].next = s->node[n.id].parent = (qn_node){0};
 }
 
-int qn__straight_of(const qn_scheduled *x, const qn_schedule *s)
+int qn__straight_of(const qn_analysis *x, const qn_schedule *s)
 {
     return s->straight < 0 ? qn__plan_straight(x->k, x->f) : s->straight;
 }
@@ -211,7 +196,7 @@ qn_axis qn__axis_find(const qn_schedule *s, const char *name)
 /* ---------------------------------------------------------------- the kernel as declared */
 
 typedef struct maker {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     qn_schedule *s;
     bool is_full;
 } maker;
@@ -321,20 +306,20 @@ static qn_status fail_full(const qn_kernel *k, qn_error *err)
                     QN_MOST_REDUCTIONS, QN_MOST_NODES);
 }
 
-qn_status qn__schedule_declared(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+qn_status qn__schedule_declared(const qn_analysis *x, qn_schedule *out, qn_error *err)
 {
     maker m = {.x = x, .s = out};
     add_region(&m, begin_loops(&m), x->k->body, x->k->n_insts);
     return m.is_full ? fail_full(x->k, err) : QN_OK;
 }
 
-qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+qn_status qn__schedule_begin(const qn_analysis *x, qn_schedule *out, qn_error *err)
 {
     qn_status status = qn__schedule_declared(x, out, err);
     return status == QN_OK ? qn__schedule_derive(x, out, err) : status;
 }
 
-qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err)
+qn_status qn__schedule_loops(const qn_analysis *x, qn_schedule *out, qn_error *err)
 {
     maker m = {.x = x, .s = out};
     new_node(&m, begin_loops(&m),

@@ -256,17 +256,6 @@ typedef struct qn_schedule {
     qn_step step[QN_MOST_STEPS];
 } qn_schedule;
 
-/** What functions on schedules need of the kernel. */
-typedef struct qn_scheduled {
-    const qn_kernel *k;
-    const qn_facts *f;
-    qn_analysis a; /* of scalar code */
-} qn_scheduled;
-/** QN_ERR_MEMORY if the analysis has no room; else qn__scheduled_end releases the analysis. */
-qn_status qn__scheduled_begin(const qn_kernel *k, const qn_facts *f, qn_scheduled *out,
-                              qn_error *err);
-void qn__scheduled_end(qn_scheduled *x);
-
 /* ---------------------------------------------------------------- making and reading (tree.c,
  * axis.c) */
 
@@ -276,13 +265,13 @@ void qn__scheduled_end(qn_scheduled *x);
  * each with loops over its dimensions. Errors: QN_ERR_LIMIT if the kernel has too many reduces or
  * accesses.
  */
-qn_status qn__schedule_begin(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+qn_status qn__schedule_begin(const qn_analysis *x, qn_schedule *out, qn_error *err);
 /** That schedule without access records, for whoever makes its loops first. */
-qn_status qn__schedule_declared(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+qn_status qn__schedule_declared(const qn_analysis *x, qn_schedule *out, qn_error *err);
 /** Loops over its dimensions alone, around the whole body as one statement without records. */
-qn_status qn__schedule_loops(const qn_scheduled *x, qn_schedule *out, qn_error *err);
+qn_status qn__schedule_loops(const qn_analysis *x, qn_schedule *out, qn_error *err);
 /** Additions of a reduce that have no loop. */
-int qn__straight_of(const qn_scheduled *x, const qn_schedule *s);
+int qn__straight_of(const qn_analysis *x, const qn_schedule *s);
 /** A copy of what is used. */
 void qn__schedule_copy(const qn_schedule *from, qn_schedule *to);
 /** An axis or a node; of a number out of range one of kind 0. */
@@ -309,14 +298,14 @@ void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);
 /** The axis of a name; 0: none. */
 qn_axis qn__axis_find(const qn_schedule *s, const char *name);
 /** How often an axis is walked, from facts. */
-qn_count qn__axis_count(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
+qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Steps of its root by which an axis moves; 0 if that is not known, or it has several roots.
  * *root: the root. */
-int64_t qn__axis_weight(const qn_scheduled *x, const qn_schedule *s, qn_axis a, qn_axis *root);
+int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis a, qn_axis *root);
 /** The domain dimension of an axis that is made of one, else -1. */
-int qn__axis_dim(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
+int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Bit d: index d of the domain depends on the axis. */
-uint32_t qn__axis_dims(const qn_scheduled *x, const qn_schedule *s, qn_axis a);
+uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Whether `a` is `of`, or made of a part of it. */
 bool qn__axis_is_of(const qn_schedule *s, qn_axis a, qn_axis of);
 /** The vector loop around a node, or 0. */
@@ -328,12 +317,12 @@ const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i);
 /** Makes the access records of all statements anew, each by the method that the facts allow; what
  * was asked of a record (streams, ahead, through a buffer) is kept. QN_ERR_LIMIT if they are too
  * many. */
-qn_status qn__schedule_derive(const qn_scheduled *x, qn_schedule *s, qn_error *err);
+qn_status qn__schedule_derive(const qn_analysis *x, qn_schedule *s, qn_error *err);
 /** Sets what the facts ask of the records from number `from` on: which lanes that lie apart are
  * accessed one by one, and which atomics no other thread meets. */
-void qn__records_ask(const qn_scheduled *x, qn_schedule *s, int from);
+void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from);
 /** The method and the check that an access at node n has by the facts. */
-void qn__record_derive(const qn_scheduled *x, const qn_schedule *s, qn_record_info *r);
+void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r);
 
 /* ---------------------------------------------------------------- text (tree_print.c,
  * tree_parse.c) */
@@ -348,12 +337,12 @@ qn_status qn__schedule_parse(const char *text, size_t n, qn_schedule *out, qn_er
 
 /** Adds the access records that a text leaves out: by the method and the check that the facts give.
  * Errors: those of qn__schedule_verify for axes and cuts; QN_ERR_LIMIT. */
-qn_status qn__schedule_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err);
+qn_status qn__schedule_complete(const qn_analysis *x, qn_schedule *s, qn_error *err);
 
 /** Recomputes every claim of a schedule from kernel and facts. The message names the first that
  * does not hold. QN_ERR_ARGUMENT: a claim does not hold; QN_ERR_LIMIT: the code would be too large;
  * QN_ERR_MEMORY. */
-qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_error *err);
+qn_status qn__schedule_verify(const qn_analysis *x, const qn_schedule *s, qn_error *err);
 
 /* ---------------------------------------------------------------- summary and footprint */
 
@@ -365,20 +354,20 @@ typedef struct qn_summary {
     bool may_reorder;                /* iterations may run in any order */
     bool may_fail;                   /* some access, assertion or `while` may record a failure */
 } qn_summary;
-qn_summary qn__summary_of(const qn_scheduled *x, uint32_t begin, uint32_t end);
+qn_summary qn__summary_of(const qn_analysis *x, uint32_t begin, uint32_t end);
 /** Whether value i of the body can be made again by what stands before instruction `until`: of
  * indices, and of loads in range of what nobody writes meanwhile. An iteration reads what it alone
  * writes, so only stores before `until` count. */
-bool qn__may_be_made_again(const qn_scheduled *x, uint32_t i, uint32_t until);
+bool qn__may_be_made_again(const qn_analysis *x, uint32_t i, uint32_t until);
 /**
  * Whether n reduces, in their order in one region, may be folded point by point together, where the
  * first of them stands: none may fail, and later ones need nothing that is made, or written, by
  * what stands before them from the first on.
  */
-bool qn__may_be_tuple(const qn_scheduled *x, int n, const uint32_t *reduce);
+bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce);
 /** Whether the points of a reduce may be walked by these loops, outermost first: axes of its
  * dimensions. `why` says what forbids it, a text for messages. */
-bool qn__may_walk_points(const qn_scheduled *x, const qn_schedule *s, uint32_t reduce, int n,
+bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, int n,
                          const qn_axis *loop, const uint8_t *role, const char **why);
 
 /** What the accesses of a view touch below a loop: in one iteration of that loop and all around it.
@@ -393,17 +382,17 @@ typedef struct qn_box {
 } qn_box;
 /** Of one access, in a DO below `loop` (0: of the whole tree). False if the access is in no DO
  * below `loop`. */
-bool qn__footprint(const qn_scheduled *x, const qn_schedule *s, qn_node loop, uint32_t inst,
+bool qn__footprint(const qn_analysis *x, const qn_schedule *s, qn_node loop, uint32_t inst,
                    qn_box *out);
 /** Of one access whose dimensions have spans[d] iterations, -1 where that is not known. */
-void qn__box_of_spans(const qn_scheduled *x, uint32_t inst, const int64_t *spans, qn_box *out);
+void qn__box_of_spans(const qn_analysis *x, uint32_t inst, const int64_t *spans, qn_box *out);
 /** Widens a box by another one of accesses whose indices differ from those of the first by
  * constants; elements and bytes stay as they were. */
 void qn__box_widen(qn_box *b, const qn_box *other);
 /** Whether the indices of two accesses of a view differ by constants. */
-bool qn__walk_alike(const qn_scheduled *x, uint32_t i, uint32_t m);
+bool qn__walk_alike(const qn_analysis *x, uint32_t i, uint32_t m);
 /** Of all accesses of a view below `loop`: their hull. False if there are none. */
-bool qn__footprint_of_view(const qn_scheduled *x, const qn_schedule *s, qn_node loop, int param,
+bool qn__footprint_of_view(const qn_analysis *x, const qn_schedule *s, qn_node loop, int param,
                            qn_box *out);
 
 #endif

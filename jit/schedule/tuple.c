@@ -24,7 +24,7 @@ static bool is_straight(const qn_kernel *k, uint32_t reduce)
 }
 
 /** Whether results of blocks of 4096 points are added up through several dimensions. */
-static bool has_counted_blocks(const qn_scheduled *x, uint32_t reduce)
+static bool has_counted_blocks(const qn_analysis *x, uint32_t reduce)
 {
     int n_long;
     int64_t points = qn__points(x->k, x->f, reduce);
@@ -44,7 +44,7 @@ bool qn__has_scalar_rest(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
     return false;
 }
 
-bool qn__tuple_has_code(const qn_scheduled *x, int n, const uint32_t *reduce, int points_dim,
+bool qn__tuple_has_code(const qn_analysis *x, int n, const uint32_t *reduce, int points_dim,
                         int64_t parts)
 {
     const qn_kernel *k = x->k;
@@ -76,7 +76,7 @@ static bool share_view(const qn_kernel *k, uint32_t a, uint32_t b)
 }
 
 /** Whether the accumulators leave a quarter of the registers to what is added. */
-static bool fit_registers(const qn_scheduled *x, const qn_plan *p, int n, const uint32_t *reduce,
+static bool fit_registers(const qn_analysis *x, const qn_plan *p, int n, const uint32_t *reduce,
                           int64_t parts)
 {
     const qn_target *t = x->f->target;
@@ -88,7 +88,7 @@ static bool fit_registers(const qn_scheduled *x, const qn_plan *p, int n, const 
     return used <= t->vectors * 3 / 4;
 }
 
-bool qn__plan_joins(const qn_scheduled *x, const qn_plan *p, int n, const uint32_t *reduce)
+bool qn__plan_joins(const qn_analysis *x, const qn_plan *p, int n, const uint32_t *reduce)
 {
     const qn_kernel *k = x->k;
     const qn_inst *first = &k->inst[reduce[0]], *last = &k->inst[reduce[n - 1]];

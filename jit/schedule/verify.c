@@ -398,8 +398,8 @@ static bool verify(qn_verifier *v)
 }
 
 /** Verifies by `what`, which is given the state of a verification. */
-static qn_status verify_by(bool (*what)(qn_verifier *), const qn_scheduled *x,
-                           const qn_schedule *s, qn_error *err)
+static qn_status verify_by(bool (*what)(qn_verifier *), const qn_analysis *x, const qn_schedule *s,
+                           qn_error *err)
 {
     qn_verifier *v = qn__zalloc(1, sizeof *v);
     uint16_t *made_at = qn__zalloc(x->k->n_insts, sizeof *made_at);
@@ -422,12 +422,12 @@ static qn_status verify_by(bool (*what)(qn_verifier *), const qn_scheduled *x,
     return status;
 }
 
-qn_status qn__schedule_verify(const qn_scheduled *x, const qn_schedule *s, qn_error *err)
+qn_status qn__schedule_verify(const qn_analysis *x, const qn_schedule *s, qn_error *err)
 {
     return verify_by(verify, x, s, err);
 }
 
-qn_status qn__schedule_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err)
+qn_status qn__schedule_complete(const qn_analysis *x, qn_schedule *s, qn_error *err)
 {
     qn_status status = verify_by(qn__verify_axes, x, s, err);
     return status == QN_OK ? qn__records_complete(x, s, err) : status;

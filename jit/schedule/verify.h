@@ -19,7 +19,7 @@ typedef struct qn_context {
 } qn_context;
 
 typedef struct qn_verifier {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     qn_error *err;
     qn_status status;            /* of the first claim that does not hold */
@@ -56,7 +56,7 @@ bool qn__verify_axes(qn_verifier *v);
 bool qn__verify_buffers(qn_verifier *v);
 bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place);
 /** Adds the records that statements lack. Axes and cuts are verified. */
-qn_status qn__records_complete(const qn_scheduled *x, qn_schedule *s, qn_error *err);
+qn_status qn__records_complete(const qn_analysis *x, qn_schedule *s, qn_error *err);
 /** The access records of a statement. */
 bool qn__verify_records(qn_verifier *v, qn_node at);
 /** That the loops around a statement walk each iteration once, in an order that keeps its meaning.

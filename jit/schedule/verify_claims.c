@@ -215,10 +215,10 @@ static bool is_met_last(const qn_verifier *v, uint32_t store)
     for (uint32_t n = 0; n < k->n_accesses; n++) {
         uint32_t i = k->access[n].inst;
         if (i == store || (i < store && !is_in_steps) ||
-            !qn__may_meet(k, v->x->f, &v->x->a, k->inst[store].imm, k->inst[i].imm))
+            !qn__may_meet(v->x, k->inst[store].imm, k->inst[i].imm))
             continue;
         bool is_apart = k->inst[i].imm == k->inst[store].imm && !is_in_steps &&
-                        qn__elements_apart(k, v->x->f, &v->x->a, store, i, &apart) && apart != 0;
+                        qn__elements_apart(v->x, store, i, &apart) && apart != 0;
         if (!is_apart)
             return false;
     }
@@ -237,8 +237,7 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     switch (b->content) {
     case QN_CONTENT_COPY: /* elements that nobody writes meanwhile */
         return x->op == QN_I_LOAD && is_plain &&
-               (!qn__is_written_too(k, v->x->f, &v->x->a, x->imm) ||
-                is_read_first(v, b->inst)) &&
+               (!qn__is_written_too(v->x, x->imm) || is_read_first(v, b->inst)) &&
                (b->guarded || is_in_range(v, b->inst));
     case QN_CONTENT_ENDS:
     case QN_CONTENT_LINES:
@@ -292,7 +291,7 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
     uint32_t deps = 0, found = 0;
     for (int r = 0; r < qn__n_indices(v->x->k, b->inst); r++)
         if (v->x->f->param[v->x->k->inst[b->inst].imm].dim[r].n_digits > 0)
-            deps |= v->x->a.value[qn__args(v->x->k, b->inst)[r]].deps;
+            deps |= v->x->value[qn__args(v->x->k, b->inst)[r]].deps;
     if (v->status != QN_OK)
         return false;
     qn_node n = at;
@@ -378,9 +377,9 @@ static bool verify_group(const qn_verifier *v, const qn_record_info *r)
 {
     qn_group group;
     bool has_other = false;
-    const qn_scheduled *x = v->x;
+    const qn_analysis *x = v->x;
     int d = qn__axis_dim(x, v->s, qn__node(v->s, qn__vector_around(v->s, r->at))->axis);
-    if (!qn__group_of(x->k, x->f, &x->a, d, r->inst, &group))
+    if (!qn__group_of(x, d, r->inst, &group))
         return false;
     for (int n = 0; n < v->s->n_records; n++) {
         const qn_record_info *o = &v->s->record[n];
@@ -388,7 +387,7 @@ static bool verify_group(const qn_verifier *v, const qn_record_info *r)
             o->index != r->index || o->inst == r->inst || o->inst >= x->k->n_insts ||
             x->k->inst[o->inst].op != x->k->inst[r->inst].op)
             continue;
-        if (!qn__is_of_group(x->k, x->f, &x->a, d, o->inst, &group))
+        if (!qn__is_of_group(x, d, o->inst, &group))
             return false;
         has_other = true;
     }
@@ -410,7 +409,7 @@ static bool verify_method(qn_verifier *v, const qn_record_info *r)
         is_right = d.method == QN_METHOD_GROUP && d.stride == r->stride;
     else if (r->method == QN_METHOD_TABLE)
         is_right = k->inst[r->inst].op == QN_I_LOAD && r->index &&
-                   qn__table_registers(k, v->x->f, &v->x->a, r->inst) == r->index;
+                   qn__table_registers(v->x, r->inst) == r->index;
     if (is_right && r->method == QN_METHOD_GROUP && !verify_group(v, r))
         return qn__refuse(v, "access %%%u: group %d is not its own", r->inst, r->index);
     if (r->method != QN_METHOD_THROUGH)

@@ -253,7 +253,7 @@ static bool verify_accumulators(qn_verifier *v, const qn_context *c)
                               "in no buffer over it",
                               r->inst[0], qn__axis_text(v, l->axis).name);
         for (int m = 0; m < 2 && x->op == QN_I_FOR && is_iteration; m++)
-            if (v->x->a.value[qn__args(v->x->k, r->inst[0])[m]].deps & dims)
+            if (v->x->value[qn__args(v->x->k, r->inst[0])[m]].deps & dims)
                 return qn__refuse(
                     v, "place %%%u: its range differs between iterations of loop %s inside",
                     r->inst[0], qn__axis_text(v, l->axis).name);

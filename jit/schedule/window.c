@@ -28,34 +28,34 @@ static int64_t positions(int64_t n, int64_t step, int64_t m, int64_t other)
     return count;
 }
 
-double qn__window_share(const qn_kernel *k, const qn_facts *f, const qn_analysis *a, uint32_t i,
-                        int lane_dim, int jam_dim, int64_t jam)
+double qn__window_share(const qn_analysis *a, uint32_t i, int lane_dim, int jam_dim, int64_t jam)
 {
+    const qn_kernel *k = a->k;
     uint32_t reduce = qn__enclosing_reduce(k, i);
     double share = 1;
     for (int n = 0; reduce && n < k->inst[reduce].n_args; n++) {
         int d = qn__dim_of(k, reduce, n);
-        int64_t trips = qn__trips(f, d), step, lanes;
+        int64_t trips = qn__trips(a->f, d), step, lanes;
         for (int r = 0; r < qn__n_indices(k, i) && jam_dim >= 0; r++) {
             const qn_affine *x = &a->affine[qn__args(k, i)[r]];
             if (x->coef[d] && x->coef[jam_dim])
                 share *= (double)positions(trips, x->coef[d], jam, x->coef[jam_dim]) /
                          (double)(trips * jam);
         }
-        if (qn__access_stride(k, f, a, i, d, &step) && step == 1 &&
-            qn__access_stride(k, f, a, i, lane_dim, &lanes) && lanes > 1 &&
+        if (qn__access_stride(a, i, d, &step) && step == 1 &&
+            qn__access_stride(a, i, lane_dim, &lanes) && lanes > 1 &&
             qn__is_small_stride(lanes)) /* loads are shared, permutations are not */
             share *= 0.5 + 0.5 * (double)((trips + lanes - 1) / lanes) / (double)trips;
     }
     return share;
 }
 
-bool qn__plan_unrolls_points(const qn_kernel *k, const qn_facts *f, const qn_analysis *a,
-                             const qn_plan *p, uint32_t reduce)
+bool qn__plan_unrolls_points(const qn_analysis *a, const qn_plan *p, uint32_t reduce)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[reduce];
-    int64_t points = qn__points(k, f, reduce), parts = (int64_t)p->unroll * p->jam * p->cross;
-    if (f->target->has_grid || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) ||
+    int64_t points = qn__points(k, a->f, reduce), parts = (int64_t)p->unroll * p->jam * p->cross;
+    if (a->f->target->has_grid || p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) ||
         x->parent || points < 2 || points * parts > p->straight ||
         qn__order_rule(k, reduce) == QN_STRIPED)
         return false;
@@ -64,8 +64,7 @@ bool qn__plan_unrolls_points(const qn_kernel *k, const qn_facts *f, const qn_ana
         if (k->inst[i].region[2] != i + 1)
             return false;
         is_shared |= k->inst[i].op == QN_I_LOAD &&
-                     qn__window_share(k, f, a, i, p->lane_dim, p->jam > 1 ? p->jam_dim : -1,
-                                      p->jam) < 1;
+                     qn__window_share(a, i, p->lane_dim, p->jam > 1 ? p->jam_dim : -1, p->jam) < 1;
     }
     return is_shared;
 }

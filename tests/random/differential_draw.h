@@ -24,7 +24,7 @@ typedef struct drawing {
     bool is_open;          /* the launch is */
     qn_kernel *kernel;
     qn_facts facts;
-    qn_scheduled x;
+    qn_analysis x;
     qn_schedule *now, *before;
     qn_axis last;    /* made by the last step; 0: the step made none */
     bool is_lowered; /* code is generated for the schedule */

@@ -73,8 +73,8 @@ static uint32_t last_row(const drawing *d, int *lanes)
     for (uint32_t n = k->n_accesses; n-- > 0;) {
         uint32_t i = k->access[n].inst;
         for (*lanes = 0; k->inst[i].op == QN_I_STORE && *lanes < k->n_dims; ++*lanes)
-            if (qn__is_parallel(k, *lanes) &&
-                qn__access_stride(k, &d->facts, &d->x.a, i, *lanes, &stride) && stride == 1)
+            if (qn__is_parallel(k, *lanes) && qn__access_stride(&d->x, i, *lanes, &stride) &&
+                stride == 1)
                 return i;
     }
     return 0;
@@ -116,7 +116,7 @@ static bool add_tables(const drawing *d, step_text *s)
     bool has_lanes = false;
     for (uint32_t n = 0; n < k->n_accesses && lanes >= 0; n++) {
         uint32_t i = k->access[n].inst;
-        if (qn__table_registers(k, &d->facts, &d->x.a, i) == 0)
+        if (qn__table_registers(&d->x, i) == 0)
             continue;
         if (!has_lanes)
             add_lanes(d, s, lanes, random_width(d), -1);

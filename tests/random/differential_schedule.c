@@ -28,7 +28,7 @@ static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key, boo
     qn__share_loads(d->kernel, &d->facts);
     if (!has_launch_dims)
         qn__collapse(d->kernel, &d->facts);
-    return qn__scheduled_begin(d->kernel, &d->facts, &d->x, &err) == QN_OK;
+    return qn__analyse_scalar(d->kernel, &d->facts, &d->x, &err) == QN_OK;
 }
 
 static bool open_request(drawing *d, const qn_options *o, bool has_launch_dims)
@@ -73,7 +73,7 @@ bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k,
 
 void close_drawing(drawing *d)
 {
-    qn__scheduled_end(&d->x);
+    qn__analysis_release(&d->x);
     qn__facts_release(&d->facts);
     qn_kernel_release(d->kernel);
     if (d->is_open)

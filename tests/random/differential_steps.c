@@ -36,7 +36,7 @@ static bool is_grouped(const drawing *d, const qn_record_info *r)
 static bool is_small_gather(const drawing *d, const qn_record_info *r)
 {
     return r->method == QN_METHOD_GATHER && inst_of(d, r)->op == QN_I_LOAD &&
-           qn__table_registers(d->x.k, d->x.f, &d->x.a, r->inst) > 0;
+           qn__table_registers(&d->x, r->inst) > 0;
 }
 
 static bool is_checked(const drawing *d, const qn_record_info *r)

@@ -49,7 +49,7 @@ static qn_status make_facts(const qn_kernel *given, int n, const qn_arg *args,
 }
 
 /** Whether a text is that of a schedule which verifies and prints as the text. */
-static bool is_read_again(const qn_scheduled *x, const qn_text *text, qn_error *err)
+static bool is_read_again(const qn_analysis *x, const qn_text *text, qn_error *err)
 {
     qn_schedule *again = calloc(1, sizeof *again);
     qn_text other = {0};
@@ -71,12 +71,12 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_kernel *k = NULL;
     qn_facts f = {0};
     qn_planned p = {0};
-    qn_scheduled x = {0};
+    qn_analysis x = {0};
     qn_block block;
     qn_text text = {0};
     qn_schedule *s = calloc(1, sizeof *s);
     qn_status status = make_facts(given, n, args, c, how, &k, &f, &err);
-    bool is_right = status == QN_OK && s && qn__scheduled_begin(k, &f, &x, &err) == QN_OK;
+    bool is_right = status == QN_OK && s && qn__analyse_scalar(k, &f, &x, &err) == QN_OK;
     if (is_right) {
         qn__planned_make(k, &f, &p);
         is_right = qn__planned_schedule(&x, &p, s, &err) == QN_OK;
@@ -95,7 +95,7 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     }
     qn__text_release(&text);
     qn__planned_release(&p);
-    qn__scheduled_end(&x);
+    qn__analysis_release(&x);
     qn__facts_release(&f);
     qn_kernel_release(k);
     free(s);

@@ -146,7 +146,7 @@ static bool make(tree_case *c, const char *text, const tree_view *views, int isa
         qn__facts_collect(c->kernel,
                           &(qn_launched){c->arg, &c->domain, proved, NULL, &policy, isa, false},
                           &c->facts, err) != QN_OK ||
-        qn__scheduled_begin(c->kernel, &c->facts, &c->x, err) != QN_OK)
+        qn__analyse_scalar(c->kernel, &c->facts, &c->x, err) != QN_OK)
         return false;
     c->schedule = qn__zalloc(1, sizeof *c->schedule);
     return c->schedule && qn__schedule_begin(&c->x, c->schedule, err) == QN_OK;
@@ -169,7 +169,7 @@ bool tree_case_open(tree_case *c, const char *text, const tree_view *views, int 
 
 void tree_case_close(tree_case *c)
 {
-    qn__scheduled_end(&c->x);
+    qn__analysis_release(&c->x);
     qn__facts_release(&c->facts);
     qn__free(c->schedule);
     qn_kernel_release(c->kernel);

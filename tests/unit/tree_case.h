@@ -27,7 +27,7 @@ typedef struct tree_case {
     qn_domain domain;
     qn_facts facts;
     qn_fault fault; /* of the interpreter */
-    qn_scheduled x;
+    qn_analysis x;
     qn_schedule *schedule; /* that of the kernel as declared */
 } tree_case;
 

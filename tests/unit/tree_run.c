@@ -453,7 +453,7 @@ static void begin_iterations(runner *r)
     }
 }
 
-qn_status tree_run(const qn_scheduled *x, const qn_schedule *s, int n, const qn_arg *args,
+qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_arg *args,
                    const qn_domain *domain, int checks, uint32_t seed, qn_fault *fault,
                    tree_run_report *report, qn_error *err)
 {

@@ -23,7 +23,7 @@ typedef struct tree_run_report {
  * chooses versions. Small domains only: each iteration keeps all of its values. Errors:
  * QN_ERR_LIMIT, QN_ERR_MEMORY.
  */
-qn_status tree_run(const qn_scheduled *x, const qn_schedule *s, int n, const qn_arg *args,
+qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_arg *args,
                    const qn_domain *domain, int checks, uint32_t seed, qn_fault *fault,
                    tree_run_report *report, qn_error *err);
 

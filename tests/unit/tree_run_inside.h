@@ -22,7 +22,7 @@ typedef struct cell {
 } cell;
 
 typedef struct runner {
-    const qn_scheduled *x;
+    const qn_analysis *x;
     const qn_schedule *s;
     const qn_domain *domain;
     qn_interp interp;

@@ -95,7 +95,7 @@ static void find_operands(lower *g, product *m)
         operand *o = &m->op[m->n++];
         o->inst = g->k->access[s].inst;
         o->d = g->a.value[o->inst].deps >> m->x & 1 ? m->x : m->y;
-        o->is_along_k = qn__access_stride(g->k, g->f, &g->a, o->inst, m->k, &stride) && stride == 1;
+        o->is_along_k = qn__access_stride(&g->a, o->inst, m->k, &stride) && stride == 1;
         o->value = qn__product_value(g->k, o->inst);
         o->bytes = qn__product_value_bytes(g->k, o->inst);
         o->first = first;

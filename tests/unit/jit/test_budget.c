@@ -247,12 +247,11 @@ static void test_steps(const example *x)
         return;
     }
     qn__planned_make(m.kernel, &f, &p);
-    int64_t first = qn__estimate(&p.scheduled, &p.plan), last = first;
+    int64_t first = qn__estimate(&p.analysis, &p.plan), last = first;
     int n = 0;
     bool falls = true;
-    for (int rung = 0;
-         n < 30 && qn__step_down(&p.scheduled, &p.plan, &d, last, true, false); n++) {
-        int64_t units = qn__estimate(&p.scheduled, &p.plan);
+    for (int rung = 0; n < 30 && qn__step_down(&p.analysis, &p.plan, &d, last, true, false); n++) {
+        int64_t units = qn__estimate(&p.analysis, &p.plan);
         falls &= d.rung >= rung;
         rung = d.rung;
         last = units;
@@ -280,7 +279,7 @@ static void test_estimate(void)
         qn_planned p = {0};
         if (make(x[i], &m, &err) && collect(x[i], &m, &f, &err)) {
             qn__planned_make(m.kernel, &f, &p);
-            units[i] = qn__estimate(&p.scheduled, &p.plan);
+            units[i] = qn__estimate(&p.analysis, &p.plan);
         }
         qn__planned_release(&p);
         qn__facts_release(&f);

@@ -585,7 +585,7 @@ static bool is_near(int step, int isa)
     snprintf(text, sizeof text, quotient, step);
     if (!facts_of(text, views, 2, NULL, isa, false, &k, &f))
         return false;
-    bool is = qn__analyse(k, &f, 0, 0, &a) && qn__is_near(k, &f, &a, 0, k->access[0].inst);
+    bool is = qn__analyse(k, &f, 0, 0, &a) && qn__is_near(&a, 0, k->access[0].inst);
     qn__analysis_release(&a);
     qn__facts_release(&f);
     qn_kernel_release(k);
