@@ -185,7 +185,8 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         *slots = *moves * (shuffle + (is_load ? 0 : 1)); /* stores under masks */
     } else if (method == QN_METHOD_STRIDED) {
         *moves = lanes;
-        double bytes = qn__register_bytes(e, bits, lanes), parts = bytes / QN_CHUNK_BYTES;
+        double bytes = qn__register_bytes(e, bits, lanes);
+        double parts = bytes / (double)QN_CHUNK_BYTES;
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
         *slots = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                  registers * joins_of(e, bytes);

@@ -263,22 +263,28 @@ static bool agrees(runner *r, qn_axis a, int64_t position)
     return true;
 }
 
+/** Calls for the iterations that agree with the loops that run, in order: of those that begin as
+ * `before` says in the dimensions below d. The positions of one dimension agree or not whatever the
+ * others are. */
+static void visit_agreeing(runner *r, int d, int64_t before,
+                           void (*call)(runner *r, int64_t iteration, int reduction), int reduction)
+{
+    const qn_kernel *k = r->x->k;
+    while (d < k->n_dims && qn__is_reduction(k, d))
+        d++;
+    if (d == k->n_dims) {
+        call(r, before, reduction);
+        return;
+    }
+    int64_t n = r->domain->end[d] - r->domain->begin[d];
+    for (int64_t position = 0; position < n; position++)
+        if (agrees(r, tree_root(r, QN_AXIS_DIM, 0, d), position))
+            visit_agreeing(r, d + 1, before * n + position, call, reduction);
+}
+
 /** Calls for all iterations that agree with the loops that run. */
 void tree_for_iterations(runner *r, void (*call)(runner *r, int64_t iteration, int reduction),
                          int reduction)
 {
-    const qn_kernel *k = r->x->k;
-    for (int64_t i = 0; i < r->n_iterations; i++) {
-        int64_t rest = i;
-        bool is_so = true;
-        for (int d = k->n_dims - 1; d >= 0; d--) {
-            int64_t n = r->domain->end[d] - r->domain->begin[d];
-            if (qn__is_reduction(k, d))
-                continue;
-            is_so = is_so && agrees(r, tree_root(r, QN_AXIS_DIM, 0, d), rest % n);
-            rest /= n;
-        }
-        if (is_so)
-            call(r, i, reduction);
-    }
+    visit_agreeing(r, 0, 0, call, reduction);
 }
