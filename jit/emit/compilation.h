@@ -36,8 +36,8 @@ void qn__send(const qn_request *r, int what, const void *data, size_t n);
 /** Each sends its text if the caller asked for it. */
 void qn__send_key(const compilation *c);
 void qn__send_plan(const compilation *c);
-void qn__send_schedule(const compilation *c);
-void qn__send_estimate(const compilation *c);
+void qn__send_schedule(compilation *c);
+void qn__send_estimate(compilation *c);
 qn_status qn__send_llvm_and_asm(const compilation *c);
 /** Whether passes are left out whose work grows faster than the code. */
 bool qn__is_large_compile(const compilation *c);

@@ -40,7 +40,7 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, qn_pl
         int64_t budget = qn__budget_units(to->most, d->rung, x->f->target);
         qn_emitted n = {.units = estimated_units(x->f, p)};
         bool is_emitted = n.units / HOPELESS <= budget;
-        if (is_emitted && !p->is_request && qn__planned_say(x->k, x->f, p, &why) != QN_OK)
+        if (is_emitted && !p->is_request && qn__planned_say(p, &why) != QN_OK)
             return (qn_emitted){.instructions = -1};
         qn_lowered own = *x;
         own.schedule = x->f->target->has_grid ? NULL : p->schedule;

@@ -69,22 +69,22 @@ static qn_status read_schedule(compilation *c, qn_error *why)
 {
     size_t n = 0;
     qn_planned *p = &c->planned;
-    const char *on_plan = steps_of(&c->facts, "planned", &n),
-               *on_kernel = on_plan ? NULL : steps_of(&c->facts, "declared", &n);
-    if (!on_plan && !on_kernel)
-        return qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes, p->schedule, why);
+    const char *steps = steps_of(&c->facts, "planned", &n);
     qn_status status;
-    if (on_plan) {
-        qn_planned planned;
-        qn__planned_make(c->kernel, &c->facts, &planned);
-        status = qn__planned_schedule(&p->analysis, &planned, p->schedule, why);
-        qn__planned_release(&planned);
+    if (steps) {
+        qn__planned_make(c->kernel, &c->facts, p);
+        status = qn__planned_schedule(p, why);
     } else {
-        status = qn__schedule_begin(&p->analysis, p->schedule, why);
+        *p = (qn_planned){.schedule = qn__alloc(sizeof *p->schedule)};
+        status = p->schedule ? qn__analyse_scalar(c->kernel, &c->facts, &p->analysis, why)
+                             : qn__fail(why, QN_ERR_MEMORY, "no memory");
+        steps = steps_of(&c->facts, "declared", &n);
+        if (status == QN_OK)
+            status = steps ? qn__schedule_begin(&p->analysis, p->schedule, why)
+                           : qn__schedule_parse(c->facts.schedule, c->facts.schedule_bytes,
+                                                p->schedule, why);
     }
-    return status ? status
-                  : qn__transform_text(&p->analysis, p->schedule, on_plan ? on_plan : on_kernel, n,
-                                       why);
+    return status || !steps ? status : qn__transform_text(&p->analysis, p->schedule, steps, n, why);
 }
 
 /* The schedule that the caller gave, if it is one of the kernel and the facts. */
@@ -92,13 +92,8 @@ static qn_status take_schedule(compilation *c)
 {
     qn_error why = {0};
     qn_planned *p = &c->planned;
+    qn_status status = read_schedule(c, &why);
     p->is_request = true;
-    p->schedule = qn__alloc(sizeof *p->schedule);
-    if (!p->schedule)
-        return qn__fail(&c->r->error, QN_ERR_MEMORY, "qn_llvm_provider: no memory for a schedule");
-    qn_status status = qn__analyse_scalar(c->kernel, &c->facts, &p->analysis, &why);
-    if (status == QN_OK)
-        status = read_schedule(c, &why);
     if (status == QN_OK)
         status = qn__schedule_complete(&p->analysis, p->schedule, &why);
     if (status == QN_OK)

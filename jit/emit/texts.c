@@ -44,7 +44,7 @@ void qn__send_plan(const compilation *c)
         else if (c->declared)
             qn__text_add(&text, "short loops are straight code\n");
         if (!c->planned.is_request && !c->pieces)
-            qn__planned_print(&c->planned, c->kernel, &text);
+            qn__planned_print(&c->planned, &text);
         if (!c->facts.target->is_text)
             qn__text_add(&text, "code %" PRId64 " units, %s\n", c->r->descent.units,
                          qn__rung_name(c->r->descent.rung));
@@ -62,20 +62,14 @@ static void add_comment(const char *lines, qn_text *out)
     }
 }
 
-/* Appends the schedule of what is planned, or, if that is NULL, of the kernel as declared. Where a
- * schedule cannot say a plan, the schedule as declared follows the reason. */
-static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_planned *p, qn_text *out)
+/* Appends the schedule of a kernel as declared. */
+static void add_declared(const qn_kernel *k, const qn_facts *f, qn_text *out)
 {
     qn_analysis x;
     qn_error err = {0};
     qn_schedule *s = qn__zalloc(1, sizeof *s);
     if (s && qn__analyse_scalar(k, f, &x, &err) == QN_OK) {
-        bool is_said = p && qn__planned_schedule(&x, p, s, &err) == QN_OK;
-        if (p && !is_said) {
-            add_comment("no schedule says the plan; this is the kernel as declared", out);
-            add_comment(err.message, out);
-        }
-        if (is_said || qn__schedule_begin(&x, s, &err) == QN_OK)
+        if (qn__schedule_begin(&x, s, &err) == QN_OK)
             qn__schedule_print(s, out);
         else
             add_comment(err.message, out);
@@ -84,25 +78,51 @@ static void add_schedule(const qn_kernel *k, const qn_facts *f, const qn_planned
     qn__free(s);
 }
 
+/* Appends the schedule of what is planned. Where a schedule cannot say a plan, the schedule as
+ * declared follows the reason. */
+static void add_schedule(qn_planned *p, qn_text *out)
+{
+    qn_error err = {0};
+    if (qn__planned_schedule(p, &err) == QN_OK) {
+        qn__schedule_print(p->schedule, out);
+        return;
+    }
+    add_comment("no schedule says the plan; this is the kernel as declared", out);
+    add_comment(err.message, out);
+    add_declared(p->analysis.k, p->analysis.f, out);
+}
+
+/* Appends the estimate of what is planned. */
+static void add_estimate(qn_planned *p, qn_text *out)
+{
+    qn_estimate made;
+    qn_error err = {0};
+    if (qn__planned_schedule(p, &err) == QN_OK &&
+        qn__schedule_estimate(&p->analysis, p->schedule, &made, &err) == QN_OK)
+        qn__estimate_print(&made, &p->analysis.f->machine, out);
+    else
+        qn__text_add(out, "%s\n", err.message);
+}
+
 /* One after the other, as the pieces run. */
-static void add_pieces(const qn_piece *p, qn_text *out)
+static void add_pieces(qn_piece *p, void (*add)(qn_planned *p, qn_text *out), qn_text *out)
 {
     for (int n = 0; n < 2 && p->part[0]; n++)
-        add_pieces(p->part[n], out);
+        add_pieces(p->part[n], add, out);
     if (!p->part[0])
-        add_schedule(p->kernel, &p->facts, &p->planned, out);
+        add(&p->planned, out);
 }
 
 /* A kernel that is planned in pieces, or with straight code for short loops: that as a comment, and
  * then the kernel as declared, which can be given as it is. */
-static void add_whole(const compilation *c, qn_text *out)
+static void add_whole(compilation *c, qn_text *out)
 {
     qn_text planned = {0};
     qn_facts facts;
     if (c->pieces)
-        add_pieces(c->pieces, &planned);
+        add_pieces(c->pieces, add_schedule, &planned);
     else
-        add_schedule(c->kernel, &c->facts, &c->planned, &planned);
+        add_schedule(&c->planned, &planned);
     add_comment(c->pieces ? "the kernel is planned as several functions, one after the other:"
                           : "the kernel is planned with straight code for short loops:",
                 out);
@@ -114,72 +134,32 @@ static void add_whole(const compilation *c, qn_text *out)
         return;
     qn__collapse(k, &facts);
     add_comment("the kernel as declared, in one:", out);
-    add_schedule(k, &facts, NULL, out);
+    add_declared(k, &facts, out);
     qn__facts_release(&facts);
 }
 
 /* A text that can be given as the option `schedule`. */
-void qn__send_schedule(const compilation *c)
+void qn__send_schedule(compilation *c)
 {
     qn_text text = {0};
     if (!(c->r->texts & QN_DUMP_SCHEDULE))
         return;
-    if (c->planned.is_request)
-        qn__schedule_print(c->planned.schedule, &text);
-    else if (c->pieces || c->declared)
+    if (c->pieces || c->declared)
         add_whole(c, &text);
     else
-        add_schedule(c->kernel, &c->facts, &c->planned, &text);
+        add_schedule(&c->planned, &text);
     send_text(c->r, QN_SINK_SCHEDULE, &text);
 }
 
-/* Appends the estimate of a schedule, or of a plan as one. */
-static void add_estimate(const qn_analysis *x, const qn_schedule *s, qn_text *out)
-{
-    qn_estimate made;
-    qn_error err = {0};
-    if (qn__schedule_estimate(x, s, &made, &err) == QN_OK)
-        qn__estimate_print(&made, &x->f->machine, out);
-    else
-        qn__text_add(out, "%s\n", err.message);
-}
-
-static void add_estimate_of(const qn_kernel *k, const qn_facts *f, const qn_planned *p,
-                            qn_text *out)
-{
-    qn_analysis x;
-    qn_error err = {0};
-    qn_schedule *s = qn__zalloc(1, sizeof *s);
-    if (s && qn__analyse_scalar(k, f, &x, &err) == QN_OK) {
-        if (qn__planned_schedule(&x, p, s, &err) == QN_OK)
-            add_estimate(&x, s, out);
-        else
-            qn__text_add(out, "%s\n", err.message);
-        qn__analysis_release(&x);
-    }
-    qn__free(s);
-}
-
-/* One after the other, as the pieces run. */
-static void add_estimates(const qn_piece *p, qn_text *out)
-{
-    for (int n = 0; n < 2 && p->part[0]; n++)
-        add_estimates(p->part[n], out);
-    if (!p->part[0])
-        add_estimate_of(p->kernel, &p->facts, &p->planned, out);
-}
-
-void qn__send_estimate(const compilation *c)
+void qn__send_estimate(compilation *c)
 {
     qn_text text = {0};
     if (!(c->r->texts & QN_DUMP_ESTIMATE))
         return;
-    if (c->planned.is_request)
-        add_estimate(&c->planned.analysis, c->planned.schedule, &text);
-    else if (c->pieces)
-        add_estimates(c->pieces, &text);
+    if (c->pieces)
+        add_pieces(c->pieces, add_estimate, &text);
     else
-        add_estimate_of(c->kernel, &c->facts, &c->planned, &text);
+        add_estimate(&c->planned, &text);
     send_text(c->r, QN_SINK_ESTIMATE, &text);
 }
 

@@ -495,13 +495,6 @@ qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedul
     return status == QN_OK ? qn__schedule_verify(x, s, err) : status;
 }
 
-qn_status qn__schedule_of_plan(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
-                               qn_error *err)
-{
-    qn_status status = qn__schedule_draft(x, p, out, err);
-    return status == QN_OK ? qn__schedule_settle(x, p, out, err) : status;
-}
-
 qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err)
 {

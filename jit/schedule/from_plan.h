@@ -8,14 +8,12 @@
 #include "jit/schedule/grid.h"
 #include "jit/schedule/tree.h"
 
-/** Translates a plan that was made for the kernel and the facts of x, and verifies the result. */
-qn_status qn__schedule_of_plan(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
-                               qn_error *err);
-/** Translates a grid likewise; what goes through shared memory is not said. */
+/** Translates a grid that was made for the kernel and the facts of x, and verifies the result; what
+ * goes through shared memory is not said. */
 qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err);
-/** Translates a plan for an estimate: nothing is verified, and nothing may be lowered from the
- * schedule before it is settled. */
+/** Translates a plan that was made for the kernel and the facts of x: nothing is verified, and
+ * nothing may be lowered from the schedule before it is settled. */
 qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 /** Verifies the draft of a plan. Where it is refused it is made anew, without the marks of accesses

@@ -118,7 +118,7 @@ qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f)
 void qn__piece_print(const qn_piece *p, qn_text *out)
 {
     if (!p->part[0]) {
-        qn__planned_print(&p->planned, p->kernel, out);
+        qn__planned_print(&p->planned, out);
         return;
     }
     if (p->distribution.block_dim >= 0)

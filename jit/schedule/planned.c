@@ -8,12 +8,54 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/search.h"
 
+void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+{
+    *out = (qn_planned){0};
+    out->analysis = (qn_analysis){.k = k, .f = f};
+    if (f->target->has_grid)
+        qn__grid_make(k, f, &out->grid);
+    else
+        (void)qn__search(k, f, out);
+}
+
+/** Room for a schedule, and the analysis that it is of. */
+static qn_status begin(qn_planned *p, qn_error *err)
+{
+    const qn_kernel *k = p->analysis.k;
+    qn_status status =
+        p->analysis.value ? QN_OK : qn__analyse_scalar(k, p->analysis.f, &p->analysis, err);
+    if (status == QN_OK && !p->schedule && !(p->schedule = qn__alloc(sizeof *p->schedule)))
+        status = qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
+    return status;
+}
+
+qn_status qn__planned_schedule(qn_planned *p, qn_error *err)
+{
+    const qn_analysis *x = &p->analysis;
+    if (p->schedule && !p->is_draft)
+        return QN_OK;
+    qn_status status = begin(p, err);
+    if (status == QN_OK && x->f->target->has_grid)
+        status = qn__schedule_of_grid(x, &p->grid, p->schedule, err);
+    else if (status == QN_OK && !p->is_draft)
+        status = qn__schedule_draft(x, &p->plan, p->schedule, err);
+    if (status == QN_OK && !x->f->target->has_grid)
+        status = qn__schedule_settle(x, &p->plan, p->schedule, err);
+    p->is_draft = false;
+    if (status != QN_OK)
+        qn__planned_forget(p);
+    return status;
+}
+
 /** Loops alone. Lanes of the points of reduces have none in such a schedule. */
 static qn_status say_plainly(qn_planned *p, qn_error *err)
 {
     const qn_plan *plan = &p->plan;
+    qn_status status = begin(p, err);
+    if (status != QN_OK)
+        return status;
     qn__plan_plainly(&p->plan);
-    qn_status status = qn__schedule_plain(&p->analysis, plan, p->schedule, err);
+    status = qn__schedule_plain(&p->analysis, plan, p->schedule, err);
     if (status == QN_OK)
         status = qn__block_of(&p->analysis, p->schedule, &p->block, err);
     if (status == QN_OK && qn__is_reduction(p->analysis.k, plan->lane_dim)) {
@@ -25,67 +67,28 @@ static qn_status say_plainly(qn_planned *p, qn_error *err)
     return status;
 }
 
-void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+qn_status qn__planned_say(qn_planned *p, qn_error *err)
 {
-    *out = (qn_planned){0};
-    out->analysis = (qn_analysis){.k = k, .f = f};
-    if (f->target->has_grid)
-        qn__grid_make(k, f, &out->grid);
-    else
-        (void)qn__search(k, f, out);
-}
-
-/** A new draft, if the plan has one. */
-static qn_status draft(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
-{
-    if (!p->analysis.value) {
-        qn_status status = qn__analyse_scalar(k, f, &p->analysis, err);
-        if (status != QN_OK)
-            return status;
-    }
-    p->schedule = qn__alloc(sizeof *p->schedule);
-    if (!p->schedule)
-        return qn__fail(err, QN_ERR_MEMORY, "schedule of kernel \"%s\": no memory", k->name);
-    qn_error why = {0};
-    p->is_draft = qn__schedule_draft(&p->analysis, &p->plan, p->schedule, &why) == QN_OK;
-    return QN_OK;
-}
-
-qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err)
-{
+    const qn_facts *f = p->analysis.f;
     qn_error why = {0};
     if (f->target->has_grid) {
         p->block = qn__block_of_grid(&p->grid);
         return QN_OK;
     }
-    if (p->schedule && !p->is_draft)
-        return QN_OK;
-    qn_status status = p->schedule ? QN_OK : draft(k, f, p, err);
-    if (status != QN_OK)
-        return status;
-    bool is_made = p->is_draft &&
-                   qn__schedule_settle(&p->analysis, &p->plan, p->schedule, &why) == QN_OK &&
+    bool is_made = qn__planned_schedule(p, &why) == QN_OK &&
                    qn__block_of(&p->analysis, p->schedule, &p->block, &why) == QN_OK;
-    status = is_made ? QN_OK : say_plainly(p, err);
-    p->is_draft = false;
+    qn_status status = is_made ? QN_OK : say_plainly(p, err);
     if (f->has_ranges)
         qn__give_ranges(&p->block, f->ranges[0], f->ranges[1]);
     return status;
 }
 
-qn_status qn__planned_schedule(const qn_analysis *x, const qn_planned *p, qn_schedule *out,
-                               qn_error *err)
-{
-    return x->f->target->has_grid ? qn__schedule_of_grid(x, &p->grid, out, err)
-                                  : qn__schedule_of_plan(x, &p->plan, out, err);
-}
-
-void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out)
+void qn__planned_print(const qn_planned *p, qn_text *out)
 {
     if (p->grid.team)
         qn__grid_print(&p->grid, out);
     else
-        qn__plan_print(&p->plan, k, out);
+        qn__plan_print(&p->plan, p->analysis.k, out);
 }
 
 qn_status qn__planned_read(const qn_analysis *x, const qn_schedule *s, qn_grid *grid,

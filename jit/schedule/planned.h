@@ -22,19 +22,19 @@ typedef struct qn_planned {
  * Pure: one kernel with one set of facts has one plan. Never fails: the fallback is scalar code as
  * declared. Kernel and facts must live as long as *out. */
 void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out);
-/** Makes the schedule of the plan, from the draft if there is one, and the block, verified; of a
- * grid the block alone. Where a kernel has too many parts for a schedule, the plan becomes one of
- * plain loops. QN_ERR_MEMORY. */
-qn_status qn__planned_say(const qn_kernel *k, const qn_facts *f, qn_planned *p, qn_error *err);
-/** Makes the schedule of the plan or of the grid, verified, as *out. Errors: the verifier's. */
-qn_status qn__planned_schedule(const qn_analysis *x, const qn_planned *p, qn_schedule *out,
-                               qn_error *err);
+/** Makes the schedule of the plan or of the grid, verified, where there is none yet: from the draft
+ * of the search if there is one. Errors: the verifier's, and QN_ERR_MEMORY; *p has no schedule
+ * then. */
+qn_status qn__planned_schedule(qn_planned *p, qn_error *err);
+/** Makes the schedule of a plan and the block; of a grid the block alone. Where a kernel has too
+ * many parts for a schedule, the plan becomes one of plain loops. QN_ERR_MEMORY. */
+qn_status qn__planned_say(qn_planned *p, qn_error *err);
 /** Reads the block of a schedule that was given and verified, and the grid of a GPU. Errors as
  * qn__block_of. */
 qn_status qn__planned_read(const qn_analysis *x, const qn_schedule *s, qn_grid *grid,
                            qn_block *block, qn_error *err);
 /** The plan, or the grid, as text. */
-void qn__planned_print(const qn_planned *p, const qn_kernel *k, qn_text *out);
+void qn__planned_print(const qn_planned *p, qn_text *out);
 /** Forgets the schedule, as the plan has changed. */
 void qn__planned_forget(qn_planned *p);
 void qn__planned_release(qn_planned *p);

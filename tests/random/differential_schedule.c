@@ -205,7 +205,9 @@ static bool begin(drawing *d, const way *w)
     bool is_begun = false;
     if (w->is_planned) {
         qn__planned_make(d->kernel, &d->facts, &planned);
-        is_begun = qn__planned_schedule(&d->x, &planned, d->now, NULL) == QN_OK;
+        is_begun = qn__planned_schedule(&planned, NULL) == QN_OK;
+        if (is_begun)
+            *d->now = *planned.schedule;
         qn__planned_release(&planned);
     }
     is_begun = is_begun || (qn__schedule_begin(&d->x, d->now, NULL) == QN_OK &&

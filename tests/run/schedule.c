@@ -74,20 +74,20 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn_analysis x = {0};
     qn_block block;
     qn_text text = {0};
-    qn_schedule *s = calloc(1, sizeof *s);
     qn_status status = make_facts(given, n, args, c, how, &k, &f, &err);
-    bool is_right = status == QN_OK && s && qn__analyse_scalar(k, &f, &x, &err) == QN_OK;
+    bool is_right = status == QN_OK && qn__analyse_scalar(k, &f, &x, &err) == QN_OK;
     if (is_right) {
         qn__planned_make(k, &f, &p);
-        is_right = qn__planned_schedule(&x, &p, s, &err) == QN_OK;
-        qn__schedule_print(s, &text);
+        is_right = qn__planned_schedule(&p, &err) == QN_OK;
+        if (is_right)
+            qn__schedule_print(p.schedule, &text);
         is_right = is_right && is_read_again(&x, &text, &err) &&
-                   (f.target->has_grid || qn__block_of(&x, s, &block, &err) == QN_OK);
+                   (f.target->has_grid || qn__block_of(&x, p.schedule, &block, &err) == QN_OK);
     }
     if (!is_right) {
         qn_text plan = {0};
         if (x.k)
-            qn__planned_print(&p, k, &plan);
+            qn__planned_print(&p, &plan);
         tap_note("isa %d%s%s: %s\n%s\n%s", how.isa, how.is_dynamic ? ", dynamic" : "",
                  how.is_ordered ? ", in order" : "", err.message, plan.data ? plan.data : "",
                  text.data ? text.data : "");
@@ -98,7 +98,6 @@ static bool has_schedule(const qn_kernel *given, int n, const qn_arg *args, cons
     qn__analysis_release(&x);
     qn__facts_release(&f);
     qn_kernel_release(k);
-    free(s);
     return is_right;
 }
 

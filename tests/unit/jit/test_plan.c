@@ -649,7 +649,7 @@ static int singles_of(const char *text, qn_view *views, int n, const qn_options 
     if (!facts_of(text, views, n, o, isa, false, &k, &f))
         return found;
     qn__planned_make(k, &f, &p);
-    if (qn__planned_say(k, &f, &p, &err) == QN_OK)
+    if (qn__planned_say(&p, &err) == QN_OK)
         found = 0;
     for (int r = 0; found >= 0 && r < p.schedule->n_records; r++)
         found += p.schedule->record[r].is_single && !p.schedule->record[r].is_tail;
@@ -727,8 +727,8 @@ static char *plan_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
     f->machine = *m;
     qn__machine_classify(&f->machine, f->isa);
     qn__planned_make(k, f, &p);
-    qn__planned_print(&p, k, &text);
-    if (qn__planned_say(k, f, &p, &err) == QN_OK && p.schedule)
+    qn__planned_print(&p, &text);
+    if (qn__planned_say(&p, &err) == QN_OK && p.schedule)
         qn__schedule_print(p.schedule, &text);
     qn__planned_release(&p);
     qn__text_bytes(&text, "", 1);
