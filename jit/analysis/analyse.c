@@ -286,9 +286,7 @@ static void visit(pass *p, uint32_t i)
         visit_operands(p, i, true);
         raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
         break;
-    case QN_I_INDEX:
-        if (is_divergent_loop(p->a, x->parent))
-            raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
+    case QN_I_INDEX: /* all lanes that are still in the loop are in one trip */
         join(p, i, qn__args(p->k, x->parent)[0]);
         break;
     case QN_I_CARRIED:

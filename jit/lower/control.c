@@ -253,6 +253,7 @@ LLVMValueRef qn__any_part(lower *g)
     FOR_PARTS(g, p)
     {
         LLVMValueRef one = qn__any(g, g->mask[p]);
+        g->active = any ? NULL : g->mask[p];
         any = any ? LLVMBuildOr(g->b, any, one, "") : one;
     }
     return any;
@@ -344,6 +345,7 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
                     qn__join(g, &active, v, without ? without : LLVMConstNull(LLVMTypeOf(v)));
         }
     memcpy(g->mask, outer, sizeof outer);
+    g->active = NULL;
 }
 
 /** Whether a region, of which `if`s may be a part, only computes. */

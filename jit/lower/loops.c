@@ -136,6 +136,7 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     h->latch = latch;
     qn__pace_close(g, &h->pace, h->c.before, h->head, latch);
     memcpy(g->mask, h->outer, sizeof h->outer);
+    g->active = NULL;
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, h->after);
     carried_results(g, &h->c, i);
@@ -358,9 +359,11 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     LLVMPositionBuilderAtEnd(g->b, h->body);
     if (h->pace.end)
         qn__pace_test(g, &h->pace, h->trip, h->after);
+    bool is_vector = qn__wants_vector(g, x->region[0]);
     FOR_PARTS(g, p)
-        index[p] = index_of_trip(g, begin[p], h->trip, (int64_t)x->imm);
-    set_index(g, x->region[0], index, vector);
+        index[p] = index_of_trip(g, is_vector ? begin[p] : qn__scalar(g, arg[0], p), h->trip,
+                                 (int64_t)x->imm);
+    set_index(g, x->region[0], index, is_vector);
     head_close(g, h, i, x->region[0], x->region[2]);
 }
 

@@ -131,6 +131,7 @@ typedef struct lower {
     int64_t jam_ahead[QN_MAX_RANK][MOST_PARTS]; /* how far it is from that of iteration 0 */
     uint64_t jam_same[QN_MAX_RANK][MOST_PARTS]; /* bit i: it is that of iteration i */
     LLVMValueRef mask[MOST_PARTS];      /* <width x i1>, active lanes; NULL: all */
+    LLVMValueRef active;                /* a mask that has some lane here; NULL: none is known */
     LLVMValueRef
         tail_mask[MOST_PARTS]; /* the same for the remainder alone: lanes inside the domain */
     struct {

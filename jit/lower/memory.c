@@ -164,17 +164,21 @@ static int dims_level(const lower *g, uint32_t i, int at)
     return at < g->depth ? at : g->depth;
 }
 
+/** Whether some lane of part p is active; NULL: that is known. */
+static LLVMValueRef any_active(lower *g, int p)
+{
+    return g->mask[p] && g->mask[p] != g->active ? qn__any(g, g->mask[p]) : NULL;
+}
+
 /** A load of one element for the whole part. */
 static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int *at)
 {
     int dtype = g->k->inst[i].type;
     LLVMTypeRef t = qn__memory_type(g, dtype);
-    LLVMValueRef condition = NULL;
+    LLVMValueRef condition = qn__ignores_masks(g, i) ? NULL : any_active(g, p);
     if (c->is_needed)
-        condition = g->mask[p] ? LLVMBuildAnd(g->b, c->ok, qn__any(g, g->mask[p]), "") : c->ok;
-    else if (!qn__ignores_masks(g, i) && g->mask[p])
-        condition = qn__any(g, g->mask[p]);
-    else if (g->grid && g->tail_mask[p]) /* parts are scalars there */
+        condition = condition ? LLVMBuildAnd(g->b, c->ok, condition, "") : c->ok;
+    else if (!condition && g->grid && g->tail_mask[p]) /* parts are scalars there */
         condition = g->tail_mask[p];
     address x;
     *at = g->depth;
@@ -338,7 +342,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     int dtype = qn__access_dtype(g->k, i);
     branch then = {0};
     LLVMValueRef v = qn__scalar(g, value, p);
-    LLVMValueRef condition = g->mask[p] ? qn__any(g, g->mask[p]) : NULL;
+    LLVMValueRef condition = any_active(g, p);
     if (c->is_needed)
         condition = qn__mask_and(g, condition, c->ok);
     if (g->is_team)

@@ -65,27 +65,56 @@ static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRe
     return choose(g, bad, like(g, y, type, 1), y);
 }
 
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
+
+/** Quotients of vectors by floats that are wide enough: a / d is no nearer to the next integer than
+ * 1 / d, which is more than any rounding moves it. No instruction divides vectors of integers. */
+static LLVMValueRef divide_as_floats(lower *g, int type, LLVMValueRef a, LLVMValueRef d)
+{
+    bool is_wide = qn__dtype_width(type) == 32, is_signed = class_of(type) == QN_CLASS_S;
+    LLVMTypeRef floats = type_like(g, is_wide ? QN_F64 : QN_F32, a);
+    LLVMTypeRef words = type_like(g, QN_I32, a), old = LLVMTypeOf(a);
+    LLVMOpcode widen = is_signed ? LLVMSExt : LLVMZExt;
+    LLVMValueRef v[2] = {a, d};
+    for (int n = 0; n < 2; n++) {
+        v[n] = is_wide ? v[n] : LLVMBuildCast(g->b, widen, v[n], words, "");
+        v[n] = LLVMBuildCast(g->b, is_wide && !is_signed ? LLVMUIToFP : LLVMSIToFP, v[n], floats,
+                             "");
+    }
+    LLVMValueRef q = LLVMBuildFDiv(g->b, v[0], v[1], "");
+    q = LLVMBuildCast(g->b, is_wide && !is_signed ? LLVMFPToUI : LLVMFPToSI, q, words, "");
+    return is_wide ? q : LLVMBuildTrunc(g->b, q, old, "");
+}
+
+static bool is_divided_as_floats(int type, LLVMValueRef d)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(d)) == LLVMVectorTypeKind && !LLVMIsConstant(d) &&
+           qn__dtype_width(type) <= 32;
+}
+
 static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)c;
     if (class_of(type) == QN_CLASS_F)
         return LLVMBuildFDiv(g->b, a, b, "");
     LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
-    LLVMValueRef q = class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "")
-                                                  : LLVMBuildUDiv(g->b, a, d, "");
+    LLVMValueRef q = is_divided_as_floats(type, d)      ? divide_as_floats(g, type, a, d)
+                     : class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "")
+                                                    : LLVMBuildUDiv(g->b, a, d, "");
     return choose(g, by_zero, like(g, a, type, 0), q);
 }
 
 static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)c;
-    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
-    LLVMValueRef r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "")
-                                                  : LLVMBuildURem(g->b, a, d, "");
+    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero), r;
+    if (is_divided_as_floats(type, d))
+        r = LLVMBuildSub(g->b, a, LLVMBuildMul(g->b, divide_as_floats(g, type, a, d), d, ""), "");
+    else
+        r = class_of(type) == QN_CLASS_S ? LLVMBuildSRem(g->b, a, d, "")
+                                         : LLVMBuildURem(g->b, a, d, "");
     return choose(g, by_zero, a, r);
 }
-
-static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
 
 /** neg, abs and copysign of some targets need not keep the bits of a NaN: they are integer
  * instructions, behind which LLVM does not find the operation on floats again. */

@@ -23,6 +23,7 @@ typedef struct region {
     double weight;  /* how often it runs for one iteration of the statement */
     double begin;   /* cycles from the begin of the statement */
     bool is_inside; /* of a branch or a loop of the body: nothing moves out of it */
+    bool is_test;   /* what a loop ends by: its branches go one way until then */
 } region;
 
 /* Cycles of a chain that has begun: what tells it from none. */
@@ -145,7 +146,8 @@ static void add(const placed *p, double weight, double instructions, double slot
 static double passes_of(const qn_estimator *e, const placed *p, int work, int bits)
 {
     double bytes = qn__register_bytes(e, bits, p->lanes);
-    bool is_divider = work == QN_WORK_FLOAT_DIVIDE || work == QN_WORK_ROOT;
+    bool is_divider =
+        work == QN_WORK_DIVIDE || work == QN_WORK_FLOAT_DIVIDE || work == QN_WORK_ROOT;
     bool is_by_lane = qn__cost_of(work, e->x->f->target)->slots[bits > 32 ? 4 : 3] < 0;
     return !is_divider && !is_by_lane && p->lanes > 1 && bytes > e->m->port_bytes
                ? bytes / e->m->port_bytes
@@ -251,6 +253,16 @@ static double shared_part(const qn_estimator *e, uint32_t i)
                : 1;
 }
 
+/** Whether an access is at sums of indices of the domain, which branches and loops of the body do
+ * not change. */
+static bool is_of_indices(const qn_estimator *e, uint32_t i)
+{
+    bool is = true;
+    for (int n = 0; n < qn__n_indices(e->x->k, i); n++)
+        is &= !e->x->affine[qn__args(e->x->k, i)[n]].sym[0];
+    return is;
+}
+
 static void add_access(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
@@ -269,7 +281,10 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     }
     bool is_load = x->op == QN_I_LOAD;
     placed p = place_of(e, dims, r->is_inside || !is_load);
+    bool outer = e->is_masked;
+    e->is_masked |= r->is_inside && !is_of_indices(e, i);
     qn__estimate_access(e, i, record, p.lanes, &moves, &slots);
+    e->is_masked = outer;
     double part = is_load ? shared_part(e, i) : 1;
     double all = r->weight * p.parts * moves * part;
     add(&p, r->weight * part, moves + slots, slots);
@@ -285,7 +300,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     if (x->op == QN_I_ATOMIC && !(record && record->is_plain))
         add(&p, r->weight, 0,
             p.lanes * (double)qn__work_slots(QN_WORK_ATOMIC, 64, 1, e->x->f->target));
-    int work = record && record->method == QN_METHOD_GATHER ? QN_WORK_GATHER : QN_WORK_MOVE;
+    int work = p.lanes > 1 && moves >= p.lanes ? QN_WORK_GATHER : QN_WORK_MOVE;
     e->ready[i] = begin + (is_load ? latency_of(e, work) : 1);
 }
 
@@ -348,8 +363,39 @@ void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slo
 
 static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *r);
 
-/** Trips of a loop of the body, or points of a reduce in it. */
-static double trips_of(const qn_estimator *e, uint32_t i)
+/** The index in the middle of a dimension. */
+static double middle_of(const qn_estimator *e, int d)
+{
+    const qn_fact *begin = &e->x->f->begin[d];
+    double trips = (double)qn__trips_or(e->x->f, d, QN_NOMINAL_EXTENT);
+    return (begin->kind == QN_FACT_EXACT ? (double)begin->value : 0) + (trips - 1) / 2;
+}
+
+/** Trips of a `for` whose bounds differ by a sum of indices: those in the middle of the domain, and
+ * of lanes those of the longest; below 0: what they are, data say. */
+static double trips_of_bounds(const qn_estimator *e, uint32_t i, const placed *uneven)
+{
+    const uint32_t *arg = qn__args(e->x->k, i);
+    const qn_affine *a = &e->x->affine[arg[0]], *b = &e->x->affine[arg[1]];
+    double length = (double)b->constant - (double)a->constant;
+    double step = (int64_t)e->x->k->inst[i].imm > 0 ? (double)e->x->k->inst[i].imm : 1;
+    if (memcmp(a->sym, b->sym, sizeof a->sym) != 0 ||
+        memcmp(a->sym_coef, b->sym_coef, sizeof a->sym_coef) != 0)
+        return -1;
+    for (int d = 0; d < e->x->k->n_dims; d++)
+        length += ((double)b->coef[d] - (double)a->coef[d]) * middle_of(e, d);
+    for (int n = 1; n < e->n; n++)
+        if (e->around[n].is_lanes && uneven->lanes > 1) {
+            int d = __builtin_ctz(e->around[n].dims);
+            double apart = (double)b->coef[d] - (double)a->coef[d];
+            length += (apart < 0 ? -apart : apart) * (uneven->lanes - 1) / 2;
+        }
+    return length > 0 ? length / step : 0;
+}
+
+/** Trips of a loop of the body, or points of a reduce in it. Of lanes that have numbers of trips of
+ * their own, all wait for the longest. */
+static double trips_of(const qn_estimator *e, uint32_t i, const placed *uneven)
 {
     const qn_kernel *k = e->x->k;
     const qn_inst *x = &k->inst[i];
@@ -358,20 +404,14 @@ static double trips_of(const qn_estimator *e, uint32_t i)
         trips *= (double)qn__trips_or(e->x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
     if (x->op == QN_I_REDUCE)
         return trips;
-    const qn_affine *a = &e->x->affine[qn__args(k, i)[0]], *b = a;
-    int64_t length = a->constant, step = 1;
-    bool is_number = !a->sym[0];
-    if (x->op == QN_I_FOR) {
-        b = &e->x->affine[qn__args(k, i)[1]];
-        length = qn__wrap_sub(b->constant, a->constant);
-        step = (int64_t)x->imm > 0 ? (int64_t)x->imm : 1;
-        is_number = memcmp(a->coef, b->coef, sizeof a->coef) == 0 && a->sym[0] == b->sym[0] &&
-                    a->sym[1] == b->sym[1];
-    }
-    bool is_while = x->op == QN_I_WHILE;
-    if (!is_number || length < 0 || (is_while && length > QN_NOMINAL_TRIPS))
-        return QN_NOMINAL_TRIPS;
-    return (double)(length / step);
+    trips = x->op == QN_I_FOR ? trips_of_bounds(e, i, uneven) : -1;
+    if (trips >= 0)
+        return trips;
+    const qn_affine *most = &e->x->affine[qn__args(k, i)[0]];
+    bool has_few = x->op == QN_I_WHILE && !most->sym[0] && most->constant >= 0 &&
+                   most->constant < QN_NOMINAL_TRIPS;
+    trips = has_few ? (double)most->constant : QN_NOMINAL_TRIPS;
+    return trips * (uneven->lanes > 1 ? QN_LONGEST : 1);
 }
 
 /** Sides of a branch: of lanes that take different ones, both are computed. */
@@ -386,12 +426,13 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
         double share = is_masked ? (x->sub && side == 0 ? QN_RARE_SHARE * 2 : 1)
                        : side    ? 1 - first
                                  : first;
-        region inside = {r->at, r->weight * share, r->begin, true};
+        region inside = {r->at, r->weight * share, r->begin, true, r->is_test};
         end = larger(end, walk(e, x->region[side], x->region[side + 1], &inside));
     }
     if (!is_masked) {
         add_work(e, &p, r->weight, QN_WORK_BLOCK, 64);
-        p.in->demand.guesses += r->weight * p.parts * QN_WRONG_SHARE * e->m->wrong_guess;
+        double wrong = r->is_test ? 0 : QN_WRONG_SHARE;
+        p.in->demand.guesses += r->weight * p.parts * wrong * e->m->wrong_guess;
     }
     e->ready[i] = end;
 }
@@ -451,8 +492,8 @@ static double chain_of_trips(qn_estimator *e, uint32_t i, double begin)
     return is_masked ? larger(condition, body) + latency_of(e, QN_WORK_SELECT) : body;
 }
 
-/** Whether lanes have numbers of trips of their own: all wait for the longest. */
-static bool are_uneven(qn_estimator *e, uint32_t i)
+/** Lanes that have numbers of trips of their own. */
+static placed uneven_lanes(qn_estimator *e, uint32_t i)
 {
     const qn_inst *x = &e->x->k->inst[i];
     const uint32_t *arg = qn__args(e->x->k, i);
@@ -461,7 +502,7 @@ static bool are_uneven(qn_estimator *e, uint32_t i)
         dims = e->x->value[arg[0]].deps | e->x->value[arg[1]].deps;
     else if (x->op == QN_I_WHILE)
         dims = e->x->value[qn__args(e->x->k, x->region[1] - 1)[0]].deps;
-    return place_of(e, dims, true).lanes > 1;
+    return place_of(e, dims, true);
 }
 
 /** Whether trips are so few, and known, that their end is foreseen. */
@@ -475,11 +516,13 @@ static bool is_foreseen(const qn_estimator *e, uint32_t i, double trips)
 static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_inst *x = &e->x->k->inst[i];
-    double trips = trips_of(e, i) * (are_uneven(e, i) ? QN_LONGEST : 1), begin = r->begin;
+    placed uneven = uneven_lanes(e, i);
+    double trips = trips_of(e, i, &uneven), begin = r->begin;
     for (int n = 0; n < x->n_args; n++)
         begin = larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
-    region inside = {r->at, r->weight * trips, begin, true};
+    region inside = {r->at, r->weight * trips, begin, true, x->op == QN_I_WHILE};
     double end = walk(e, x->region[0], x->region[1], &inside);
+    inside.is_test = false;
     if (x->op == QN_I_WHILE)
         end = larger(end, walk(e, x->region[1], x->region[2], &inside));
     placed p = place_of(e, UINT32_MAX, true), once = {p.in, 1, 1};
@@ -527,7 +570,7 @@ static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *
 void qn__estimate_statement(qn_estimator *e, qn_node at)
 {
     const qn_node_info *n = qn__node(e->s, at);
-    region r = {at, 1, 0, false};
+    region r = {at, 1, 0, false, false};
     /* values of other statements are known */
     memset(e->ready, 0, e->x->k->n_insts * sizeof *e->ready);
     double path = walk(e, n->first, n->end, &r);
