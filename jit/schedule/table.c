@@ -57,8 +57,38 @@ static bool is_quotient(const qn_analysis *a, int lane_dim, uint32_t value)
     return by >= 2 && by <= MOST && step >= 1 && step <= by;
 }
 
+/** Whether a value is the index of the lanes and a number, which do not wrap. */
+static bool is_shifted_index(const qn_analysis *a, int lane_dim, uint32_t value)
+{
+    enum { MOST = 1 << 30 };
+    const qn_affine *x = &a->affine[value];
+    qn_interval begin = qn__fact_interval(&a->f->begin[lane_dim]),
+                end = qn__fact_interval(&a->f->end[lane_dim]);
+    bool is = x->coef[lane_dim] == 1 && !x->sym[0] && x->constant >= -MOST && x->constant <= MOST &&
+              begin.low >= INT32_MIN && end.high <= INT32_MAX;
+    for (int d = 0; d < a->k->n_dims; d++)
+        is &= d == lane_dim || !x->coef[d];
+    return is;
+}
+
+/** Whether a value grows by at most one from lane to lane, and never falls: quotients, and indices
+ * that end at a bound. */
+static bool is_creeping(const qn_analysis *a, int lane_dim, uint32_t value, int depth)
+{
+    const qn_inst *x = &a->k->inst[value];
+    const uint32_t *arg = qn__args(a->k, value);
+    bool is_bound = x->type == QN_I64 && x->op >= QN_I_PURE && depth > 0 &&
+                    (qn__pure(x) == QN_OP_min || qn__pure(x) == QN_OP_max);
+    for (int n = 0; is_bound && n < 2; n++)
+        is_bound = !(a->value[arg[n]].deps >> lane_dim & 1) ||
+                   is_shifted_index(a, lane_dim, arg[n]) ||
+                   is_creeping(a, lane_dim, arg[n], depth - 1);
+    return is_bound || is_quotient(a, lane_dim, value);
+}
+
 bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
 {
+    enum { MOST_BOUNDS = 2 }; /* above and below */
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
     const qn_inst *x = &k->inst[i];
@@ -75,7 +105,7 @@ bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
             continue;
         const qn_fact *stride = &f->digit[dim->first_digit].stride;
         if (is_found || dim->n_digits != 1 || stride->kind != QN_FACT_EXACT || stride->value != 1 ||
-            !is_quotient(a, lane_dim, index))
+            !is_creeping(a, lane_dim, index, MOST_BOUNDS))
             return false;
         is_found = true;
     }

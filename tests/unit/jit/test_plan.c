@@ -29,7 +29,7 @@ static const char quotient[] =
     "kernel \"quotient\" { view x: f32[1]; view y: f32[1]; %%z: i64 = const 0;\n"
     "%%o: i64 = const 1; %%two: i64 = const 2; %%s: i64 = const %d; %%n: i64 = extent y, 0;\n"
     "%%j: i64 = parallel %%z, %%n; %%m: i64 = mul %%s, %%j; %%e: i64 = add %%m, %%o;\n"
-    "%%h: i64 = div %%e, %%two; %%a: f32 = load x[%%h]; store y[%%j], %%a; }";
+    "%%h: i64 = %s %%e, %s; %%a: f32 = load x[%%h]; store y[%%j], %%a; }";
 static const char second[] =
     "kernel \"second\" { view x: f32[1]; view y: f32[1]; %z: i64 = const 0; %two: i64 = const 2;\n"
     "%n: i64 = extent x, 0; %h: i64 = div %n, %two; %i: i64 = parallel %z, %h;\n"
@@ -573,8 +573,8 @@ static void test_streams(void)
     tap_is_int(p.front_bytes, 0, "not in a cache");
 }
 
-/** Whether lanes that load at a quotient are near one another. */
-static bool is_near(int step, int isa)
+/** Whether lanes that load at `op` of step * j + 1 and a value are near one another. */
+static bool is_near(int step, const char *op, const char *value, int isa)
 {
     char text[512];
     int64_t n[2] = {1000, 500};
@@ -582,7 +582,7 @@ static bool is_near(int step, int isa)
     qn_kernel *k = NULL;
     qn_facts f;
     qn_analysis a;
-    snprintf(text, sizeof text, quotient, step);
+    snprintf(text, sizeof text, quotient, step, op, value);
     if (!facts_of(text, views, 2, NULL, isa, false, &k, &f))
         return false;
     bool is = qn__analyse(k, &f, 0, 0, &a) && qn__is_near(&a, 0, k->access[0].inst);
@@ -592,12 +592,17 @@ static bool is_near(int step, int isa)
     return is;
 }
 
-static void test_quotients(void)
+static void test_near(void)
 {
-    tap_ok(is_near(1, QN_ISA_V4), "x[(j + 1) / 2] is a vector that is permuted");
-    tap_ok(is_near(2, QN_ISA_V4), "x[(2 j + 1) / 2], too");
-    tap_ok(!is_near(3, QN_ISA_V4), "lanes of x[(3 j + 1) / 2] are in more than one vector");
-    tap_ok(!is_near(1, QN_ISA_V3), "v3 has no such permutations");
+    tap_ok(is_near(1, "div", "%two", QN_ISA_V4), "x[(j + 1) / 2] is a vector that is permuted");
+    tap_ok(is_near(2, "div", "%two", QN_ISA_V4), "x[(2 j + 1) / 2], too");
+    tap_ok(!is_near(3, "div", "%two", QN_ISA_V4),
+           "lanes of x[(3 j + 1) / 2] are in more than one vector");
+    tap_ok(!is_near(1, "div", "%two", QN_ISA_V3), "v3 has no such permutations");
+    tap_ok(is_near(1, "min", "%n", QN_ISA_V4) && is_near(1, "max", "%two", QN_ISA_V4),
+           "lanes that end at a bound are near one another");
+    tap_ok(!is_near(2, "min", "%n", QN_ISA_V4), "... but not two elements apart");
+    tap_ok(!is_near(1, "mul", "%two", QN_ISA_V4), "... and no other operation is a bound");
 }
 
 /** Rows that are updated in place, with `gap` elements between them. */
@@ -910,7 +915,7 @@ int main(void)
     test_collapse();
     test_streams();
     test_rows_in_place();
-    test_quotients();
+    test_near();
     test_apart();
     test_line_ends();
     test_streams_of_sums();
