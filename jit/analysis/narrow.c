@@ -100,7 +100,11 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     case QN_OP_and:
     case QN_OP_or:
     case QN_OP_xor:
+    case QN_OP_not:
     case QN_OP_select:
+        break;
+    case QN_OP_abs:
+        least = common_bits(value, arg[0], arg[0], type, least, &is_signed);
         break;
     case QN_OP_shl:
         least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;

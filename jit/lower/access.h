@@ -36,6 +36,8 @@ typedef struct address {
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there
  * instead of the index operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
+/** Bytes by which all that access i may touch is aligned. */
+unsigned qn__align_of(const lower *g, uint32_t i);
 /** What a type has at a pointer, and a store there. With a mask only its lanes are moved, and the
  * others are zero; then the pointer may be a vector of one for each lane. */
 LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
@@ -138,18 +140,16 @@ LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
 
 /* ---- lower/stride.c */
-/** Whether lanes lie a known number of elements apart, not together, and none of them is masked. */
-bool qn__has_known_stride(const address *x, LLVMValueRef mask);
-/** Whether they lie so far apart that a load gathers them, as the record of access i says. */
-bool qn__is_gathered(const lower *g, uint32_t i, const address *x);
+/** Whether the lanes of access i, a known number of elements apart, are loaded or stored by
+ * qn__load_strided or qn__store_strided, only those in `mask`, NULL: all. Else they are gathered. */
+bool qn__is_strided(const lower *g, uint32_t i, const address *x, LLVMValueRef mask);
 /** Load i of lanes near one another (qn__is_near): what lies from the first to the last of them,
  * and a permutation; NULL: not so. */
 LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t, unsigned align);
-/** All lanes, none of them masked; x is displaced, t the type in memory. */
+/** The lanes in `mask`, NULL: all; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
-                              unsigned align);
-void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, int64_t bytes,
-                       unsigned align);
+                              LLVMValueRef mask);
+void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, LLVMValueRef mask);
 /** Whether load i takes small elements that lie a small stride apart in a view that has no gaps
  * between them. */
 bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask);

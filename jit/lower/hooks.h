@@ -52,6 +52,9 @@ typedef struct qn_hooks {
     /** n whole registers of integers as one of integers of `bits`, in order; limited to those that
      * fit, as signed or unsigned. */
     LLVMValueRef (*pack)(lower *g, LLVMValueRef *v, int n, int bits, bool is_signed);
+    /** NULL, or: a where that is NaN, else v; vectors of floats. NULL if there is no such
+     * instruction. */
+    LLVMValueRef (*keep_nan)(lower *g, LLVMValueRef a, LLVMValueRef v);
     /** Products of integers of 16 bits, in 32, of which the sums of neighbours are taken. */
     LLVMValueRef (*add_pairs)(lower *g, LLVMValueRef *v);
     /** Combines v with the element at `pointer` in one atomic step; nobody learns what was there.

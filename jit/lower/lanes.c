@@ -157,11 +157,16 @@ static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
     }
 }
 
+enum { LEAST_WIDTH = 4 }; /* a register has no fewer lanes that are worth their own code */
+
 /** The rest, whose number is known, in one step of fewer vectors, the last of which is under a
- * mask. */
+ * mask; a rest of at most half a vector in one of fewer lanes. (Buffers are laid out for whole
+ * ones.) */
 static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
                       int64_t rest)
 {
+    while (g->schedule->n_buffers == 0 && g->width > LEAST_WIDTH && g->width >= 2 * rest)
+        g->width /= 2;
     int64_t width = g->width, over = rest % width;
     g->unroll = (int)((rest + width - 1) / width);
     if (over)

@@ -52,7 +52,7 @@ void qn__mark_invariant(lower *g, LLVMValueRef load)
 
 /** What the addresses of an access are known to be a multiple of: at most the size of what it
  * moves. */
-static unsigned align_of(const lower *g, uint32_t i)
+unsigned qn__align_of(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const qn_kernel_parameter *param = &g->k->param[x->imm];
@@ -70,7 +70,7 @@ static bool is_moved(const lower *g, uint32_t i)
 /** Goes to the address of one element, and returns what that is known to be a multiple of. */
 static unsigned displace(lower *g, uint32_t i, address *x)
 {
-    const unsigned known = g->grid ? qn__wide_align(g, i, x) : 1, own = align_of(g, i);
+    const unsigned known = g->grid ? qn__wide_align(g, i, x) : 1, own = qn__align_of(g, i);
     qn__displace(g, x);
     if (is_moved(g, i)) {
         x->pointer = g->hooks->private_place(g, i, x->pointer);
@@ -215,7 +215,7 @@ static LLVMValueRef all_lanes(const lower *g)
 static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
 {
     int dtype = g->k->inst[i].type;
-    unsigned align = align_of(g, i);
+    unsigned align = qn__align_of(g, i);
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, dtype));
     LLVMValueRef mask = qn__access_mask(g, i, p, c), v = qn__load_table(g, i, p, c);
     address x;
@@ -230,12 +230,11 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
                             plain_load(g, i, qn__memory_type(g, dtype), x.pointer, align)),
             g->depth);
     LLVMTypeRef element = qn__memory_type(g, dtype);
-    bool is_strided = qn__has_known_stride(&x, mask);
     if ((v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
     } else if (qn__is_filled(g, i, &x, dtype, mask)) {
         v = qn__load_filled(g, &x, dtype);
-    } else if (is_strided && !qn__is_gathered(g, i, &x)) {
-        v = qn__load_strided(g, i, &x, t, align);
+    } else if (qn__is_strided(g, i, &x, mask)) {
+        v = qn__load_strided(g, i, &x, t, mask);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
         v = plain_load(g, i, t, x.pointer, align);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
@@ -273,7 +272,7 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
     qn__make_address(g, i, p, NULL, &x);
     qn__displace(g, &x);
     LLVMValueRef v = qn__to_register(
-        g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer, align_of(g, i)));
+        g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer, qn__align_of(g, i)));
     v = qn__end_checked(g, &then, i, p, v);
     qn__set(g, i, p, v, g->depth);
 }
@@ -364,7 +363,7 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
 static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t value)
 {
     int dtype = qn__access_dtype(g->k, i);
-    const unsigned align = align_of(g, i);
+    const unsigned align = qn__align_of(g, i);
     LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)),
                  mask = qn__access_mask(g, i, p, c);
     address x;
@@ -385,8 +384,8 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
         qn__store_masked(g, v, x.pointer, align, mask);
         return;
     }
-    if (qn__has_known_stride(&x, mask)) {
-        qn__store_strided(g, i, &x, v, qn_dtype_bytes(dtype), align);
+    if (qn__is_strided(g, i, &x, mask)) {
+        qn__store_strided(g, i, &x, v, mask);
         return;
     }
     qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
@@ -400,7 +399,7 @@ static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
     qn__make_address(g, i, p, NULL, &x);
     qn__displace(g, &x);
     LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
-    LLVMSetAlignment(store, align_of(g, i));
+    LLVMSetAlignment(store, qn__align_of(g, i));
     qn__mark_stream(g, i, store);
 }
 

@@ -187,8 +187,15 @@ static bool is_number(LLVMValueRef v, bool may_be_zero)
     return true;
 }
 
-/** a < b (or >) ? a : b is the machine's min (max); a NaN in the first operand is kept by the
- * second select. */
+/** a where that is NaN, else v. */
+static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
+{
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
+    LLVMValueRef kept = g->hooks->keep_nan && !is_false(is_nan) ? g->hooks->keep_nan(g, a, v) : NULL;
+    return kept ? kept : choose(g, is_nan, a, v);
+}
+
+/** a < b (or >) ? a : b is the machine's min (max), which loses a NaN in the first operand. */
 static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
 {
     LLVMValueRef v[2] = {a, b};
@@ -205,9 +212,7 @@ static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
         return LLVMBuildSelect(
             g->b, LLVMBuildFCmp(g->b, is_max ? LLVMRealUGT : LLVMRealULT, a, b, ""), a, b, "");
     LLVMValueRef before = LLVMBuildFCmp(g->b, is_max ? LLVMRealOGT : LLVMRealOLT, a, b, "");
-    LLVMValueRef ordered = LLVMBuildSelect(g->b, before, a, b, "");
-    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
-    return choose(g, is_nan, a, ordered);
+    return keep_nan(g, a, LLVMBuildSelect(g->b, before, a, b, ""));
 }
 
 static LLVMValueRef lower_min(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)

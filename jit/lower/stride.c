@@ -13,20 +13,10 @@
 #include "jit/schedule/forms.h"
 #include "jit/schedule/stride.h"
 
-bool qn__has_known_stride(const address *x, LLVMValueRef mask)
-{
-    return x->kind == ADDRESS_LANES && !mask && x->stride != 0;
-}
-
 static bool is_single(const lower *g, uint32_t i)
 {
     const qn_record_info *r = qn__record_of(g, i);
     return r && r->is_single;
-}
-
-bool qn__is_gathered(const lower *g, uint32_t i, const address *x)
-{
-    return !is_single(g, i) && !qn__is_small_stride(x->stride);
 }
 
 /** Whether each lane has an access of its own. Vectors of fewer lanes than a step's, as a rest has,
@@ -37,15 +27,26 @@ static bool is_one_by_one(const lower *g, uint32_t i, const address *x, int64_t 
     return qn__is_one_by_one(g->f, few, g->k->inst[i].op == QN_I_LOAD, bytes, g->width, x->stride);
 }
 
+bool qn__is_strided(const lower *g, uint32_t i, const address *x, LLVMValueRef mask)
+{
+    if (x->kind != ADDRESS_LANES || x->stride == 0)
+        return false;
+    if (mask) /* lanes one by one would need a branch each */
+        return g->f->target->has_strided_loads && qn__is_small_stride(x->stride) &&
+               !is_one_by_one(g, i, x, qn__access_bytes(g->k, i));
+    return g->k->inst[i].op != QN_I_LOAD || is_single(g, i) || qn__is_small_stride(x->stride);
+}
+
 static LLVMValueRef lane_pointer(lower *g, const address *x, int64_t bytes, int lane)
 {
     return qn__ahead(g, x->pointer, qn__wrap_mul(lane, qn__wrap_mul(x->stride, bytes)));
 }
 
 /** A gather would take longer, above all out of cache. */
-static LLVMValueRef load_one_by_one(lower *g, const address *x, LLVMTypeRef t, int64_t bytes,
-                                    unsigned align)
+static LLVMValueRef load_one_by_one(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
 {
+    const int64_t bytes = qn__access_bytes(g->k, i);
+    const unsigned align = qn__align_of(g, i);
     LLVMValueRef all = LLVMGetPoison(t);
     for (int l = 0; l < g->width; l++) {
         LLVMValueRef at = lane_pointer(g, x, bytes, l),
@@ -62,13 +63,14 @@ static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, in
     return qn__ahead(g, x->pointer, first + (int64_t)k * g->width * bytes);
 }
 
-/** Lane whose element is element e of vector k, or -1. */
-static int lane_of(const lower *g, const address *x, int k, int e)
+/** lane[e]: the lane whose element is element e of vector k, or -1. */
+static void find_lanes(const lower *g, const address *x, int k, int *lane)
 {
-    int n = (int)(x->stride < 0 ? -x->stride : x->stride), at = k * g->width + e;
-    if (at % n)
-        return -1;
-    return x->stride < 0 ? g->width - 1 - at / n : at / n;
+    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
+    for (int e = 0; e < g->width; e++) {
+        int at = k * g->width + e, l = at / n;
+        lane[e] = at % n ? -1 : x->stride < 0 ? g->width - 1 - l : l;
+    }
 }
 
 /**
@@ -103,21 +105,35 @@ static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
     return false;
 }
 
-/** The elements of whole strides, or of what of them points have, and from them those of one. */
-static LLVMValueRef load_window(lower *g, const address *x, const window *w, LLVMTypeRef t,
-                                int64_t bytes, unsigned align)
+/** Which elements of a vector are loaded or stored, where those of lane l are in question if the
+ * lane has a 1 in `mask`; lane[e]: of element e, -1: of no lane. */
+static LLVMValueRef elements_of(lower *g, const int *lane, LLVMValueRef mask)
 {
-    LLVMValueRef own[64], all = NULL;
-    int n = (int)x->stride, pick[64];
-    bool is_whole = w->own == (1u << n) - 1;
+    LLVMValueRef none = LLVMConstNull(qn__vector_of(g, g->i1));
+    int pick[64];
+    for (int e = 0; e < g->width; e++)
+        pick[e] = lane[e] < 0 ? g->width : lane[e];
+    return qn__shuffle(g, mask ? mask : LLVMConstAllOnes(LLVMTypeOf(none)), none, pick, g->width);
+}
+
+/** The elements of whole strides, or of what of them points have, and from them those of one. */
+static LLVMValueRef load_window(lower *g, uint32_t i, const address *x, const window *w,
+                                LLVMTypeRef t, LLVMValueRef mask)
+{
+    const int64_t bytes = qn__access_bytes(g->k, i);
+    const unsigned align = qn__align_of(g, i);
+    LLVMValueRef all = NULL;
+    int n = (int)x->stride, pick[64], lane[64];
+    bool is_whole = w->own == (1u << n) - 1 && !mask;
     for (int k = 0; k < n; k++) {
         LLVMValueRef at =
             qn__ahead(g, x->pointer, ((int64_t)k * g->width - w->place) * bytes);
-        for (int e = 0; e < g->width; e++)
-            own[e] = LLVMConstInt(g->i1, w->own >> (k * g->width + e) % n & 1, false);
-        LLVMValueRef mask = LLVMConstVector(own, (unsigned)g->width);
+        for (int e = 0; e < g->width; e++) {
+            int element = k * g->width + e;
+            lane[e] = w->own >> element % n & 1 ? element / n : -1;
+        }
         LLVMValueRef v = is_whole ? qn__load_at(g, t, at, align)
-                                  : qn__load_masked(g, t, at, align, mask);
+                                  : qn__load_masked(g, t, at, align, elements_of(g, lane, mask));
         for (int l = 0; l < g->width; l++) {
             int from = l * n + w->place - k * g->width;
             pick[l] = from >= 0 && from < g->width ? g->width + from : l;
@@ -127,34 +143,28 @@ static LLVMValueRef load_window(lower *g, const address *x, const window *w, LLV
     return all;
 }
 
-static LLVMValueRef elements_of(const lower *g, const address *x, int k)
-{
-    LLVMValueRef lane[64];
-    for (int e = 0; e < g->width; e++)
-        lane[e] = LLVMConstInt(g->i1, lane_of(g, x, k, e) >= 0, false);
-    return LLVMConstVector(lane, (unsigned)g->width);
-}
-
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
-                              unsigned align)
+                              LLVMValueRef mask)
 {
     int64_t bytes = qn__access_bytes(g->k, i);
     window shared;
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     LLVMValueRef all = NULL;
     if (is_one_by_one(g, i, x, bytes))
-        return load_one_by_one(g, x, t, bytes, align);
+        return load_one_by_one(g, i, x, t);
     if (window_of(g, i, x, &shared))
-        return load_window(g, x, &shared, t, bytes, align);
+        return load_window(g, i, x, &shared, t, mask);
     for (int k = 0; k < n; k++) {
         LLVMValueRef at = vector_pointer(g, x, bytes, k);
-        LLVMValueRef v = qn__load_masked(g, t, at, align, elements_of(g, x, k));
-        int pick[64];
+        int pick[64], lane[64];
+        find_lanes(g, x, k, lane);
+        LLVMValueRef v =
+            qn__load_masked(g, t, at, qn__align_of(g, i), elements_of(g, lane, mask));
         for (int l = 0; l < g->width; l++)
             pick[l] = l;
         for (int e = 0; e < g->width; e++)
-            if (lane_of(g, x, k, e) >= 0)
-                pick[lane_of(g, x, k, e)] = g->width + e;
+            if (lane[e] >= 0)
+                pick[lane[e]] = g->width + e;
         all = qn__shuffle(g, all ? all : v, v, pick, g->width);
     }
     return all;
@@ -226,9 +236,10 @@ LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
 
 /* ---------------------------------------------------------------- stores */
 
-void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, int64_t bytes,
-                       unsigned align)
+void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, LLVMValueRef mask)
 {
+    const int64_t bytes = qn__access_bytes(g->k, i);
+    const unsigned align = qn__align_of(g, i);
     if (is_one_by_one(g, i, x, bytes)) {
         for (int l = 0; l < g->width; l++) {
             LLVMValueRef one =
@@ -239,11 +250,13 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, i
     }
     int n = (int)(x->stride < 0 ? -x->stride : x->stride);
     for (int k = 0; k < n; k++) {
-        int pick[64];
+        int pick[64], lane[64];
+        find_lanes(g, x, k, lane);
         for (int e = 0; e < g->width; e++)
-            pick[e] = lane_of(g, x, k, e) < 0 ? 0 : lane_of(g, x, k, e);
+            pick[e] = lane[e] < 0 ? 0 : lane[e];
         LLVMValueRef to = qn__shuffle(g, v, NULL, pick, g->width);
-        qn__store_masked(g, to, vector_pointer(g, x, bytes, k), align, elements_of(g, x, k));
+        qn__store_masked(g, to, vector_pointer(g, x, bytes, k), align,
+                         elements_of(g, lane, mask));
     }
 }
 

@@ -227,7 +227,8 @@ static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles,
         return one * step / lanes;
     if (c->tail == QN_TAIL_SCALAR)
         return left * one;
-    if (c->tail == QN_TAIL_NARROWER) /* fewer vectors, none of which has fewer lanes */
+    bool is_narrow = left <= lanes / 2 && e->s->n_buffers == 0;
+    if (c->tail == QN_TAIL_NARROWER && !is_narrow) /* fewer vectors, all with all lanes */
         return one * qn__whole((left + lanes - 1) / lanes);
     return one / lanes * lanes_of_rest(e, left, lanes);
 }

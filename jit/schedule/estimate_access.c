@@ -13,13 +13,15 @@ double qn__register_bytes(const qn_estimator *e, int bits, int lanes)
     return bytes < most ? bytes : most;
 }
 
-/** How the code makes an access: strided ones under a mask are gathers, and so are loads of lanes
- * too far apart and too many to be taken one by one. */
+/** How the code makes an access: under a mask strided ones are gathers but where elements have
+ * masks, and so are loads of lanes too far apart and too many to be taken one by one. */
 static int method_of(const qn_estimator *e, const qn_record_info *r, bool is_load)
 {
-    bool has_masks = e->x->f->target->has_masks;
-    bool is_gather = !r || (e->is_masked && (r->method == QN_METHOD_STRIDED ||
-                                             (r->method == QN_METHOD_GROUP && !has_masks)));
+    const qn_target *t = e->x->f->target;
+    bool is_gather =
+        !r || (e->is_masked && ((r->method == QN_METHOD_GROUP && !t->has_masks) ||
+                                (r->method == QN_METHOD_STRIDED &&
+                                 !(t->has_strided_loads && qn__is_small_stride(r->stride)))));
     if (is_load && r && r->method == QN_METHOD_STRIDED && !qn__is_small_stride(r->stride))
         is_gather |= e->are_gathered;
     return is_gather ? QN_METHOD_GATHER : r->method;

@@ -45,7 +45,7 @@ const qn_cost qn__x86_costs_v4[QN_N_WORKS] = {
     ROW(FLOAT, 0, {1, 1, 1, 1, 1}, {1, 1, 1, 1, 1}),
     ROW(SELECT, 2, {3, 3, 3, 3, 3}, {1, 1, 1, 1, 1}),
     ROW(EXTREMUM, 1, {2, 1, 1, 1, 1}, {2, 1, 1, 1, 1}),
-    ROW(FLOAT_EXTREMUM, 8, {2, 1, 1, 1, 1}, {3, 3, 3, 3, 3}),
+    ROW(FLOAT_EXTREMUM, 8, {2, 1, 1, 1, 1}, {3, 2, 2, 2, 2}),
     ROW(MULTIPLY, 4, {1, 8, 1, 1, 1}, {1, 6, 1, 2, 3}),
     ROW(DIVIDE, 16, {12, 30, 18, 12, -12}, {12, 108, 52, 74, -14}),
     ROW(DIVIDE_CONSTANT, 8, {6, 12, 6, 9, -8}, {5, 10, 5, 8, 12}),

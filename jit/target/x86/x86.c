@@ -102,6 +102,57 @@ static LLVMValueRef add_pairs(lower *g, LLVMValueRef *v)
                     NULL, 0, v, 2);
 }
 
+/** Half of a vector, from lane `first` on. */
+static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first)
+{
+    int lane[64], n = (int)LLVMGetVectorSize(LLVMTypeOf(v)) / 2;
+    for (int l = 0; l < n; l++)
+        lane[l] = first + l;
+    return qn__shuffle(g, v, NULL, lane, n);
+}
+
+/* The class of each element of a, of which there are eight, names what the result has: the element
+ * of v (0) or that of a (1), four bits for each class from quiet and signalling NaN on. */
+static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
+{
+    enum { A_IF_NAN = 0x11, VECTOR = 512 };
+    static const char *const names[2][3] = {
+        {"llvm.x86.avx512.mask.fixupimm.ps.128", "llvm.x86.avx512.mask.fixupimm.ps.256",
+         "llvm.x86.avx512.mask.fixupimm.ps.512"},
+        {"llvm.x86.avx512.mask.fixupimm.pd.128", "llvm.x86.avx512.mask.fixupimm.pd.256",
+         "llvm.x86.avx512.mask.fixupimm.pd.512"}};
+    enum { CURRENT_ROUNDING = 4 };
+    LLVMTypeRef t = LLVMTypeOf(v);
+    if (!g->f->target->has_masks || LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+        return NULL;
+    LLVMTypeRef element = LLVMGetElementType(t);
+    const int n = (int)LLVMGetVectorSize(t), is_f64 = element == g->f64;
+    const int bits = n * (is_f64 ? 64 : 32);
+    if ((element != g->f32 && !is_f64) || bits < 128)
+        return NULL;
+    if (bits > VECTOR) {
+        int lane[64];
+        for (int l = 0; l < n; l++)
+            lane[l] = l;
+        LLVMValueRef low = keep_nan(g, half_of(g, a, 0), half_of(g, v, 0)),
+                     high = keep_nan(g, half_of(g, a, n / 2), half_of(g, v, n / 2));
+        return qn__shuffle(g, low, high, lane, n);
+    }
+    LLVMTypeRef mask = LLVMIntTypeInContext(g->context, n < 8 ? 8 : (unsigned)n);
+    LLVMTypeRef number = is_f64 ? g->i64 : g->i32;
+    LLVMValueRef table[16];
+    for (int l = 0; l < n; l++)
+        table[l] = LLVMConstInt(number, A_IF_NAN, false);
+    LLVMValueRef args[6] = {v,
+                            a,
+                            LLVMConstVector(table, (unsigned)n),
+                            LLVMConstInt(g->i32, 0, false),
+                            LLVMConstAllOnes(mask),
+                            LLVMConstInt(g->i32, CURRENT_ROUNDING, false)};
+    return qn__call(g, names[is_f64][bits == 128 ? 0 : bits == 256 ? 1 : 2], NULL, 0, args,
+                    bits == 512 ? 6 : 5);
+}
+
 static const char *const not_for_large[] = {
     "X86 Avoid Store Forwarding Blocks",
     "X86 Domain Reassignment Pass",
@@ -122,5 +173,6 @@ const qn_hooks qn__x86_hooks = {
     .fence = fence,
     .permute = permute,
     .pack = pack,
+    .keep_nan = keep_nan,
     .add_pairs = add_pairs,
 };
