@@ -52,25 +52,6 @@ static bool is_unaligned(const qn_estimator *e, uint32_t i, int64_t lanes)
     return false;
 }
 
-/** Iterations of a loop around that moves the access by one element from one to the next, and that
- * are emitted together; 0: there is none. So many elements are moved at once, and transposed in
- * registers. */
-static double transposed(const qn_estimator *e, uint32_t i)
-{
-    for (int n = 1; n < e->n; n++) {
-        const qn_around *l = &e->around[n];
-        int64_t stride;
-        qn_axis axis = qn__node(e->s, l->node)->axis;
-        int d = qn__axis_dim(e->x, e->s, axis);
-        qn_axis root;
-        if (l->is_together && !l->is_lanes && l->count >= 4 && d >= 0 &&
-            qn__axis_weight(e->x, e->s, axis, &root) == 1 &&
-            qn__access_stride(e->x, i, d, &stride) && stride == 1)
-            return l->count;
-    }
-    return 0;
-}
-
 /** The dimension of the lanes, -1: none. */
 static int lane_dim_of(const qn_estimator *e)
 {
@@ -78,6 +59,26 @@ static int lane_dim_of(const qn_estimator *e)
         if (e->around[n].is_lanes)
             return qn__axis_dim(e->x, e->s, qn__node(e->s, e->around[n].node)->axis);
     return -1;
+}
+
+/** Iterations of a loop around that moves the access by one element from one to the next, and that
+ * are emitted together; 0: there is none. So many elements are moved at once, and transposed in
+ * registers. */
+static double transposed(const qn_estimator *e, uint32_t i)
+{
+    const qn_analysis *x = e->x;
+    int lanes = lane_dim_of(e);
+    for (int n = 1; n < e->n; n++) {
+        const qn_around *l = &e->around[n];
+        qn_axis axis = qn__node(e->s, l->node)->axis;
+        int d = qn__axis_dim(x, e->s, axis);
+        qn_axis root;
+        if (l->is_together && !l->is_lanes && l->count >= 4 && lanes >= 0 && d >= 0 &&
+            qn__axis_weight(x, e->s, axis, &root) == 1 &&
+            qn__is_transposed(x, lanes, d, qn__site_of(x->k, i)))
+            return l->count;
+    }
+    return 0;
 }
 
 bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes)
@@ -184,7 +185,8 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         *slots = *moves * shuffle * log2_of(lanes);
     } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
         *moves = registers * (double)apart;
-        *slots = *moves * (shuffle + (is_load ? 0 : 1)); /* stores under masks */
+        *slots = is_load ? registers * (double)(apart > 2 ? apart - 1 : 1) * shuffle
+                         : *moves * (shuffle + 1); /* under masks */
     } else if (method == QN_METHOD_STRIDED) {
         *moves = lanes;
         double bytes = qn__register_bytes(e, bits, lanes);
