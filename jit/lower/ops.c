@@ -191,7 +191,8 @@ static bool is_number(LLVMValueRef v, bool may_be_zero)
 static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
 {
     LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
-    LLVMValueRef kept = g->hooks->keep_nan && !is_false(is_nan) ? g->hooks->keep_nan(g, a, v) : NULL;
+    bool may = g->hooks->keep_nan && !is_false(is_nan);
+    LLVMValueRef kept = may ? g->hooks->keep_nan(g, a, v) : NULL;
     return kept ? kept : choose(g, is_nan, a, v);
 }
 

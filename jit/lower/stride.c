@@ -287,3 +287,28 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     v = LLVMBuildBitCast(g->b, v, numbers, "");
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");
 }
+
+LLVMValueRef qn__load_limited(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
+{
+    const unsigned align = qn__align_of(g, i);
+    if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != qn__access_bytes(g->k, i) ||
+        !qn__is_limited(&g->a, g->block->lane_dim, i))
+        return NULL;
+    LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
+                 end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);
+    LLVMTypeRef element = LLVMGetElementType(t);
+    LLVMValueRef first = LLVMBuildExtractElement(g->b, x->scaled, zero, ""),
+                 last = LLVMBuildExtractElement(g->b, x->scaled, end, ""),
+                 between = LLVMBuildSub(g->b, last, first, "");
+    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(between), (unsigned)g->width - 1, false);
+    branch side = qn__begin_choice(g, LLVMBuildICmp(g->b, LLVMIntEQ, between, most, ""),
+                                   "neighbours", "apart");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(side.from));
+    LLVMValueRef begin = LLVMBuildGEP2(g->b, element, x->pointer, &first, 1, "");
+    LLVMValueRef v = qn__load_at(g, t, begin, align);
+    qn__begin_other(g, &side);
+    LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+    LLVMValueRef gathered = qn__load_masked(g, t, qn__lane_pointers(g, x), align, all);
+    qn__choose_branch(g, &side, &v, &gathered, 1);
+    return v;
+}

@@ -162,7 +162,9 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
     double shuffle = shuffle_slots(e, bits, lanes);
     double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
     int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
-    if (method == QN_METHOD_GATHER && qn__lanes_are_in_digit(e, i, lanes))
+    if (method == QN_METHOD_GATHER &&
+        (qn__lanes_are_in_digit(e, i, lanes) ||
+         (!e->is_masked && qn__is_limited(e->x, lane_dim_of(e), i))))
         method = QN_METHOD_CONTIGUOUS;
     *moves = registers;
     *slots = 0;

@@ -39,63 +39,80 @@ int qn__table_registers(const qn_analysis *a, uint32_t i)
     return registers && !qn__is_written_too(a, x->imm) ? registers : 0;
 }
 
-/** Whether a value is (affine form) / number, and moves by at most one from lane to lane. */
-static bool is_quotient(const qn_analysis *a, int lane_dim, uint32_t value)
+/** What is limited: a value, or what it is the least or the greatest of with values that all lanes
+ * have. */
+static uint32_t inside_limits(const qn_analysis *a, int lane_dim, uint32_t value)
+{
+    const qn_inst *x = &a->k->inst[value];
+    while (x->op >= QN_I_PURE && (qn__pure(x) == QN_OP_min || qn__pure(x) == QN_OP_max)) {
+        const uint32_t *arg = qn__args(a->k, value);
+        bool is_second = !(a->value[arg[0]].deps >> lane_dim & 1);
+        if (a->value[arg[!is_second]].deps >> lane_dim & 1)
+            return value;
+        value = arg[is_second];
+        x = &a->k->inst[value];
+    }
+    return value;
+}
+
+/** Whether all of an affine form but a part that all lanes share is known. */
+static bool is_sum(const qn_analysis *a, int lane_dim, const qn_affine *x)
+{
+    for (int n = 0; n < 2; n++)
+        if (x->sym[n] && (a->value[x->sym[n]].deps >> lane_dim & 1))
+            return false;
+    return true;
+}
+
+/** Whether an affine form stays within what its numbers say, far from where it would wrap. */
+static bool is_small(const qn_analysis *a, const qn_affine *x)
+{
+    enum { MOST = 1 << 24 };
+    bool is = !x->sym[0] && !x->sym[1] && x->constant >= -MOST && x->constant <= MOST;
+    for (int d = 0; d < a->k->n_dims && is; d++)
+        is = !x->coef[d] || (x->coef[d] >= -MOST && x->coef[d] <= MOST &&
+                             qn__fact_interval(&a->f->begin[d]).low >= INT32_MIN &&
+                             qn__fact_interval(&a->f->end[d]).high <= INT32_MAX);
+    return is;
+}
+
+/** Whether a value is (affine form) / number, and moves by at most one from lane to lane, but where
+ * a limit stops it. */
+static bool is_quotient(const qn_analysis *a, int lane_dim, uint32_t index)
 {
     const qn_kernel *k = a->k;
     enum { MOST = 1 << 16 }; /* a quotient of what wraps lies beyond all memory */
+    const uint32_t value = inside_limits(a, lane_dim, index);
     const qn_inst *x = &k->inst[value];
     const uint32_t *arg = qn__args(k, value);
     if (x->type != QN_I64 || x->op < QN_I_PURE || qn__pure(x) != QN_OP_div ||
         k->inst[arg[1]].op != QN_I_CONST || !qn__is_made_of_indices(k, arg[0]))
         return false;
     const qn_affine *from = &a->affine[arg[0]];
-    for (int n = 0; n < 2; n++)
-        if (from->sym[n] && (a->value[from->sym[n]].deps >> lane_dim & 1))
-            return false;
     int64_t by = (int64_t)k->inst[arg[1]].imm, step = from->coef[lane_dim];
-    return by >= 2 && by <= MOST && step >= 1 && step <= by;
+    return by >= 2 && by <= MOST && step >= 1 && step <= by && is_sum(a, lane_dim, from) &&
+           (value == index || is_small(a, from)); /* a limit would hide what wraps */
 }
 
-/** Whether a value is the index of the lanes and a number, which do not wrap. */
-static bool is_shifted_index(const qn_analysis *a, int lane_dim, uint32_t value)
+/** Whether a value grows by one from lane to lane, but where a limit stops it. */
+static bool is_limited(const qn_analysis *a, int lane_dim, uint32_t index)
 {
-    enum { MOST = 1 << 30 };
-    const qn_affine *x = &a->affine[value];
-    qn_interval begin = qn__fact_interval(&a->f->begin[lane_dim]),
-                end = qn__fact_interval(&a->f->end[lane_dim]);
-    bool is = x->coef[lane_dim] == 1 && !x->sym[0] && x->constant >= -MOST && x->constant <= MOST &&
-              begin.low >= INT32_MIN && end.high <= INT32_MAX;
-    for (int d = 0; d < a->k->n_dims; d++)
-        is &= d == lane_dim || !x->coef[d];
-    return is;
+    const uint32_t value = inside_limits(a, lane_dim, index);
+    const qn_affine *from = &a->affine[value];
+    return a->k->inst[value].type == QN_I64 && from->coef[lane_dim] == 1 &&
+           is_sum(a, lane_dim, from);
 }
 
-/** Whether a value grows by at most one from lane to lane, and never falls: quotients, and indices
- * that end at a bound. */
-static bool is_creeping(const qn_analysis *a, int lane_dim, uint32_t value, int depth)
+/** Whether the lanes of load i lie along one dimension of the view, whose elements are neighbours,
+ * as is_near says of the index. */
+static bool has_near(const qn_analysis *a, int lane_dim, uint32_t i,
+                     bool (*is_near)(const qn_analysis *, int, uint32_t))
 {
-    const qn_inst *x = &a->k->inst[value];
-    const uint32_t *arg = qn__args(a->k, value);
-    bool is_bound = x->type == QN_I64 && x->op >= QN_I_PURE && depth > 0 &&
-                    (qn__pure(x) == QN_OP_min || qn__pure(x) == QN_OP_max);
-    for (int n = 0; is_bound && n < 2; n++)
-        is_bound = !(a->value[arg[n]].deps >> lane_dim & 1) ||
-                   is_shifted_index(a, lane_dim, arg[n]) ||
-                   is_creeping(a, lane_dim, arg[n], depth - 1);
-    return is_bound || is_quotient(a, lane_dim, value);
-}
-
-bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
-{
-    enum { MOST_BOUNDS = 2 }; /* above and below */
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
     const qn_inst *x = &k->inst[i];
-    int64_t bytes = qn__access_bytes(k, i);
     bool is_found = false;
-    if (x->op != QN_I_LOAD || lane_dim < 0 || f->is_ordered || (bytes != 4 && bytes != 8) ||
-        !f->target->permutes_pairs || !qn__is_plain_access(k, f, i) ||
+    if (x->op != QN_I_LOAD || lane_dim < 0 || f->is_ordered || !qn__is_plain_access(k, f, i) ||
         k->param[x->imm].has_atomics || (k->param[x->imm].traits & QN_ATOMIC))
         return false;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
@@ -105,9 +122,21 @@ bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
             continue;
         const qn_fact *stride = &f->digit[dim->first_digit].stride;
         if (is_found || dim->n_digits != 1 || stride->kind != QN_FACT_EXACT || stride->value != 1 ||
-            !is_creeping(a, lane_dim, index, MOST_BOUNDS))
+            !is_near(a, lane_dim, index))
             return false;
         is_found = true;
     }
     return is_found;
+}
+
+bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
+{
+    int64_t bytes = qn__access_bytes(a->k, i);
+    return (bytes == 4 || bytes == 8) && a->f->target->permutes_pairs &&
+           has_near(a, lane_dim, i, is_quotient);
+}
+
+bool qn__is_limited(const qn_analysis *a, int lane_dim, uint32_t i)
+{
+    return !a->f->target->has_grid && has_near(a, lane_dim, i, is_limited);
 }
