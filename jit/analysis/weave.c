@@ -102,9 +102,10 @@ static bool may_be_blends(const qn_target *t, const qn_weave *w)
            w->unit >= 4 && w->lanes * w->bytes <= t->vector_bytes;
 }
 
-static void make_blends(qn_weave *w)
+static void make_blends(const qn_target *t, qn_weave *w)
 {
     int used = count_bits(w->places), blended = smaller(w->n, w->lanes) - 1;
+    blended -= t->permutes_pairs; /* the last one is of the permutation */
     w->method = QN_WEAVE_BLENDS;
     w->is_side_by_side = true;
     w->registers = w->n;
@@ -257,8 +258,8 @@ bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes,
         make_pairs(t, is_load, &w);
         keep(&w, is_load, out);
     }
-    if (may_be_blends(t, &w) && has_all && !t->permutes_pairs) {
-        make_blends(&w);
+    if (may_be_blends(t, &w) && has_all) {
+        make_blends(t, &w);
         keep(&w, is_load, out);
     }
     make_pieces(t, is_load, &w);
