@@ -250,47 +250,124 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
         t->flat[n] = in_range;
 }
 
-/** Trips [low, high), `together` at once, which their number is a multiple of; `most` indices at
- * most. From t->flat to t->flat. */
-static void lower_trips(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high, int together,
-                        int64_t most)
+/** Trip `at`, as a level of its own: what it computes is not the next one's. */
+static void lower_apart(lower *g, counted *t, LLVMValueRef at)
 {
-    loop l, once;
-    if (qn__is_known_empty((span){low, high}))
+    loop once;
+    qn__loop_open(g, &once, qn__up_to(g, qn__const_i64(g, 1)), 1, LOOP_IS_SEQUENTIAL);
+    lower_trip(g, t, at);
+    qn__loop_close(g, &once);
+}
+
+/** How trips are emitted: so many at once, and where they begin. */
+typedef struct run_of_trips {
+    int together;
+    bool is_aligned; /* at a multiple of `together` */
+    int64_t most;    /* indices at most */
+} run_of_trips;
+
+/** Trips [low, high), of which there is a multiple of those at once. From t->flat to t->flat. */
+static void lower_trips(lower *g, counted *t, span of, run_of_trips r)
+{
+    loop l;
+    if (qn__is_known_empty(of))
         return;
-    qn__loop_open(g, &l, (span){low, high}, together, LOOP_MAY_BE_EMPTY | LOOP_IS_SEQUENTIAL);
+    qn__loop_open(g, &l, of, r.together, LOOP_MAY_BE_EMPTY | LOOP_IS_SEQUENTIAL);
     qn__loop_carry(g, &l, t->flat, t->n_flat);
     if (!l.is_single)
-        qn__loop_most(&l, most);
-    if (together == 1)
+        qn__loop_most(&l, r.most);
+    if (!l.is_single && r.is_aligned)
+        g->level[g->depth].multiple = r.together;
+    if (r.together == 1)
         lower_trip(g, t, l.index);
-    for (int n = 0; n < together && together > 1;
-         n++) { /* a level for each: what one trip computes is not the next one's */
-        qn__loop_open(g, &once, qn__up_to(g, qn__const_i64(g, 1)), 1,
-                      LOOP_IS_SEQUENTIAL);
-        lower_trip(g, t, n ? LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n), "") : l.index);
-        qn__loop_close(g, &once);
-    }
+    for (int n = 0; n < r.together && r.together > 1; n++)
+        lower_apart(g, t, n ? LLVMBuildAdd(g->b, l.index, qn__const_i64(g, n), "") : l.index);
     qn__loop_close(g, &l);
+}
+
+/** Less than `together` trips, without branches between them, so that the loads of all are under
+ * way together: beyond `count` the first trip is computed again, and what that yields is dropped. */
+static void lower_few(lower *g, counted *t, LLVMValueRef low, LLVMValueRef count, int together)
+{
+    LLVMValueRef *before = qn__zalloc((size_t)t->n_flat * 2 + 1, sizeof *before),
+                 *last = before + t->n_flat;
+    if (!before) {
+        g->failed = true;
+        return;
+    }
+    memcpy(before, t->flat, (size_t)t->n_flat * sizeof *before);
+    branch then =
+        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, count, qn__const_i64(g, 0), ""));
+    lower_apart(g, t, low);
+    for (int n = 1; n < together - 1; n++) {
+        LLVMValueRef ahead = qn__const_i64(g, n),
+                     is_one = LLVMBuildICmp(g->b, LLVMIntULT, ahead, count, "");
+        memcpy(last, t->flat, (size_t)t->n_flat * sizeof *last);
+        ahead = LLVMBuildSelect(g->b, is_one, ahead, qn__const_i64(g, 0), "");
+        lower_apart(g, t, LLVMBuildAdd(g->b, low, ahead, ""));
+        for (int m = 0; m < t->n_flat; m++)
+            t->flat[m] = LLVMBuildSelect(g->b, is_one, t->flat[m], last[m], "");
+    }
+    qn__choose_branch(g, &then, t->flat, before, t->n_flat);
+    qn__free(before);
+}
+
+/** Whether a trip of a thread may be computed again: it loads, from what nobody changes, and
+ * nothing that it does can fail. */
+static bool may_repeat(const lower *g, const counted *t)
+{
+    const qn_inst *x = &g->k->inst[t->inst];
+    for (uint32_t n = x->region[0]; n < x->region[2]; n++) {
+        const qn_inst *y = &g->k->inst[n];
+        if (y->op == QN_I_STORE || y->op == QN_I_ATOMIC || y->op == QN_I_ASSERT)
+            return false;
+        if (y->op != QN_I_LOAD)
+            continue;
+        const bool is_sure = t->is_ahead || g->covered[g->site[n]] ||
+                             !qn__is_checked(g->f, g->k, g->site[n]);
+        if (!is_sure || !g->f->param[y->imm].is_constant_memory ||
+            (g->k->param[y->imm].traits & QN_ATOMIC))
+            return false;
+    }
+    return g->f->target->waits_for_loads;
 }
 
 /** How many trips are emitted at once: several of a small body, so that those of the next row are
  * in sight of the processor while sums wait for one another. Threads of a GPU need that where a
- * trip stores: elements side by side then move together, and loads are ahead of the stores. */
+ * trip loads or stores: loads of several trips are under way together, and elements side by side
+ * move together. */
 static int trips_together(const lower *g, uint32_t i)
 {
     enum { TOGETHER = 4, SMALL_BODY = 16 };
     const qn_inst *x = &g->k->inst[i];
     const bool is_thread = g->f->target->waits_for_loads;
-    bool has_store = false;
+    bool has_memory = false;
     if (g->width > 1 || x->region[2] - x->region[0] > (is_thread ? 2 : 1) * SMALL_BODY)
         return 1;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++) {
         if (g->k->inst[n].region[2] != n + 1)
             return 1;
-        has_store = has_store || g->k->inst[n].op == QN_I_STORE;
+        has_memory |= g->k->inst[n].op == QN_I_STORE || g->k->inst[n].op == QN_I_LOAD;
     }
-    return !is_thread ? TOGETHER : has_store ? 2 * TOGETHER : 1;
+    return !is_thread ? TOGETHER : has_memory ? 2 * TOGETHER : 1;
+}
+
+/** Trips of a thread of a GPU from a multiple of `together` on, so that elements side by side move
+ * as vectors; those before and behind are few. */
+static void lower_aligned(lower *g, counted *t, span of, int together, int64_t most)
+{
+    LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""), mask = qn__const_i64(g, together - 1);
+    LLVMValueRef first = LLVMBuildAnd(g->b, LLVMBuildNeg(g->b, of.low, ""), mask, "");
+    first = qn__umin(g, first, n);
+    LLVMValueRef low = LLVMBuildAdd(g->b, of.low, first, ""),
+                 rest = LLVMBuildAnd(g->b, LLVMBuildSub(g->b, of.high, low, ""), mask, ""),
+                 middle = LLVMBuildSub(g->b, of.high, rest, "");
+    int64_t known;
+    if (!qn__is_const(first, &known) || known)
+        lower_few(g, t, of.low, first, together);
+    lower_trips(g, t, (span){low, middle}, (run_of_trips){together, true, most});
+    if (!qn__is_const(rest, &known) || known)
+        lower_few(g, t, middle, rest, together);
 }
 
 /** Tested at the end; the index itself counts where the step is 1. */
@@ -319,19 +396,23 @@ static void lower_counted(lower *g, counted *t)
     t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
     if (t->is_ahead)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
+    LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
+    int64_t trips;
+    const bool is_thread = g->f->target->waits_for_loads, is_known = qn__is_const(n, &trips);
+    if (together > 1 && is_thread && is_known && trips > 1 && trips < 2 * together) {
+        together = (int)trips;
+    } else if (together > 1 && step == 1 && may_repeat(g, t)) {
+        lower_aligned(g, t, (span){low, high}, together, most);
+        set_flat(g, &t->c, &results, t->flat);
+        return;
+    }
     if (together > 1) {
-        LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
-        int64_t trips;
-        if (g->f->target->waits_for_loads && qn__is_const(n, &trips) && trips > 1 &&
-            trips < 2 * together)
-            together = (int)trips;
-        LLVMValueRef middle =
-            LLVMBuildSub(g->b, high,
-                         LLVMBuildURem(g->b, n, qn__const_i64(g, together), ""), "");
-        lower_trips(g, t, low, middle, together, most);
+        LLVMValueRef rest = LLVMBuildURem(g->b, n, qn__const_i64(g, together), ""),
+                     middle = LLVMBuildSub(g->b, high, rest, "");
+        lower_trips(g, t, (span){low, middle}, (run_of_trips){together, false, most});
         low = middle;
     }
-    lower_trips(g, t, low, high, 1, together > 1 ? together : most);
+    lower_trips(g, t, (span){low, high}, (run_of_trips){1, false, together > 1 ? together : most});
     set_flat(g, &t->c, &results, t->flat);
 }
 

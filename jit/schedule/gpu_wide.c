@@ -223,6 +223,8 @@ static int natural_width(const gpu_planner *s)
 {
     int64_t least = ACCESS_BYTES, most = 1;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        if (qn__gpu_is_privatized(s, s->k->access[n].inst))
+            continue;
         int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
         bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES
                                      : bytes; /* several of odd sizes make whole pieces */

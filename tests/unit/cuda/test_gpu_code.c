@@ -134,9 +134,18 @@ static void test_rows(void)
     const qn_arg args[] = {vector(&v[0], QN_I32, 101), vector(&v[1], QN_I32, N),
                            vector(&v[2], QN_F32, N), vector(&v[3], QN_F32, 100),
                            vector(&v[4], QN_F32, 100)};
-    tap_is_int(count(ptx_of(csr, 5, args), "mul.rn.f32"), 2, "two versions of a row");
+    tap_is_int(count(ptx_of(csr, 5, args), "mul.rn.f32"), 8 + 1 + 1,
+               "two versions of a row, eight trips of the first at once");
     const char *first = strstr(text, "mul.rn.f32"), *begin = strstr(text, "atom.global.cas");
     tap_ok(first && begin && first < begin, "the first has no cold block");
+    static float result[100];
+    const int64_t n = 100;
+    qn_layout l;
+    qn_layout_right(1, &n, &l, NULL);
+    qn_view_wrap("y", result, QN_F32, &l, 0, &v[4], NULL);
+    tap_is_int(count(ptx_of(csr, 5, args), "mul.rn.f32"), 7 + 8 + 7 + 1,
+               "the first begins eight trips where rows are aligned, others before and behind");
+    tap_is_int(count(text, "ld.global.nc.v4."), 4, "and loads of four elements are one");
 }
 
 static void test_limits(void)
