@@ -29,7 +29,7 @@ static double now_ms(void)
 static void plan_whole(compilation *c)
 {
     qn_straight x;
-    if (!c->r->is_retry && !c->r->debug_path && !c->facts.target->has_grid) {
+    if (!c->r->is_retry && !c->r->debug_path) {
         if (qn__plan_kernel(c->kernel, &c->facts, &c->planned, &x)) {
             c->declared = c->kernel;
             c->declared_facts = c->facts;
@@ -223,26 +223,41 @@ static qn_status build_module(compilation *c)
 }
 
 /**
- * Appends PTX in which no abs.s16 is left: ptxas (CUDA 13) takes its result for a number whose sign
- * is extended, which that of -32768 is not, and a comparison then sees 32768. The larger of x and
- * -x has the right bits. LLVM makes the instruction from selects and shifts too, so that only its
- * output shows all of them.
+ * Appends PTX without neg.s16 and abs.s16: ptxas (CUDA 13) takes their results for numbers whose
+ * sign is extended, which that of -32768 is not, and a comparison or remainder then sees 32768. A
+ * negation in 32 bits has the right bits, and so has the larger of x and -x. LLVM makes the
+ * instructions from selects and shifts too, so that only its output shows all of them.
  */
 static void add_ptx(qn_text *out, const char *text, size_t n)
 {
-    static const char name[] = "abs.s16 \t";
-    const char *at = text;
-    for (const char *found; (found = strstr(at, name)) != NULL;) {
-        const char *result = found + sizeof name - 1, *operand = strstr(result, ", "),
-                   *end = strchr(result, ';');
+    static const struct {
+        const char *name, *as; /* operand, then result and operands of `as` */
+    } row[] = {
+        {"neg.s16 \t", "mov.b16 %.*s, minus; }"},
+        {"abs.s16 \t", "max.s16 %.*s, minus, %.*s; }"},
+    };
+    const char *at = text, *end;
+    for (;; at = end + 1) {
+        const char *found = NULL;
+        int is = 0;
+        for (int i = 0; i < 2; i++) {
+            const char *here = strstr(at, row[i].name);
+            is = here && (!found || here < found) ? i : is;
+            found = here && (!found || here < found) ? here : found;
+        }
+        const char *result = found ? found + strlen(row[is].name) : NULL,
+                   *operand = found ? strstr(result, ", ") : NULL;
+        end = found ? strchr(result, ';') : NULL;
         if (!operand || !end || operand > end)
             break; /* no instruction that LLVM prints */
         int n_result = (int)(operand - result), n_operand = (int)(end - operand - 2);
         operand += 2;
         qn__text_bytes(out, at, (size_t)(found - at));
-        qn__text_add(out, "{ .reg .b16 minus; neg.s16 minus, %.*s; max.s16 %.*s, %.*s, minus; }",
-                     n_operand, operand, n_result, result, n_operand, operand);
-        at = end + 1;
+        qn__text_add(out,
+                     "{ .reg .b32 wide; .reg .b16 minus; cvt.s32.s16 wide, %.*s; neg.s32 wide, "
+                     "wide; cvt.u16.u32 minus, wide; ",
+                     n_operand, operand);
+        qn__text_add(out, row[is].as, n_result, result, n_operand, operand);
     }
     qn__text_bytes(out, at, n - (size_t)(at - text));
 }

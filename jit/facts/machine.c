@@ -46,10 +46,11 @@
         .are_moved_at_once = 1                                                                     \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
-#define GPU(most_threads, shared_kib)                                                              \
+#define GPU(most_threads, shared_kib, system_kib)                                                  \
     {                                                                                              \
         .multiprocessors = 128, .threads = (most_threads), .shared_bytes = (shared_kib) << 10,     \
-        .registers = 65536, .block_shared_bytes = 48 << 10, .warp = 32, .blocks = 16, .adders = 12 \
+        .registers = 65536, .block_shared_bytes = 48 << 10, .system_bytes = (system_kib) << 10,    \
+        .warp = 32, .blocks = 16, .adders = 12                                                     \
     }
 
 static const struct {
@@ -57,9 +58,10 @@ static const struct {
     qn_machine machine;
 } rows[] = {
     {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_NEON, NEOVERSE},
-    {QN_ISA_SM70, GPU(2048, 96)},
-    {QN_ISA_SM75, GPU(1024, 64)},  {QN_ISA_SM80, GPU(2048, 164)}, {QN_ISA_SM86, GPU(1536, 100)},
-    {QN_ISA_SM89, GPU(1536, 100)}, {QN_ISA_SM90, GPU(2048, 228)},
+    {QN_ISA_SM70, GPU(2048, 96, 0)},
+    {QN_ISA_SM75, GPU(1024, 64, 0)},  {QN_ISA_SM80, GPU(2048, 164, 1)},
+    {QN_ISA_SM86, GPU(1536, 100, 1)}, {QN_ISA_SM89, GPU(1536, 100, 1)},
+    {QN_ISA_SM90, GPU(2048, 228, 1)},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 

@@ -57,6 +57,7 @@ typedef struct qn_machine {
     int32_t registers;    /* of 32 bits, of a multiprocessor */
     /* of a GPU, from the row */
     int32_t block_shared_bytes; /* what a block gets without asking for more */
+    int32_t system_bytes; /* shared memory of a block that is not its own */
     int32_t warp;
     int32_t blocks; /* that a multiprocessor holds */
     int32_t adders; /* warps whose every addition waits for the one before, and which then take all

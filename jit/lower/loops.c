@@ -356,7 +356,8 @@ static int trips_together(const lower *g, uint32_t i)
  * as vectors; those before and behind are few. */
 static void lower_aligned(lower *g, counted *t, span of, int together, int64_t most)
 {
-    LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""), mask = qn__const_i64(g, together - 1);
+    LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
+                 mask = qn__const_i64(g, together - 1);
     LLVMValueRef first = LLVMBuildAnd(g->b, LLVMBuildNeg(g->b, of.low, ""), mask, "");
     first = qn__umin(g, first, n);
     LLVMValueRef low = LLVMBuildAdd(g->b, of.low, first, ""),

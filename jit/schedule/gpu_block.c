@@ -27,6 +27,8 @@ enum {
     SMALLEST_TILE = 8,
     BLOCKS_OF_CACHE = 4, /* whose rows stay in the caches of a multiprocessor */
     SMALLEST_COLUMNS = 16,
+    THREADS_OF_ROW = 64, /* of blocks that keep rows, of which a multiprocessor has some: */
+    FEWEST_BLOCKS = 3,   /* while one adds, others load */
     USUAL_TILE = 32,
     LARGEST_TILE = 256,
     LONGEST_CHUNK = 1024
@@ -304,6 +306,15 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     p->chunk = (int32_t)(total / tile);
 }
 
+/** Threads of a block that keeps so many rows. */
+static int64_t threads_of_rows(int64_t tile)
+{
+    const int64_t threads = THREADS_OF_ROW * tile;
+    return threads < QN_STAGE_THREADS / 2 ? QN_STAGE_THREADS / 2
+           : threads > QN_STAGE_THREADS   ? QN_STAGE_THREADS
+                                          : threads;
+}
+
 /** Keeps whole rows in shared memory if a later reduce, or what stands behind the reduces, reads or
  * computes again what one does: then no row is read twice, and barriers stand between reduces only.
  * Of the tiles that leave the most rows on a multiprocessor, the largest: a warp that adds takes a
@@ -312,7 +323,7 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
 {
     qn_grid *p = s->p;
     const qn_machine *m = &s->f->machine;
-    const int64_t all = qn__gpu_iterations(s), threads = QN_STAGE_THREADS / 2;
+    const int64_t all = qn__gpu_iterations(s);
     if (!p->is_along_points || v->points < SHORTEST_ROW || v->may_split)
         return false;
     qn__gpu_choose_kept(s);
@@ -323,15 +334,18 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
     loads.arrays = 0; /* rows are no buffers */
     int64_t best = 1, most = 0, chunk = SHORTEST_ROW;
     for (int64_t tile = 1;
-         tile <= USUAL_TILE && tile * p->kept_bytes <= m->block_shared_bytes &&
+         tile <= USUAL_TILE &&
+         FEWEST_BLOCKS * (tile * p->kept_bytes + m->system_bytes) <= m->shared_bytes &&
          (tile == 1 || all < 0 || all / tile >= ENOUGH_UNITS * m->multiprocessors);
          tile *= 2) {
-        int64_t blocks = m->shared_bytes / (tile * p->kept_bytes), held = m->threads / threads;
+        int64_t blocks = m->shared_bytes / (tile * p->kept_bytes + m->system_bytes),
+                held = m->threads / threads_of_rows(tile);
         blocks = blocks < held ? blocks : held;
         blocks = blocks < m->adders ? blocks : m->adders;
         best = tile * blocks >= most ? tile : best;
         most = tile * blocks > most ? tile * blocks : most;
     }
+    const int64_t threads = threads_of_rows(best);
     p->threads[x] = (int32_t)threads;
     p->block[x] = best;
     p->has_values = true;

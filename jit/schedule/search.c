@@ -266,6 +266,35 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
     }
 }
 
+/** Short loops of a thread of a GPU as straight code, where they access memory: what an iteration
+ * accesses is known then before it is walked. */
+static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
+{
+    const qn_short_loops loops = {.has_trips = true};
+    bool has_memory = false, is_made = false;
+    qn_analysis a;
+    for (uint32_t i = k->body; i < k->n_insts && !has_memory; i++)
+        has_memory = k->inst[i].op == QN_I_FOR &&
+                     qn__region_has_memory(k, k->inst[i].region[0], k->inst[i].region[2]);
+    if (!has_memory || !qn__analyse(k, f, -1, 0, &a))
+        return false;
+    if (qn__has_short_trips(&a)) {
+        out->kernel = qn__kernel_copy(k);
+        is_made = out->kernel && qn__facts_copy(f, &out->facts);
+    }
+    qn__analysis_release(&a);
+    if (!is_made) {
+        qn_kernel_release(out->kernel);
+        out->kernel = NULL;
+    } else if (!qn__straighten(out->kernel, &out->facts, &loops)) {
+        qn__straight_release(out);
+    } else {
+        qn__collapse(out->kernel, &out->facts);
+        qn__planned_make(out->kernel, &out->facts, &out->planned);
+    }
+    return out->kernel != NULL;
+}
+
 bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out)
 {
     const qn_facts declared = *f;
@@ -273,7 +302,13 @@ bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight
     uint32_t parallel = 0;
     *out = (qn_straight){.kernel = NULL};
     *p = (qn_planned){0};
+    if (f->target->has_grid && plan_thread(k, f, out))
+        return true;
     qn__collapse(k, f);
+    if (f->target->has_grid) {
+        qn__planned_make(k, f, p);
+        return false;
+    }
     double least = qn__search(k, f, p);
     if (least <= 0)
         return false;

@@ -496,30 +496,34 @@ static LLVMValueRef add_values(lower *g, const block *m, const LLVMValueRef *val
     return acc;
 }
 
-/** Adds points of this thread's iteration, `step` at a time; the first of the chunk
- * stands at `from`. The values of a step are read while those of the step before are added. */
-static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, span s,
-                              int step, LLVMValueRef acc)
+/** Adds points of this thread's iteration, `step` at a time; the first of the chunk stands at
+ * `from`. The values of a step are read while those of the step before are added. */
+static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, span s, int step,
+                              LLVMValueRef acc)
 {
     const int n_values = m->n_arrays * step;
     LLVMValueRef state[2 * MOST_TOGETHER + 1], next[2 * MOST_TOGETHER];
     loop l;
     if (qn__is_known_empty(s))
         return acc;
+    LLVMValueRef is_some = LLVMBuildICmp(g->b, LLVMIntNE, s.low, s.high, ""),
+                 last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
+    last = LLVMBuildSelect(g->b, is_some, last, s.low, "");
     for (int n = 0; n < m->n_arrays; n++)
         get_points(g, m, &m->array[n], from[n], s.low, step, state + n * step);
     state[n_values] = acc;
-    qn__loop_open(g, &l, s, step, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, state, n_values + 1);
-    LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
-    LLVMValueRef goes_on = LLVMBuildICmp(g->b, LLVMIntULT, after, s.high, "");
-    after = LLVMBuildSelect(g->b, goes_on, after, l.index, ""); /* of the last step: once more */
-    for (int n = 0; n < m->n_arrays; n++)
-        get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
-    state[n_values] = add_values(g, m, state, step, state[n_values]);
-    memcpy(state, next, (size_t)n_values * sizeof *next);
-    qn__loop_close(g, &l);
-    return state[n_values];
+    if (!qn__is_known_empty((span){s.low, last})) {
+        qn__loop_open(g, &l, (span){s.low, last}, step, LOOP_MAY_BE_EMPTY);
+        qn__loop_carry(g, &l, state, n_values + 1);
+        LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
+        for (int n = 0; n < m->n_arrays; n++)
+            get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
+        state[n_values] = add_values(g, m, state, step, state[n_values]);
+        memcpy(state, next, (size_t)n_values * sizeof *next);
+        qn__loop_close(g, &l);
+    }
+    LLVMValueRef sum = add_values(g, m, state, step, state[n_values]);
+    return LLVMBuildSelect(g->b, is_some, sum, acc, "");
 }
 
 /** acc with `points` points of a chunk added, by the threads that have an iteration. */

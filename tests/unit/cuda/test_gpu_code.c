@@ -115,6 +115,20 @@ static void test_magnitude(void)
     }
 }
 
+/** ptxas takes a negation of 16 bits for one whose sign is extended: there is none. */
+static void test_negation(void)
+{
+    static const char kernel[] =
+        "kernel \"minus\" {\n view x: i16[1]; view y: i16[1];\n %z: i64 = const 0; %n: i64 = "
+        "extent y, 0; %i: i64 = parallel %z, %n;\n"
+        " %x: i16 = load x[%i]; %y: i16 = load y[%i]; %m: i16 = neg %x; %r: i16 = rem %m, %y;\n"
+        " store y[%i], %r;\n}\n";
+    qn_view v[2];
+    const qn_arg args[] = {vector(&v[0], QN_I16, N), vector(&v[1], QN_I16, N)};
+    tap_ok(strstr(ptx_of(kernel, 2, args), "neg.s32") && !strstr(text, "neg.s16"),
+           "a number of 16 bits is negated in 32");
+}
+
 /** y[i] = sum of value[k] x[column[k]] over the row i; the number of cold blocks is that of locks
  * taken. */
 static void test_rows(void)
@@ -333,6 +347,7 @@ int main(void)
     test_atomics();
     test_signs();
     test_magnitude();
+    test_negation();
     test_rows();
     test_limits();
     test_light();

@@ -53,6 +53,16 @@ static const char members[] =
     "kernel k (p: f32[,], x: f32[]) $ {\n  for all i in dim(p, 0) {\n"
     "    p[i,0] = x[i] * p[i,3] + p[i,0]\n    p[i,1] = x[i] * p[i,4] + p[i,1]\n"
     "    p[i,2] = x[i] > 0.5 ? p[i,4] : p[i,2]\n  }\n}\n";
+static const char trips_of_members[] =
+    "kernel k (p: f32[,]) $ {\n  for all i in dim(p, 0) {\n    for c in 0 .. 3 {\n"
+    "      r = p[i,c] + 0.5 * p[i,c+3]\n      p[i,c+3] = r > 1 ? -p[i,c+3] : p[i,c+3]\n"
+    "      p[i,c] = r\n    }\n  }\n}\n";
+static const char ends_of_rows[] =
+    "kernel k (x: f32[,], y: f32[]) $ {\n  n = extent(x, 1)\n"
+    "  for all i in y { y[i] = sum k in i .. n of x[i,k] }\n}\n";
+static const char begins_of_rows[] =
+    "kernel k (x: f32[,], y: f32[]) $ {\n"
+    "  for all i in y { y[i] = sum k in 0 .. i of x[i,k] }\n}\n";
 static const char planes[] =
     "kernel k (x: f32[,,], y: f32[,,]) $ {\n"
     "  for all i, j, l in y { y[i,j,l] = x[i,j,l] - (sum k in dim(x, 2) of x[i,0,k]) }\n}\n";
@@ -144,6 +154,24 @@ static const row rows[] = {
      NULL,
      2,
      {F32(512, 5), {QN_F32, 1, {512}}}},
+    {"trips of a short loop over members",
+     trips_of_members,
+     "moved records of 24 bytes",
+     NULL,
+     1,
+     {F32(333, 6)}},
+    {"sums of the ends of rows, which begin anywhere",
+     ends_of_rows,
+     NULL,
+     "ld.global.nc.v4.f32",
+     2,
+     {F32(61, 72), {QN_F32, 1, {61}}}},
+    {"sums of the begins of rows",
+     begins_of_rows,
+     NULL,
+     "ld.global.nc.v4.f32",
+     2,
+     {F32(61, 72), {QN_F32, 1, {61}}}},
     {"a sum for a plane",
      planes,
      "rest dimension 2",
