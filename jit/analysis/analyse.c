@@ -223,11 +223,11 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     uint32_t next = x->region[2] - 1;
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
-    if (is_divergent_loop(p->a, owner)) {
+    if (is_divergent_loop(p->a, owner))
         raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
-    }
 }
 
+/** A load does not depend on indices of projected dimensions: its address does not. */
 static void visit_operands(pass *p, uint32_t i, bool varying_if_any)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -235,21 +235,8 @@ static void visit_operands(pass *p, uint32_t i, bool varying_if_any)
     for (uint32_t n = 0; n < x->n_args; n++) {
         const qn_value_info *v = &p->a->value[arg[n]];
         int shape = v->shape == QN_UNIFORM || !varying_if_any ? QN_UNIFORM : QN_VARYING;
-        raise_to(p, i, shape, v->depends_jam, v->deps);
-    }
-}
-
-/** A load depends on the indices that its address depends on: not on those of projected dimensions.
- */
-static void visit_load(pass *p, uint32_t i)
-{
-    const qn_inst *x = &p->k->inst[i];
-    const uint32_t *arg = qn__args(p->k, i);
-    for (uint32_t n = 0; n < x->n_args; n++) {
-        const qn_value_info *v = &p->a->value[arg[n]];
-        if (p->f->param[x->imm].dim[n].n_digits > 0)
-            raise_to(p, i, v->shape == QN_UNIFORM ? QN_UNIFORM : QN_VARYING, v->depends_jam,
-                     v->deps);
+        if (x->op != QN_I_LOAD || p->f->param[x->imm].dim[n].n_digits > 0)
+            raise_to(p, i, shape, v->depends_jam, v->deps);
     }
 }
 
@@ -278,9 +265,6 @@ static void visit(pass *p, uint32_t i)
     case QN_I_DIM:
         raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM,
                  p->jam_dims >> x->imm & 1, 1u << x->imm);
-        break;
-    case QN_I_LOAD:
-        visit_load(p, i);
         break;
     case QN_I_ATOMIC:
         visit_operands(p, i, true);
@@ -533,6 +517,17 @@ bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++)
         if (!qn__is_pure(&k->inst[i]) && k->inst[i].op != QN_I_YIELD)
+            return true;
+    return false;
+}
+
+bool qn__may_fail(const qn_kernel *k, const qn_facts *f)
+{
+    for (uint32_t n = 0; n < k->n_accesses; n++)
+        if (qn__is_checked(f, k, n))
+            return true;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_WHILE || qn__effect(&k->inst[i]) == QN_EFFECT_TELL)
             return true;
     return false;
 }

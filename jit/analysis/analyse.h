@@ -110,6 +110,10 @@ bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_analysis *a);
 
+/** All accesses of a kernel: n is the site, i the instruction. */
+#define FOR_ACCESSES(k, n, i)                                                                      \
+    for (uint32_t n = 0, i; n < (k)->n_accesses && (i = (k)->access[n].inst, true); n++)
+
 /** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is
  * none. */
 uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
@@ -120,6 +124,8 @@ uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
 int qn__n_top_reduces(const qn_kernel *k);
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
+/** Whether the kernel's body might fail, run forever or tell something. */
+bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
 

@@ -38,17 +38,6 @@ static uint32_t used_as_values(const qn_kernel *k, const uint32_t *mask)
     return used;
 }
 
-static bool may_fail(const qn_kernel *k, const qn_facts *f)
-{
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_checked(f, k, n))
-            return true;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE || k->inst[i].op == QN_I_ASSERT)
-            return true;
-    return false;
-}
-
 /** Whether every access goes on along `inner` where `outer` steps. */
 static bool runs_on(const qn_analysis *a, int outer, int inner)
 {
@@ -127,7 +116,7 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
     const qn_plan_options *wanted =
         &f->plan; /* a plan that names dimensions means those of the kernel */
     qn_analysis a;
-    if (k->n_dims < 2 || f->is_ordered || may_fail(k, f) || wanted->lane_dim > 0 ||
+    if (k->n_dims < 2 || f->is_ordered || qn__may_fail(k, f) || wanted->lane_dim > 0 ||
         wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);

@@ -117,8 +117,7 @@ static void choose(const distributor *s, qn_distribution *out)
 {
     bool is_chosen = false;
     uint32_t dims = 0;
-    FOR_TOP_REDUCES(s->k, i)
-    {
+    FOR_TOP_REDUCES (s->k, i) {
         uint32_t own = dims_of(s, i);
         bool is_fewer = !is_chosen || __builtin_popcount(own) < __builtin_popcount(dims);
         if (is_fewer && may_be_moved(s, i) && is_worth(s, own, i)) {
@@ -129,8 +128,7 @@ static void choose(const distributor *s, qn_distribution *out)
     if (!is_chosen)
         return;
     out->dims = dims;
-    FOR_TOP_REDUCES(s->k, i)
-    {
+    FOR_TOP_REDUCES (s->k, i) {
         bool is_one =
             !(dims_of(s, i) & ~dims) && out->n < QN_MOST_DISTRIBUTED && may_be_moved(s, i);
         if (is_one)
@@ -223,8 +221,7 @@ uint32_t qn__shared_dims(const qn_analysis *a)
         s.parallel |= qn__is_parallel(k, d) ? 1u << d : 0;
         several |= qn__trips(a->f, d) != 1 ? 1u << d : 0;
     }
-    FOR_TOP_REDUCES(k, i)
-    {
+    FOR_TOP_REDUCES (k, i) {
         may = may && s.site && may_be_moved(&s, i);
         dims |= may ? dims_of(&s, i) : 0;
     }

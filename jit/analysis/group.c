@@ -158,8 +158,7 @@ static int find_alike(const grouper *s, uint32_t *inst, int *place)
     if (!constant_bytes(s, s->i, &own))
         return -1;
     const int64_t window = floor_div(own, s->step);
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t m = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, m) {
         int64_t apart, other, at;
         if (!is_alike(s->k, s->i, m) || !lane_bytes(s, m, &other) || other != s->step ||
             !bytes_apart(s, m, s->i, &apart) || floor_div(at = own + apart, s->step) != window)
@@ -250,6 +249,20 @@ int qn__held_bytes(const qn_analysis *a, const qn_group *x)
         least = bits < least ? bits : least;
     }
     return least / 8;
+}
+
+bool qn__weave_of_group(const qn_analysis *a, const qn_group *x, uint32_t i, int lanes,
+                        uint32_t places, qn_weave *out)
+{
+    uint32_t all = 0;
+    for (int p = 0; p < x->n; p++)
+        all |= (uint32_t)(x->inst[p] != 0) << p;
+    *out = (qn_weave){.bytes = (int)qn__access_bytes(a->k, i),
+                      .n = x->n,
+                      .lanes = lanes,
+                      .places = places ? places : all,
+                      .known = x->known};
+    return qn__weave_of(a->f->target, a->k->inst[i].op == QN_I_LOAD, qn__held_bytes(a, x), out);
 }
 
 bool qn__is_of_group(const qn_analysis *a, int lane_dim, uint32_t m, const qn_group *x)

@@ -31,6 +31,10 @@ bool qn__group_of(const qn_analysis *a, int lane_dim, uint32_t i, qn_group *out)
 /** Bytes in which lanes hold every member of a group at least: what they are extended to where they
  * are used, or cut from before they are stored. */
 int qn__held_bytes(const qn_analysis *a, const qn_group *x);
+/** How some places of a group, which access i is of, move for so many lanes; 0: all places with a
+ * member. False: one by one. */
+bool qn__weave_of_group(const qn_analysis *a, const qn_group *x, uint32_t i, int lanes,
+                        uint32_t places, qn_weave *out);
 /** Whether access m is in group x, which is for these lanes. */
 bool qn__is_of_group(const qn_analysis *a, int lane_dim, uint32_t m, const qn_group *x);
 

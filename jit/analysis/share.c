@@ -96,8 +96,7 @@ bool qn__may_meet(const qn_analysis *a, uint64_t p, uint64_t q)
     if (rank != k->param[q].rank || k->param[p].dtype != k->param[q].dtype ||
         has_other_layout(f, &f->param[p], &f->param[q], rank))
         return false;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         if (k->inst[i].imm != p && k->inst[i].imm != q)
             continue;
         first = first ? first : i;
@@ -130,12 +129,10 @@ static bool may_change(const sharer *s, uint32_t m, uint32_t i)
 {
     const qn_kernel *k = s->k;
     bool is_one_region = k->inst[m].parent == k->inst[i].parent;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t w = k->access[n].inst;
+    FOR_ACCESSES (k, n, w)
         if (k->inst[w].op != QN_I_LOAD && (!is_one_region || (m < w && w < i)) &&
             qn__may_meet(&s->a, k->inst[i].imm, k->inst[w].imm))
             return true;
-    }
     return false;
 }
 

@@ -325,18 +325,6 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
     return true;
 }
 
-/** Whether a copy of the kernel's body might fail, or tell something. */
-static bool may_fail(const qn_kernel *k, const qn_facts *f)
-{
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_checked(f, k, n))
-            return true;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE || qn__effect(&k->inst[i]) == QN_EFFECT_TELL)
-            return true;
-    return false;
-}
-
 /** Bit q: the views of parameters p and q may be one. Straight code accesses elements of one view
  * with several index tuples, so this must be found before. */
 static uint64_t views_met(const qn_analysis *a, int p)
@@ -355,7 +343,7 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     qn_analysis a;
     writer w = {.k = k, .f = f, .loops = loops, .most_operands = OPERANDS_EACH * MOST_INSTS};
     bool is_done = false;
-    if (k->n_insts > MOST_INSTS || may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
+    if (k->n_insts > MOST_INSTS || qn__may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
         return false;
     w.written = qn__written_too(&a);
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);

@@ -26,8 +26,7 @@ static int count_bits(uint32_t bits)
 
 /* ---------------------------------------------------------------- permutations of two registers */
 
-/** Places that are `residue` modulo `factor`, by their numbers among these. */
-static uint32_t places_of(uint32_t places, int n, int factor, int residue)
+uint32_t qn__weave_places(uint32_t places, int n, int factor, int residue)
 {
     uint32_t out = 0;
     for (int p = residue; p < n; p += factor)
@@ -51,7 +50,7 @@ int qn__weave_factor(int registers, int n, uint32_t places, bool is_load, int *s
         if (n % factor || registers % factor || n == factor)
             continue;
         for (int a = 0; a < factor; a++) {
-            uint32_t own = places_of(places, n, factor, a);
+            uint32_t own = qn__weave_places(places, n, factor, a);
             int inside = 0;
             if (!own)
                 continue;
@@ -234,16 +233,16 @@ static void set_chunk(qn_weave *w, int per_chunk)
     w->slots = w->per_chunk > 1 ? QN_CHUNK_BYTES / w->unit : w->n;
 }
 
-bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
-                  uint32_t known, int held, qn_weave *out)
+bool qn__weave_of(const qn_target *t, bool is_load, int held, qn_weave *out)
 {
-    qn_weave w = {.bytes = bytes, .n = n, .lanes = lanes, .places = places, .known = known};
-    int step = bytes * n;
+    qn_weave w = *out;
+    int n = w.n, bytes = w.bytes, lanes = w.lanes, step = bytes * n;
+    uint32_t places = w.places;
     memset(out, 0, sizeof *out);
     if (n < 2 || n > QN_MOST_PLACES || lanes < 2 || !places || lanes * bytes > t->vector_bytes)
         return false;
     set_chunk(&w, step <= QN_CHUNK_BYTES / 2 ? QN_CHUNK_BYTES / power_from(step) : 1);
-    bool has_all = ((is_load ? places | known : places) & window_bits(0, n)) == window_bits(0, n);
+    bool has_all = ((is_load ? places | w.known : places) & window_bits(0, n)) == window_bits(0, n);
     if (w.per_chunk > 1 && has_all) {
         make_pieces(t, is_load, &w);
         keep(&w, is_load, out);

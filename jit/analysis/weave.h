@@ -50,11 +50,11 @@ typedef struct qn_window {
 } qn_window;
 
 /**
- * The cheapest way for a target. Lanes: a power of two, whose elements fit a register. False: there
- * is none, as for some stores of a few places. `held`: bytes in which lanes hold each member.
+ * Completes *w, of which bytes, n, lanes, places and known are set: the cheapest way for a target.
+ * Lanes: a power of two, whose elements fit a register. False: there is none, as for some stores of
+ * a few places. `held`: bytes in which lanes hold each member.
  */
-bool qn__weave_of(const qn_target *t, bool is_load, int bytes, int n, int lanes, uint32_t places,
-                  uint32_t known, int held, qn_weave *out);
+bool qn__weave_of(const qn_target *t, bool is_load, int held, qn_weave *w);
 /** The weave CHUNKS of two places, which is for code where the order of the lanes does not matter.
  * False: registers have no whole chunks. */
 bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out);
@@ -62,6 +62,8 @@ bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out
 uint32_t qn__weave_words(const qn_weave *w);
 /** PIECES without chunks: the windows that cover the places; how many. */
 int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out);
+/** Those of n places that are `residue` modulo `factor`, by their numbers among these. */
+uint32_t qn__weave_places(uint32_t places, int n, int factor, int residue);
 /**
  * PAIRS: by which factor members are told apart first, those of place modulo the factor; 1: each is
  * taken out of the registers by itself. *shuffles: how many it takes in all.

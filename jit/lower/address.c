@@ -135,7 +135,7 @@ LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int6
             : kind == MEMO_SUM       ? LLVMBuildAdd(g->b, a, b, "")
             : kind == MEMO_QUOTIENT  ? LLVMBuildUDiv(g->b, a, b, "")
             : kind == MEMO_REMAINDER ? LLVMBuildURem(g->b, a, b, "")
-                                     : LLVMBuildGEP2(g->b, g->i8, a, &b, 1, "");
+                                     : qn__gep(g, g->i8, a, b);
     qn__unseek(g, &here);
     qn__memo_add(g, &key, *at, found);
     return found;
@@ -148,9 +148,10 @@ static bool is_vector(LLVMValueRef v)
 }
 
 /** Digits of `rest`, fastest first, at the level `at`. */
-static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, bool vector,
-                       const qn_dim_fact *dim, int64_t bytes)
+static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, const qn_dim_fact *dim,
+                       int64_t bytes)
 {
+    bool vector = is_vector(rest);
     for (int n = 0; n < dim->n_digits; n++) {
         const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
         bool exact = digit->stride.kind == QN_FACT_EXACT;
@@ -192,7 +193,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
         int at = dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
         LLVMValueRef index = qn__relative_index(g, value, p, &dim->lower, false);
         if (!add_whole_digits(g, x, index, at, dim, bytes))
-            add_digits(g, x, index, at, false, dim, bytes);
+            add_digits(g, x, index, at, dim, bytes);
         x->lane_bytes = qn__wrap_add(
             x->lane_bytes, qn__wrap_mul(g->f->digit[dim->first_digit].stride.value, bytes));
         return;
@@ -216,7 +217,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
         int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0
                      ? qn__level_of(g, value, p)
                      : g->depth;
-        add_digits(g, x, position, at, vector, dim, bytes);
+        add_digits(g, x, position, at, dim, bytes);
         return;
     }
     const qn_digit_fact *digit = &g->f->digit[dim->first_digit];
@@ -338,7 +339,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
         if (clamped &&
             dim->n_digits >
                 0) /* positions are relative to the lower bound; one digit is a case of several */
-            add_digits(g, x, clamped[r], g->depth, is_vector(clamped[r]), dim, unit);
+            add_digits(g, x, clamped[r], g->depth, dim, unit);
         else
             add_dimension(g, x, arg[r], p, dim, unit);
     }
@@ -352,8 +353,7 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
         return x->pointer;
     if (x->scaled) {
         LLVMTypeRef element = LLVMIntTypeInContext(g->context, (unsigned)x->scale * 8);
-        LLVMValueRef index = x->scaled;
-        return LLVMBuildGEP2(g->b, element, x->pointer, &index, 1, "");
+        return qn__gep(g, element, x->pointer, x->scaled);
     }
     LLVMValueRef offsets = x->lanes;
     int64_t bytes = x->lane_bytes;
@@ -364,6 +364,6 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
     LLVMValueRef base = x->pointer;
     if (x->kind == ADDRESS_REVERSED)
         base = qn__ahead(g, base, (int64_t)(g->width - 1) * -bytes);
-    return LLVMBuildGEP2(g->b, g->i8, base, &offsets, 1, "");
+    return qn__gep(g, g->i8, base, offsets);
 }
 

@@ -177,8 +177,7 @@ static void keep_runs(lower *g, group *of)
 
 static void take_turn(lower *g, const group *of, const operand *offsets, LLVMValueRef lane)
 {
-    LLVMValueRef offset = qn__lane_of(g, offsets, lane);
-    LLVMValueRef first = LLVMBuildGEP2(g->b, of->unit, of->r[0].pointer, &offset, 1, "");
+    LLVMValueRef first = qn__gep(g, of->unit, of->r[0].pointer, qn__lane_of(g, offsets, lane));
     for (int n = 0; n < of->n_runs; n++) {
         const run *r = &of->r[n];
         LLVMValueRef v = qn__from_bits(g, r->u.dtype, qn__lane_of(g, &r->values, lane));
@@ -269,8 +268,7 @@ uint32_t qn__update_group(lower *g, uint32_t i, uint32_t end)
             return 0;
     if (!find_places(g, &of))
         return 0;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         of.p = p;
         if (p > 0 && !find_places(g, &of)) /* other parts have the same terms */
             g->failed = true;

@@ -47,7 +47,7 @@ operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits)
 
 static LLVMValueRef place_of(lower *g, const operand *o, LLVMValueRef lane)
 {
-    return LLVMBuildGEP2(g->b, o->type, o->buffer, &lane, 1, "");
+    return qn__gep(g, o->type, o->buffer, lane);
 }
 
 LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane)
@@ -91,15 +91,14 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
 {
     if (t->offset.buffer) {
         LLVMValueRef offset = qn__lane_of(g, &t->offset, lane);
-        return LLVMBuildGEP2(g->b, t->unit, x->pointer, &offset, 1, "");
+        return qn__gep(g, t->unit, x->pointer, offset);
     }
     if (x->kind == ADDRESS_UNIFORM)
         return x->pointer;
     LLVMValueRef base = x->kind == ADDRESS_REVERSED
                             ? qn__ahead(g, x->pointer, (g->width - 1) * -x->lane_bytes)
                             : x->pointer;
-    LLVMValueRef offset = LLVMBuildMul(g->b, lane, qn__const_i64(g, x->lane_bytes), "");
-    return LLVMBuildGEP2(g->b, g->i8, base, &offset, 1, "");
+    return qn__gep(g, g->i8, base, LLVMBuildMul(g->b, lane, qn__const_i64(g, x->lane_bytes), ""));
 }
 
 /* ---------------------------------------------------------------- each in its turn */

@@ -114,14 +114,8 @@ check qn__make_check(lower *g, uint32_t i, int p)
 
 void qn__report(lower *g, uint32_t i, int p, const check *c)
 {
-    if (!c->is_needed || c->is_clamped)
-        return;
-    LLVMValueRef bad = LLVMBuildNot(g->b, c->ok, "");
-    if (c->is_vector)
-        bad = qn__mask_and(g, g->mask[p], bad);
-    else if (g->mask[p]) /* the first active lane fails first */
-        bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
-    qn__note_fault(g, i, p, bad, QN_ERR_BOUNDS);
+    if (c->is_needed && !c->is_clamped)
+        qn__require(g, i, p, c->ok, QN_ERR_BOUNDS);
 }
 
 /* ---------------------------------------------------------------- active lanes */

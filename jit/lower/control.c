@@ -217,8 +217,7 @@ void qn__collect(lower *g, yields *y, const uint32_t *operand)
 void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x)
 {
     for (int n = 0; n < then->n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef yes = *slot_of(then, n, p), no = *slot_of(other, n, p);
             if (yes && no)
                 qn__set(g, then->receiver[n], p, qn__join(g, x, yes, no), g->depth);
@@ -250,8 +249,7 @@ static void lower_uniform_if(lower *g, uint32_t i, yields *then, yields *other)
 LLVMValueRef qn__any_part(lower *g)
 {
     LLVMValueRef any = NULL;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         LLVMValueRef one = qn__any(g, g->mask[p]);
         g->active = any ? NULL : g->mask[p];
         any = any ? LLVMBuildOr(g->b, any, one, "") : one;
@@ -321,8 +319,7 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
     LLVMValueRef outer[MOST_PARTS], takes[MOST_PARTS];
     bool is_pure = !qn__region_has_memory(g->k, begin, end);
     memcpy(outer, g->mask, sizeof outer);
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         takes[p] = qn__vector(g, condition, p);
         takes[p] = side ? LLVMBuildNot(g->b, takes[p], "") : takes[p];
         g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
@@ -337,8 +334,7 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
                     side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
     qn__end_branch(g, &active, NULL);
     for (int n = 0; n < y->n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef v = *slot_of(y, n, p), without = last ? *slot_of(last, n, p) : NULL;
             if (v)
                 *slot_of(y, n, p) =
@@ -377,8 +373,7 @@ static bool is_branched_by_part(const lower *g, uint32_t i)
 static int parts_of_results(const lower *g, const yields *y, int *part)
 {
     int n_parts = 0;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         bool has_results = false;
         for (int n = 0; n < y->n; n++)
             has_results |= y->receiver[n] && qn__canonical_part(g, y->receiver[n], p) == p;
@@ -461,8 +456,7 @@ static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
     }
     const yields *last = sides[!first];
     for (int n = 0; n < then->n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef v = *slot_of(last, n, p);
             if (v && *slot_of(sides[first], n, p))
                 qn__set(g, then->receiver[n], p,

@@ -229,18 +229,22 @@ void qn__lower_assert(lower *g, uint32_t i)
 {
     uint32_t condition = qn__args(g->k, i)[0];
     bool is_vector = g->width > 1 && !qn__is_uniform(g, condition);
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         if (!g->mask[p] && qn__canonical_part(g, condition, p) != p)
             continue;
         LLVMValueRef holds = is_vector ? qn__vector(g, condition, p) : qn__scalar(g, condition, p);
-        LLVMValueRef bad = LLVMBuildNot(g->b, holds, "");
-        if (is_vector)
-            bad = qn__mask_and(g, g->mask[p], bad);
-        else if (g->mask[p]) /* the first active lane fails first */
-            bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
-        qn__note_fault(g, i, p, bad, QN_ERR_ASSERT);
+        qn__require(g, i, p, holds, QN_ERR_ASSERT);
     }
+}
+
+void qn__require(lower *g, uint32_t i, int p, LLVMValueRef holds, int status)
+{
+    LLVMValueRef bad = LLVMBuildNot(g->b, holds, "");
+    if (LLVMGetTypeKind(LLVMTypeOf(holds)) == LLVMVectorTypeKind)
+        bad = qn__mask_and(g, g->mask[p], bad);
+    else if (g->mask[p]) /* the first active lane fails first */
+        bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");
+    qn__note_fault(g, i, p, bad, status);
 }
 
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)

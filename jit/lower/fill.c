@@ -66,8 +66,7 @@ static void copy_together(fill *f, int d, int n)
     for (int m = 0; m < n; m++) {
         step_ahead(g, d, m);
         qn__lower_load(g, i);
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             if (qn__canonical_part(g, i, p) != p)
                 continue;
             v[m][p] = g->value[i].part[p];
@@ -179,17 +178,6 @@ static void copy_all_steps(fill *f)
 
 /* ---------------------------------------------------------------- all of it */
 
-/** Whether an access goes through a buffer where steps of the lanes are not whole. */
-static bool is_used_in_rest(const lower *g, int buffer)
-{
-    const qn_schedule *s = g->schedule;
-    for (int n = 0; n < s->n_records; n++)
-        if (s->record[n].is_tail && s->record[n].method == QN_METHOD_THROUGH &&
-            s->record[n].index == buffer + 1)
-            return true;
-    return false;
-}
-
 /** Where the buffer begins along each dimension: at the index that is set, or at the first one of
  * what is run. Points are those of the whole range. */
 static void set_bases(fill *f, uint32_t is_set)
@@ -254,7 +242,7 @@ bool qn__fills_whole_steps(const lower *g, qn_node n)
     for (; qn__node(g->schedule, n)->kind == QN_NODE_FILL; n = qn__node(g->schedule, n)->next) {
         qn_fill_loops how;
         if (qn__fill_of(g->scalar, g->schedule, n, &how) ||
-            is_used_in_rest(g, qn__node(g->schedule, n)->index))
+            qn__is_used_by_tails(g->schedule, qn__node(g->schedule, n)->index))
             return false;
         has_steps |= how.has_steps;
     }
@@ -272,7 +260,7 @@ void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_who
         return;
     }
     f.inst = g->schedule->buffer[f.buffer].inst;
-    f.has_rest = is_used_in_rest(g, f.buffer);
+    f.has_rest = qn__is_used_by_tails(g->schedule, f.buffer);
     memcpy(f.of, of, sizeof f.of);
     memcpy(iv, g->iv, sizeof iv);
     memcpy(iv_level, g->iv_level, sizeof iv_level);

@@ -43,8 +43,7 @@ static LLVMValueRef row_pointer(const rows *r, LLVMValueRef first, int l)
     LLVMValueRef bytes = qn__const_i64(g, r->across * r->bytes), lane = qn__const_i64(g, l);
     if (r->last)
         lane = qn__umin(g, lane, r->last);
-    LLVMValueRef offset = LLVMBuildMul(g->b, lane, bytes, "");
-    return LLVMBuildGEP2(g->b, g->i8, first, &offset, 1, "");
+    return qn__gep(g, g->i8, first, LLVMBuildMul(g->b, lane, bytes, ""));
 }
 
 static LLVMValueRef load_row(const rows *r, LLVMValueRef pointer)
@@ -77,7 +76,7 @@ static void copy_square(const rows *r, LLVMValueRef first)
     for (int m = 0; m < r->n; m++) {
         qn__set_ahead(g, r->d, m, g->depth);
         LLVMValueRef to = qn__buffer_pointer(g, r->f->buffer, 0), behind = r->behind;
-        qn__store_copy(g, r->f->inst, row[m], LLVMBuildGEP2(g->b, g->i8, to, &behind, 1, ""));
+        qn__store_copy(g, r->f->inst, row[m], qn__gep(g, g->i8, to, behind));
     }
     qn__set_ahead(g, r->d, 0, 0);
     g->iv[lanes] = index;

@@ -96,7 +96,7 @@ static bool is_whole_step(const lower *g)
 static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
 {
     uint32_t places = 0;
-    bool is_load = g->k->inst[i].op == QN_I_LOAD, ignores_masks = qn__ignores_masks(g, i);
+    bool ignores_masks = qn__ignores_masks(g, i);
     if (g->width < 2 || g->is_team || !is_asked(g, i) ||
         !qn__group_of(&g->a, g->block->lane_dim, i, x))
         return false;
@@ -109,8 +109,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
     int bytes = (int)qn__access_bytes(g->k, i);
     return (g->lanes_are_free && is_whole_step(g) &&
             qn__weave_by_chunks(g->f->target, bytes, g->width, w)) ||
-           qn__weave_of(g->f->target, is_load, bytes, x->n, g->width, places, x->known,
-                        qn__held_bytes(&g->a, x), w);
+           qn__weave_of_group(&g->a, x, i, g->width, places, w);
 }
 
 /* ---------------------------------------------------------------- loads */

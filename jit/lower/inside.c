@@ -46,8 +46,7 @@ static bool reach_of(const lower *g, int d, int64_t *low, int64_t *high)
     }
     *low = INT64_MAX;
     *high = INT64_MIN;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         int64_t ahead = qn__part_ahead(g, d, p) + g->ahead[d],
                 last = ahead + (d == g->block->lane_dim ? g->width - 1 : 0);
         *low = ahead < *low ? ahead : *low;

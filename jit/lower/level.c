@@ -100,8 +100,7 @@ LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const i
 
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes)
 {
-    LLVMValueRef n = qn__const_i64(g, bytes);
-    return LLVMBuildGEP2(g->b, g->i8, pointer, &n, 1, "");
+    return qn__gep(g, g->i8, pointer, qn__const_i64(g, bytes));
 }
 
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step)
@@ -314,10 +313,8 @@ LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
         return found;
     place here = {LLVMGetInsertBlock(g->b), g->before};
     stand_at_end_of(g, 0); /* level 0 dominates everything, branches included */
-    LLVMValueRef offset = qn__const_i64(g, slot);
-    LLVMValueRef where = LLVMBuildGEP2(g->b, g->i64, g->slots, &offset, 1, "");
-    found = LLVMBuildLoad2(g->b, t, where, "");
-    LLVMSetAlignment(found, 8);
+    LLVMValueRef where = qn__gep(g, g->i64, g->slots, qn__const_i64(g, slot));
+    found = qn__load_at(g, t, where, 8);
     qn__unseek(g, &here);
     qn__memo_add(g, &key, 0, found);
     return found;

@@ -68,7 +68,7 @@ void qn__line_ends_open(lower *g, uint32_t buffers, LLVMValueRef first_row, LLVM
 {
     g->ends.buffers = buffers;
     LLVMValueRef before = LLVMBuildMul(g->b, first_row, qn__const_i64(g, -LINE_BYTES), "");
-    g->ends.memory = LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &before, 1, "");
+    g->ends.memory = qn__gep(g, g->i8, g->scratch_memory, before);
     g->ends.first = first_lane;
 }
 
@@ -87,8 +87,7 @@ bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueR
     LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""),
                  into = bytes_into_line(g, pointer);
     LLVMSetAlignment(old, LINE_BYTES);
-    LLVMValueRef back = LLVMBuildNeg(g->b, into, ""),
-                 begin = LLVMBuildGEP2(g->b, g->i8, pointer, &back, 1, "");
+    LLVMValueRef back = LLVMBuildNeg(g->b, into, ""), begin = qn__gep(g, g->i8, pointer, back);
     LLVMValueRef n =
         in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);
     qn__make_nontemporal(g, LLVMBuildStore(g->b, joined(g, old, v, n, bytes), begin), LINE_BYTES);

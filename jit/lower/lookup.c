@@ -74,7 +74,7 @@ static LLVMValueRef load_lanes(lower *g, uint32_t i, LLVMValueRef index)
         LLVMValueRef at = LLVMConstInt(g->i32, lane, false);
         LLVMValueRef wide =
             LLVMBuildSExt(g->b, LLVMBuildExtractElement(g->b, index, at, ""), g->i64, "");
-        LLVMValueRef pointer = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
+        LLVMValueRef pointer = qn__gep(g, element, global_of(g, i), wide);
         all = LLVMBuildInsertElement(g->b, all, LLVMBuildLoad2(g->b, element, pointer, ""), at, "");
     }
     return all;
@@ -87,7 +87,7 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
     if (!g->f->target->has_gathers)
         return load_lanes(g, i, index);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
-    LLVMValueRef pointers = LLVMBuildGEP2(g->b, element, global_of(g, i), &wide, 1, "");
+    LLVMValueRef pointers = qn__gep(g, element, global_of(g, i), wide);
     LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
     unsigned align = element == g->i32 ? 4 : (unsigned)qn_dtype_bytes(a->dtype);
     return qn__load_masked(g, t, pointers, align, all);
@@ -126,6 +126,6 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index)
         return from_memory(g, a, permuted ? permuted : gather(g, i, index));
     }
     LLVMTypeRef element = qn__array_element_type(g, a);
-    LLVMValueRef pointer = LLVMBuildGEP2(g->b, element, global_of(g, i), &index, 1, "");
+    LLVMValueRef pointer = qn__gep(g, element, global_of(g, i), index);
     return from_memory(g, a, LLVMBuildLoad2(g->b, element, pointer, ""));
 }

@@ -43,8 +43,7 @@ static void carried_free(carried *c)
 static void carried_phis(lower *g, carried *c)
 {
     for (int n = 0; n < c->init.n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef init = *slot_of(&c->init, n, p);
             if (!init)
                 continue;
@@ -60,8 +59,7 @@ static void carried_phis(lower *g, carried *c)
 static void carried_close(lower *g, carried *c, LLVMValueRef *active)
 {
     for (int n = 0; n < c->init.n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef phi = *slot_of(&c->phi, n, p), next = *slot_of(&c->next, n, p);
             if (phi && active && active[p])
                 *slot_of(&c->next, n, p) = LLVMBuildSelect(g->b, active[p], next, phi, "");
@@ -187,8 +185,7 @@ static void set_flat(lower *g, const carried *c, const yields *results, LLVMValu
 {
     int n_flat = 0;
     for (int n = 0; n < c->init.n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             if (!*slot_of(&c->init, n, p))
                 continue;
             uint32_t receiver = results ? results->receiver[n] : c->init.receiver[n];
@@ -200,8 +197,7 @@ static void set_flat(lower *g, const carried *c, const yields *results, LLVMValu
 
 static void set_index(lower *g, uint32_t index, LLVMValueRef *v, bool is_vector)
 {
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         if (qn__canonical_part(g, index, p) != p)
             continue;
         LLVMValueRef one = v[p];
@@ -424,15 +420,13 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     const uint32_t *arg = qn__args(g->k, i);
     LLVMValueRef begin[MOST_PARTS], trips[MOST_PARTS], index[MOST_PARTS];
     bool vector = g->width > 1;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         begin[p] = vector ? qn__vector(g, arg[0], p) : qn__scalar(g, arg[0], p);
         LLVMValueRef end = vector ? qn__vector(g, arg[1], p) : qn__scalar(g, arg[1], p);
         trips[p] = trips_of(g, begin[p], end, (int64_t)x->imm, vector);
     }
     head_open(g, h, qn__const_i64(g, INT64_MAX));
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
         g->mask[p] =
             qn__mask_and(g, h->outer[p], LLVMBuildICmp(g->b, LLVMIntULT, trip, trips[p], ""));
@@ -514,8 +508,7 @@ static void lower_ahead(lower *g, uint32_t i, LLVMValueRef condition, yields *wi
     qn__uncover(g, i);
     in_range = qn__end_branch(g, &x, in_range);
     for (int n = 0; n < within->n; n++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef *v = slot_of(within, n, p);
             *v = *v ? qn__join(g, &x, *v, LLVMConstNull(LLVMTypeOf(*v))) : NULL;
         }
@@ -582,8 +575,7 @@ static void check_limit(lower *g, uint32_t i, headed *h)
 static void open_alive(lower *g, const headed *h, LLVMValueRef *alive)
 {
     LLVMBasicBlockRef before = h->c.before;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         LLVMValueRef first =
             h->outer[p] ? h->outer[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
         alive[p] = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");

@@ -22,7 +22,7 @@
 LLVMValueRef qn__range_word(lower *g, int n)
 {
     LLVMValueRef at = qn__const_i64(g, g->first_range + n);
-    LLVMValueRef v = qn__load_at(g, g->i64, LLVMBuildGEP2(g->b, g->i64, g->range, &at, 1, ""), 8);
+    LLVMValueRef v = qn__load_at(g, g->i64, qn__gep(g, g->i64, g->range, at), 8);
     return v;
 }
 

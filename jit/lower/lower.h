@@ -301,6 +301,15 @@ enum { MOST_SHUFFLED = 2 * QN_MOST_LANES };
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n);
 /** The pointer so many bytes further. */
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes);
+/** The address of element `index` of type t. */
+static inline LLVMValueRef qn__gep(const lower *g, LLVMTypeRef t, LLVMValueRef base,
+                                   LLVMValueRef index)
+{
+    return LLVMBuildGEP2(g->b, t, base, &index, 1, "");
+}
+/** A load and a store of an alignment. */
+LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
+LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align);
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
 LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
                       LLVMValueRef *args, int n);
@@ -392,6 +401,8 @@ LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef acc
 /** Emits a cold block that records a failure of instruction i for the lanes `bad` (vector, or i1
  * for a scalar access). */
 void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status);
+/** Records a failure where `holds` is not so, in active lanes. */
+void qn__require(lower *g, uint32_t i, int p, LLVMValueRef holds, int status);
 /** An assertion: a test, and a cold block that records the first failure. */
 void qn__lower_assert(lower *g, uint32_t i);
 /** Branch weights: what the second successor does is laid out away from the loop. */

@@ -133,8 +133,7 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
     address x;
     qn__make_address(g, i, 0, NULL, &x);
     qn__displace(g, &x);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i32, x.pointer, "");
-    LLVMSetAlignment(v, 4);
+    LLVMValueRef v = qn__load_at(g, g->i32, x.pointer, 4);
     qn__mark_invariant(g, v);
     return v;
 }

@@ -26,8 +26,7 @@ static LLVMValueRef blocks_of(lower *g, LLVMValueRef low, LLVMValueRef high)
 /** The array of reduce number n. */
 static LLVMValueRef results_of(lower *g, const points *x, int n)
 {
-    LLVMValueRef at = LLVMBuildMul(g->b, x->blocks, qn__const_i64(g, n), "");
-    return LLVMBuildGEP2(g->b, g->i64, x->memory, &at, 1, "");
+    return qn__gep(g, g->i64, x->memory, LLVMBuildMul(g->b, x->blocks, qn__const_i64(g, n), ""));
 }
 
 /** Loads at the top that a later reduce may need. The plan has seen to it that they need no reduce
@@ -57,7 +56,7 @@ static void reduce_tuple(lower *g, const points *x, const reduction *all, int m,
     }
     qn__reduce_in_order(g, r, n, acc);
     for (int q = 0; q < n; q++) {
-        LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, results_of(g, x, at[q]), &number, 1, "");
+        LLVMValueRef to = qn__gep(g, g->i64, results_of(g, x, at[q]), number);
         qn__store_at(g, qn__to_memory(g, r[q].type, acc[q][0]), to, 8);
     }
 }

@@ -25,8 +25,7 @@ static outside enter_lanes(lower *g)
     memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
     g->width = g->block->width;
     g->unroll = g->block->unroll;
-    FOR_PARTS(g, p)
-    {
+    FOR_PARTS (g, p) {
         LLVMValueRef m = o.mask[p % g->jam_max];
         g->mask[p] = m ? qn__splat(g, m, g->depth) : NULL;
         g->tail_mask[p] = NULL;
@@ -90,8 +89,7 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
     if (left) {
         LLVMTypeRef small = g->i16;
         LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef first =
                 LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
             LLVMValueRef lane =
@@ -115,8 +113,7 @@ static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bo
 {
     int n = 0;
     for (int m = 0; m < n_reduces; m++)
-        FOR_PARTS(g, p)
-        {
+        FOR_PARTS (g, p) {
             LLVMValueRef *to = in ? &flat[n] : &acc[m][p];
             *to = in ? acc[m][p] : flat[n];
             n++;

@@ -282,7 +282,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     LLVMValueRef behind = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULE, qn__lanes(g, number, 1),
                                       qn__splat(g, behind, g->depth), "");
-    LLVMValueRef begin = LLVMBuildGEP2(g->b, number, x->pointer, &first, 1, "");
+    LLVMValueRef begin = qn__gep(g, number, x->pointer, first);
     LLVMValueRef v = qn__load_masked(g, t, begin, align, mask);
     v = LLVMBuildBitCast(g->b, v, numbers, "");
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");

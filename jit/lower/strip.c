@@ -36,8 +36,7 @@ static LLVMValueRef array_at(lower *g, const reduction *r, LLVMValueRef offset)
 {
     LLVMValueRef before =
         LLVMBuildMul(g->b, g->strip.low, qn__const_i64(g, qn_dtype_bytes(r->type)), "");
-    LLVMValueRef at = LLVMBuildSub(g->b, offset, before, "");
-    return LLVMBuildGEP2(g->b, g->i8, g->scratch_memory, &at, 1, "");
+    return qn__gep(g, g->i8, g->scratch_memory, LLVMBuildSub(g->b, offset, before, ""));
 }
 
 static LLVMValueRef result_array(lower *g, const reduction *r)
@@ -81,8 +80,7 @@ static void store_sums(lower *g, const reduction *r, LLVMValueRef array, LLVMVal
     int64_t bytes = qn_dtype_bytes(r->type);
     for (int u = 0; u < g->unroll; u++) {
         LLVMValueRef at = vector_at(g, r, array, u * g->width * bytes);
-        LLVMValueRef store = LLVMBuildStore(g->b, qn__to_memory(g, r->type, acc[u]), at);
-        LLVMSetAlignment(store, (unsigned)bytes);
+        qn__store_at(g, qn__to_memory(g, r->type, acc[u]), at, (unsigned)bytes);
     }
 }
 
@@ -464,8 +462,7 @@ static void lower_strip(lower *g)
 {
     int n = 0;
     loop l;
-    FOR_TOP_REDUCES(g->k, i)
-    {
+    FOR_TOP_REDUCES (g->k, i) {
         reduction r = qn__describe_reduction(g, i);
         g->strip.done = i;
         g->strip.result[n++] = result_array(g, &r);

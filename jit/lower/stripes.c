@@ -9,7 +9,7 @@
 
 static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVMValueRef n)
 {
-    return LLVMBuildGEP2(g->b, s->t, array, &n, 1, "");
+    return qn__gep(g, s->t, array, n);
 }
 
 /** Bytes of the widest floating-point type that is reduced. */

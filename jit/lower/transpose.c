@@ -110,7 +110,7 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
             LLVMBuildExtractElement(g->b, s->mask, LLVMConstInt(g->i32, (unsigned)l, false), "");
         offset = LLVMBuildSelect(g->b, is_inside, offset, qn__const_i64(g, 0), "");
     }
-    return LLVMBuildGEP2(g->b, g->i8, s->base, &offset, 1, "");
+    return qn__gep(g, g->i8, s->base, offset);
 }
 
 static LLVMValueRef load_piece(lower *g, const pieces *s, int l)
@@ -200,7 +200,7 @@ static pieces pieces_in_copy(lower *g, uint32_t i, int u, int j, int q)
     LLVMValueRef ahead = LLVMBuildSub(g->b, g->iv[g->across], g->rows_from, "");
     ahead = LLVMBuildAdd(g->b, ahead, qn__const_i64(g, j), "");
     ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, s.bytes), "");
-    s.base = LLVMBuildGEP2(g->b, g->i8, row_of(g, copy, u, 0), &ahead, 1, "");
+    s.base = qn__gep(g, g->i8, row_of(g, copy, u, 0), ahead);
     return s;
 }
 

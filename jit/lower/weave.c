@@ -103,15 +103,6 @@ static LLVMValueRef take(lower *g, const strand *s, const LLVMValueRef *v, int m
     return resized(g, all, lanes);
 }
 
-/** Those of n places that are `residue` modulo `factor`, by their numbers among these. */
-static uint32_t places_of(uint32_t places, int n, int factor, int residue)
-{
-    uint32_t out = 0;
-    for (int p = residue; p < n; p += factor)
-        out |= (places >> p & 1) << p / factor;
-    return out;
-}
-
 /** member[apart * m] for all places m. */
 static void unzip(lower *g, const strand *s, const LLVMValueRef *v, LLVMValueRef *member, int apart)
 {
@@ -123,7 +114,7 @@ static void unzip(lower *g, const strand *s, const LLVMValueRef *v, LLVMValueRef
     for (int a = 0; a < factor && factor > 1; a++) {
         LLVMValueRef own[MOST_REGISTERS];
         const strand inner = {s->registers / factor, s->units, s->n / factor, s->lanes,
-                              places_of(s->places, s->n, factor, a)};
+                              qn__weave_places(s->places, s->n, factor, a)};
         if (!inner.places)
             continue;
         for (int k = 0; k < inner.registers; k++)
@@ -175,7 +166,7 @@ static void zip(lower *g, const strand *s, const LLVMValueRef *member, int apart
         v[r] = put(g, s, member, apart, r);
     for (int a = 0; a < factor && factor > 1; a++) {
         const strand inner = {s->registers / factor, s->units, s->n / factor, s->lanes,
-                              places_of(s->places, s->n, factor, a)};
+                              qn__weave_places(s->places, s->n, factor, a)};
         zip(g, &inner, member + a * apart, apart * factor, own[a]);
     }
     const strand few = {factor, s->units, factor, s->units, 0};
@@ -237,8 +228,7 @@ static LLVMValueRef load_plain(lower *g, const woven *x, int at, int unit, int n
 
 static void store_plain(lower *g, const woven *x, int at, LLVMValueRef v)
 {
-    LLVMValueRef store = LLVMBuildStore(g->b, v, qn__ahead(g, x->pointer, at));
-    LLVMSetAlignment(store, (unsigned)x->w->bytes);
+    qn__store_at(g, v, qn__ahead(g, x->pointer, at), (unsigned)x->w->bytes);
 }
 
 /** A number in all elements of a type. */

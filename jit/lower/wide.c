@@ -208,8 +208,7 @@ static bool is_of_point(const lower *g, uint32_t reduce, uint32_t i)
 static bool add_point(lower *g, group *s, uint32_t reduce, int point)
 {
     bool ok = true;
-    for (uint32_t a = 0; a < g->k->n_accesses; a++) {
-        uint32_t i = g->k->access[a].inst;
+    FOR_ACCESSES (g->k, a, i) {
         if (!is_of_point(g, reduce, i))
             continue;
         const int before = s->n;

@@ -136,7 +136,7 @@ static void load_one(lower *g, const group *s, element *e)
     } else if (other) {
         LLVMValueRef apart = qn__const_i64(g, e->at - other->at), none = qn__const_i64(g, 0);
         LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, "");
-        LLVMValueRef pointer = LLVMBuildGEP2(g->b, g->i8, s->base[e->base].pointer, &by, 1, "");
+        LLVMValueRef pointer = qn__gep(g, g->i8, s->base[e->base].pointer, by);
         int64_t align = align_of(s, e) | align_of(s, other);
         e->value = load_from(g, e, e->type, qn__ahead(g, pointer, other->at), align & -align);
     } else {

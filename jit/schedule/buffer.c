@@ -305,8 +305,7 @@ bool qn__begins_early(const qn_analysis *x, const qn_schedule *s, int d)
     return false;
 }
 
-/** Whether an access goes through a buffer where steps of the lanes are not whole. */
-static bool is_used_by_tails(const qn_schedule *s, int buffer)
+bool qn__is_used_by_tails(const qn_schedule *s, int buffer)
 {
     for (int n = 0; n < s->n_records; n++)
         if (s->record[n].is_tail && s->record[n].method == QN_METHOD_THROUGH &&
@@ -364,14 +363,15 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
             return "buffers over sections";
     if (is_in_early_piece(s, fill))
         return "buffers of pieces whose last step begins early";
-    if (has_streams(s) && is_used_by_tails(s, qn__node(s, fill)->index) && is_in_steps(x, s, fill))
+    if (has_streams(s) && qn__is_used_by_tails(s, qn__node(s, fill)->index) &&
+        is_in_steps(x, s, fill))
         return "buffers that the first lanes of streamed rows use";
     const char *form = qn__fill_of(x, s, fill, &f);
     if (form)
         return form;
-    bool is_of_pieces = qn__axis_dim(x, s, qn__node(s, qn__node(s, fill)->parent)->axis) ==
-                            find_lanes(x, s) &&
-                        !is_used_by_tails(s, qn__node(s, fill)->index);
+    bool is_of_pieces =
+        qn__axis_dim(x, s, qn__node(s, qn__node(s, fill)->parent)->axis) == find_lanes(x, s) &&
+        !qn__is_used_by_tails(s, qn__node(s, fill)->index);
     if (f.has_steps && (qn__begins_early(x, s, find_lanes(x, s)) ||
                         (has_streams(s) && !is_of_pieces)))
         return "buffers over steps of lanes that overlap or are streamed";

@@ -47,6 +47,8 @@ typedef struct qn_fill_loops {
  * code. */
 const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill,
                         qn_fill_loops *out);
+/** Whether an access goes through a buffer where steps of the lanes are not whole. */
+bool qn__is_used_by_tails(const qn_schedule *s, int buffer);
 /** Whether a dimension is cut into steps of which the last one may begin early, to end with it. */
 bool qn__begins_early(const qn_analysis *x, const qn_schedule *s, int d);
 /** Whether all copies of a schedule that was verified have code: NULL, or the name of the first

@@ -123,17 +123,12 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double 
     const qn_target *t = x->f->target;
     int bytes = (int)qn__access_bytes(x->k, i), most = t->vector_bytes / bytes;
     int d = lane_dim_of(e);
-    uint32_t places = 0;
     qn_group group;
     qn_weave w;
-    if (d < 0 || !qn__group_of(x, d, i, &group))
+    if (d < 0 || !qn__group_of(x, d, i, &group) ||
+        !qn__weave_of_group(x, &group, i, lanes < most ? lanes : most, 0, &w))
         return false;
-    for (int p = 0; p < group.n; p++)
-        places |= (uint32_t)(group.inst[p] != 0) << p;
-    if (!qn__weave_of(t, x->k->inst[i].op == QN_I_LOAD, bytes, group.n, lanes < most ? lanes : most,
-                      places, group.known, qn__held_bytes(x, &group), &w))
-        return false;
-    double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(places);
+    double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(w.places);
     *moves = steps * w.moves / members;
     /* each permutation has indices of its own, and half of the registers have room for them */
     double again = w.shuffles > t->vectors / 2 ? w.shuffles : 0;

@@ -79,8 +79,7 @@ static bool is_anywhere(const qn_estimator *e, uint32_t inst)
 static void make_groups(mover *m)
 {
     const qn_kernel *k = m->e->x->k;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         int g = group_of(m, i);
         if (g < 0 && m->n_groups == MOST_GROUPS)
             continue; /* a kernel of so many has others to tell schedules apart */

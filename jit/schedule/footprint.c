@@ -157,8 +157,7 @@ bool qn__footprint_of_view(const qn_analysis *x, const qn_schedule *s, qn_node l
                            qn_box *out)
 {
     uint32_t first = 0;
-    for (uint32_t n = 0; n < x->k->n_accesses; n++) {
-        uint32_t i = x->k->access[n].inst;
+    FOR_ACCESSES (x->k, n, i) {
         qn_box b;
         if (x->k->inst[i].imm != (uint64_t)param || !qn__footprint(x, s, loop, i, &b))
             continue;

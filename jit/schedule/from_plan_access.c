@@ -91,8 +91,8 @@ void qn__mark_accesses(maker *m)
     const qn_analysis *x = m->x;
     const qn_kernel *k = x->k;
     const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst, reduce = qn__enclosing_reduce(k, i);
+    FOR_ACCESSES (k, n, i) {
+        uint32_t reduce = qn__enclosing_reduce(k, i);
         if (qn__has_row_copy(x, p, n))
             copy_rows(m, i);
         if (lanes && p->pack == i)

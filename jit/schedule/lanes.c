@@ -44,12 +44,10 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
  * stay scalar there. */
 static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
 {
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i)
         if (qn__access_bytes(k, i) < f->target->least_masked &&
             (may_fail(k, f, n) || is_in_branch_or_loop(k, i)))
             return true;
-    }
     return false;
 }
 
@@ -139,8 +137,7 @@ bool qn__are_gathered(const qn_analysis *a, int d, int64_t lanes)
     const qn_kernel *k = a->k;
     enum { MOST_ONE_BY_ONE = 128 }; /* lanes of loads */
     int64_t n = 0, stride;
-    for (uint32_t m = 0; m < k->n_accesses; m++) {
-        uint32_t i = k->access[m].inst;
+    FOR_ACCESSES (k, m, i) {
         n += k->inst[i].op == QN_I_LOAD && qn__access_stride(a, i, d, &stride) &&
                      !qn__is_small_stride(stride)
                  ? lanes
@@ -177,17 +174,11 @@ static double group_cost(const qn_analysis *a, uint32_t i, int d)
 {
     qn_group x;
     qn_weave w;
-    uint32_t places = 0;
-    int bytes = (int)qn__access_bytes(a->k, i), lanes = a->f->target->vector_bytes / bytes;
-    bool is_load = a->k->inst[i].op == QN_I_LOAD;
-    if (!qn__group_of(a, d, i, &x))
+    int lanes = a->f->target->vector_bytes / (int)qn__access_bytes(a->k, i);
+    if (!qn__group_of(a, d, i, &x) || !qn__weave_of_group(a, &x, i, lanes < 64 ? lanes : 64, 0, &w))
         return 0;
-    for (int p = 0; p < x.n; p++)
-        places |= (uint32_t)(x.inst[p] != 0) << p;
-    if (!qn__weave_of(a->f->target, is_load, bytes, x.n, lanes < 64 ? lanes : 64, places, x.known,
-                      qn__held_bytes(a, &x), &w))
-        return 0;
-    return (w.shuffles + (is_load ? 1 : 2) * w.moves) * COST_UNIT / __builtin_popcount(places);
+    double moves = (a->k->inst[i].op == QN_I_LOAD ? 1 : 2) * w.moves;
+    return (w.shuffles + moves) * COST_UNIT / __builtin_popcount(w.places);
 }
 
 double qn__access_cost(const qn_analysis *a, uint32_t i, int d)
@@ -227,8 +218,7 @@ static double lane_cost(const qn_analysis *a, int d)
     const qn_kernel *k = a->k;
     double sum = 1;
     bool over_reduction = qn__is_reduction(k, d);
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         bool inside = qn__enclosing_reduce(k, i) != 0;
         double times = inside ? 16 : 1;
         sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d));

@@ -33,10 +33,8 @@ double qn__distance(const qn_analysis *a, uint32_t i, int d)
 static double reach(const nest *s, int d)
 {
     double sum = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
+    FOR_ACCESSES (s->k, n, i)
         sum += (s->k->inst[i].op == QN_I_LOAD ? 1 : 2) * qn__distance(s->a, i, d);
-    }
     return sum;
 }
 

@@ -193,8 +193,7 @@ static int64_t step_bytes(const qn_analysis *a, const qn_plan *p, uint32_t i)
 static int64_t copies_bytes(const qn_analysis *a, const qn_plan *p)
 {
     int64_t bytes = 0;
-    for (uint32_t n = 0; n < a->k->n_accesses; n++) {
-        uint32_t m = a->k->access[n].inst;
+    FOR_ACCESSES (a->k, n, m) {
         if (qn__is_packed_in_steps(a, p, m))
             bytes +=
                 (step_bytes(a, p, m) * p->pack_steps + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
@@ -268,8 +267,7 @@ static int32_t choose_steps(const qn_analysis *a, const qn_plan *p)
     const qn_facts *f = a->f;
     int64_t each = 0, narrowest = LINE_BYTES;
     bool are_far = true;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         if (!qn__is_packed_in_steps(a, p, i))
             continue;
         int64_t bytes = p->width * p->unroll * qn_dtype_bytes(k->inst[i].type);

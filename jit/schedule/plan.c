@@ -276,8 +276,7 @@ static bool has_rows_in_place(const planner *s)
 {
     const qn_kernel *k = s->k;
     bool is_loaded[QN_MAX_PARAMS] = {false}, is_stored[QN_MAX_PARAMS] = {false};
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         const qn_inst *x = &k->inst[i];
         bool *of = x->op == QN_I_LOAD ? is_loaded : x->op == QN_I_STORE ? is_stored : NULL;
         if (!of || of[x->imm] || !has_next_row(s, i))

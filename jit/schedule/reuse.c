@@ -133,8 +133,8 @@ static reuse reuse_of(const qn_analysis *a, const qn_plan *p, int at)
     uint32_t outer = 0, here = 1u << p->order[at];
     for (int n = 0; n < at; n++)
         outer |= 1u << p->order[n];
-    for (uint32_t site = 0; site < k->n_accesses; site++) {
-        uint32_t i = k->access[site].inst, deps = 0;
+    FOR_ACCESSES (k, site, i) {
+        uint32_t deps = 0;
         double bytes = (double)qn__access_bytes(k, i);
         for (int r = 0; r < qn__n_indices(k, i); r++)
             deps |= a->value[qn__args(k, i)[r]].deps;

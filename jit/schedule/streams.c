@@ -105,8 +105,7 @@ double qn__touched_in_all(const qn_analysis *a)
     double total = 0;
     for (int p = 0; p < k->n_params; p++) {
         double most = 0;
-        for (uint32_t n = 0; n < k->n_accesses; n++) {
-            uint32_t i = k->access[n].inst;
+        FOR_ACCESSES (k, n, i) {
             double bytes = (int)k->inst[i].imm == p ? touched_bytes(a, i) : 0;
             most = bytes > most ? bytes : most;
         }
@@ -156,8 +155,7 @@ static void plan_carry(const qn_analysis *a, qn_plan *p, int n)
 {
     const qn_kernel *k = a->k;
     int64_t lines = n, stride, all = qn__trips_or(a->f, p->jam_dim, INT64_MAX), step = p->transpose;
-    for (uint32_t m = 0; m < k->n_accesses; m++) {
-        uint32_t i = k->access[m].inst;
+    FOR_ACCESSES (k, m, i) {
         lines += k->inst[i].op == QN_I_LOAD && qn__access_stride(a, i, p->lane_dim, &stride) &&
                  stride == 1;
     }

@@ -70,8 +70,7 @@ int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip)
 int64_t qn__strip_bytes(const qn_kernel *k, const qn_facts *f, int64_t strip, int32_t together)
 {
     int64_t most = 0;
-    FOR_TOP_REDUCES(k, i)
-    {
+    FOR_TOP_REDUCES (k, i) {
         int64_t bytes = work_arrays(k, f, i, together) * qn__strip_pitch(k->inst[i].type, strip);
         most = bytes > most ? bytes : most;
     }
@@ -174,8 +173,8 @@ static bool is_worth(const qn_analysis *a, const qn_plan *p, int d)
         return f->plan.strip > 0;
     if (f->plan.jam_dim || (qn__trips(f, d) >= 0 && qn__trips(f, d) < LEAST_POINTS))
         return false;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst, both = 1u << p->lane_dim | 1u << d;
+    FOR_ACCESSES (k, n, i) {
+        uint32_t both = 1u << p->lane_dim | 1u << d;
         if (!qn__enclosing_reduce(k, i) || (a->value[i].deps & both) != both)
             continue;
         double now = row_bytes(a, p, i, d);
@@ -223,8 +222,8 @@ static int32_t striped_together(const qn_analysis *a, const qn_plan *p, int d)
     int64_t n = qn__trips(a->f, d);
     int32_t most = a->f->target->vectors > STRIPED_TOGETHER ? STRIPED_TOGETHER : FEW_TOGETHER;
     uint32_t both = 1u << p->lane_dim | 1u << d, last = 0;
-    for (uint32_t m = 0; m < k->n_accesses; m++) {
-        uint32_t i = k->access[m].inst, r = qn__enclosing_reduce(k, i);
+    FOR_ACCESSES (k, m, i) {
+        uint32_t r = qn__enclosing_reduce(k, i);
         if (!r || (a->value[i].deps & both) != both)
             continue;
         int32_t rows =
@@ -243,8 +242,7 @@ static int32_t striped_together(const qn_analysis *a, const qn_plan *p, int d)
 
 static bool has_stripes(const qn_kernel *k)
 {
-    FOR_TOP_REDUCES(k, i)
-    {
+    FOR_TOP_REDUCES (k, i) {
         if (qn__order_rule(k, i) == QN_STRIPED)
             return true;
     }
@@ -272,8 +270,7 @@ bool qn__plan_strip(const qn_analysis *a, qn_plan *p)
 static int64_t length(const qn_kernel *k, const qn_facts *f, const qn_plan *p)
 {
     int64_t step = (int64_t)p->width * p->unroll, lanes = qn__trips(f, p->lane_dim), most = 1 << 12;
-    FOR_TOP_REDUCES(k, i)
-    {
+    FOR_TOP_REDUCES (k, i) {
         bool is_striped = qn__order_rule(k, i) == QN_STRIPED;
         int64_t fits = is_striped ? f->machine.cache[QN_CACHE_SECOND].bytes / STRIPED_PART
                                   : f->machine.cache[QN_CACHE_FIRST].bytes;

@@ -174,23 +174,23 @@ static bool is_parallel_role(int role)
            role == QN_ROLE_THREAD;
 }
 
-bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, int n,
-                         const qn_axis *loop, const uint8_t *role, const char **why)
+bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce,
+                         const qn_walk *w, const char **why)
 {
     int rule = qn__order_rule(x->k, reduce), last_place = -1;
     int64_t last_weight = INT64_MAX;
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < w->n; i++) {
         bool is_partial;
         int place;
-        bool may_stand = is_free(x, s, reduce, loop[i], rule, &is_partial);
+        bool may_stand = is_free(x, s, reduce, w->loop[i], rule, &is_partial);
         qn_axis root;
-        points_of(x, s, reduce, loop[i], &place);
-        int64_t own = qn__axis_weight(x, s, loop[i], &root);
-        if (role[i] == QN_ROLE_VECTOR && rule != QN_POINTS_ANY && !is_partial) {
+        points_of(x, s, reduce, w->loop[i], &place);
+        int64_t own = qn__axis_weight(x, s, w->loop[i], &root);
+        if (w->role[i] == QN_ROLE_VECTOR && rule != QN_POINTS_ANY && !is_partial) {
             *why = "lanes must be the partials of the striped order";
             return false;
         }
-        if (is_parallel_role(role[i]) && !may_stand) {
+        if (is_parallel_role(w->role[i]) && !may_stand) {
             *why =
                 "threads must take whole blocks of 4096 points, or partials of the striped order";
             return false;

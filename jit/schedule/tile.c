@@ -100,8 +100,7 @@ bool qn__is_batch(const qn_analysis *a, int d)
 {
     const qn_kernel *k = a->k;
     bool has_load = false;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         if (k->inst[i].op != QN_I_LOAD || !qn__enclosing_reduce(k, i))
             continue;
         has_load = true;
@@ -291,11 +290,9 @@ static double iteration_cost(const tiler *s, const shape *t)
 static int most_unroll(const tiler *s, int j)
 {
     const shape t = {.j = j, .c = -1, .jam = 1};
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
+    FOR_ACCESSES (s->k, n, i)
         if (qn__enclosing_reduce(s->k, i) && load_cost(s, i, &t) >= COST_GATHER)
             return 1;
-    }
     return MOST_UNROLL;
 }
 

@@ -43,8 +43,7 @@ qn_status qn__apply_prefetch(const qn_analysis *x, qn_schedule *s, const qn_step
     (void)x;
     if (how->number[0] < 1 || how->number[0] > INT32_MAX || !has_record(s, how->inst))
         return no_access(how->inst, "there is none, or nothing is ahead", err);
-    FOR_RECORDS(s, how->inst, r)
-    {
+    FOR_RECORDS (s, how->inst, r) {
         r->ahead = (int32_t)how->number[0];
         r->along = how->axis[0];
     }
@@ -54,8 +53,7 @@ qn_status qn__apply_prefetch(const qn_analysis *x, qn_schedule *s, const qn_step
 qn_status qn__apply_hoist(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     (void)x;
-    FOR_RECORDS(s, how->inst, r)
-    {
+    FOR_RECORDS (s, how->inst, r) {
         if (r->check != QN_CHECK_PER_LANE && r->check != QN_CHECK_HOISTED)
             return no_access(how->inst, "it needs no check", err);
         r->check = QN_CHECK_HOISTED;
@@ -189,8 +187,7 @@ static uint32_t moving_dims(const qn_analysis *x, uint32_t i)
 /** Accesses of an instruction below a node go through the last buffer. */
 static void set_through(qn_schedule *s, uint32_t i, qn_node below)
 {
-    FOR_RECORDS(s, i, r)
-    {
+    FOR_RECORDS (s, i, r) {
         qn_node up = r->at;
         while (up.id && up.id != below.id)
             up = s->node[up.id].parent;

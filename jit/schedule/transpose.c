@@ -113,8 +113,7 @@ static int count_streams(const qn_analysis *a, const qn_plan *p, int across, int
     *along = *transposed = 0;
     for (int q = 0; q < k->n_params; q++) {
         bool is_along = false, is_transposed = false;
-        for (uint32_t n = 0; n < k->n_accesses; n++) {
-            uint32_t i = k->access[n].inst;
+        FOR_ACCESSES (k, n, i) {
             int64_t stride;
             if (k->inst[i].imm != (uint64_t)q)
                 continue;

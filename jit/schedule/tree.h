@@ -365,10 +365,16 @@ bool qn__may_be_made_again(const qn_analysis *x, uint32_t i, uint32_t until);
  * what stands before them from the first on.
  */
 bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce);
-/** Whether the points of a reduce may be walked by these loops, outermost first: axes of its
- * dimensions. `why` says what forbids it, a text for messages. */
-bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce, int n,
-                         const qn_axis *loop, const uint8_t *role, const char **why);
+/** Loops, outermost first: axes and roles. */
+typedef struct qn_walk {
+    int n;
+    qn_axis loop[QN_MOST_DEPTH];
+    uint8_t role[QN_MOST_DEPTH];
+} qn_walk;
+/** Whether the points of a reduce may be walked by these loops: axes of its dimensions. `why` says
+ * what forbids it, a text for messages. */
+bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce,
+                         const qn_walk *w, const char **why);
 
 /** What the accesses of a view touch below a loop: in one iteration of that loop and all around it.
  */

@@ -35,12 +35,10 @@ static bool has_counted_blocks(const qn_analysis *x, uint32_t reduce)
 bool qn__has_scalar_rest(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
     const qn_inst *x = &k->inst[reduce];
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i)
         if (i >= x->region[0] && i < x->region[2] &&
             qn__access_bytes(k, i) < f->target->least_masked)
             return true;
-    }
     return false;
 }
 

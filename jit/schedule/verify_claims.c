@@ -212,8 +212,7 @@ static bool is_met_last(const qn_verifier *v, uint32_t store)
     const qn_kernel *k = v->x->k;
     bool is_in_steps = qn__n_sequential(k) > 0;
     int64_t apart;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         if (i == store || (i < store && !is_in_steps) ||
             !qn__may_meet(v->x, k->inst[store].imm, k->inst[i].imm))
             continue;

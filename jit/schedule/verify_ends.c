@@ -25,8 +25,7 @@ static qn_node before(const qn_schedule *s, qn_node flush)
 bool qn__may_have_ends(const qn_verifier *v, uint32_t store)
 {
     const qn_kernel *k = v->x->k;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        uint32_t i = k->access[n].inst;
+    FOR_ACCESSES (k, n, i) {
         uint64_t other = k->inst[i].imm, own = k->inst[store].imm;
         bool may_be_same = i > store && k->param[other].dtype == k->param[own].dtype;
         if (i != store && (other == own || may_be_same))

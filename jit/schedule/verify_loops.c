@@ -111,11 +111,13 @@ static bool is_inside(const qn_schedule *s, qn_axis axis, uint32_t i)
     }
 }
 
-static bool walks_sequential(const qn_verifier *v, qn_axis a)
+enum { SEQUENTIAL = 1 << QN_DIM_SEQUENTIAL, ITERATIONS = ~(1 << QN_DIM_REDUCTION) };
+/** Whether an axis walks a dimension of one of these kinds, as bits. */
+static bool walks(const qn_verifier *v, qn_axis a, int kinds)
 {
     uint32_t dims = qn__axis_dims(v->x, v->s, a);
     for (int d = 0; d < v->x->k->n_dims; d++)
-        if ((dims >> d & 1) && qn__dim_kind(v->x->k, d) == QN_DIM_SEQUENTIAL)
+        if ((dims >> d & 1) && (kinds >> qn__dim_kind(v->x->k, d) & 1))
             return true;
     return false;
 }
@@ -145,16 +147,6 @@ static bool is_in_order(qn_verifier *v, int n)
                       qn__axis_text(v, loop_at(v, n - 1)->axis).name);
 }
 
-/** Whether an axis walks a dimension that is no reduction. */
-static bool walks_iterations(const qn_verifier *v, qn_axis a)
-{
-    uint32_t dims = qn__axis_dims(v->x, v->s, a);
-    for (int d = 0; d < v->x->k->n_dims; d++)
-        if ((dims >> d & 1) && !qn__is_reduction(v->x->k, d))
-            return true;
-    return false;
-}
-
 /** Sequential dimensions are outside all others. Where views overlap, all iterations come in order.
  */
 static bool verify_sequence(qn_verifier *v)
@@ -163,12 +155,12 @@ static bool verify_sequence(qn_verifier *v)
     int n_outside = v->n_contexts > 1 ? v->context[1].n_around : v->n_path;
     for (int n = 0; n < v->n_path; n++) {
         qn_axis axis = loop_at(v, n)->axis;
-        bool is_sequential = walks_sequential(v, axis);
+        bool is_sequential = walks(v, axis, SEQUENTIAL);
         if (is_sequential && !may_be_sequential)
             return qn__refuse(v, "loop %s: a sequential dimension inside others",
                               qn__axis_text(v, axis).name);
         may_be_sequential = is_sequential;
-        if (is_ordered && n >= n_outside && walks_iterations(v, axis))
+        if (is_ordered && n >= n_outside && walks(v, axis, ITERATIONS))
             return qn__refuse(v, "loop %s: views overlap, and iterations come in order",
                               qn__axis_text(v, axis).name);
         if ((is_sequential || (is_ordered && n < n_outside)) && !is_in_order(v, n))
@@ -182,9 +174,7 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
 {
     const qn_reduced *r = &v->s->reduction[qn__node(v->s, c->place)->index];
     const qn_kernel *k = v->x->k;
-    qn_axis axis[QN_MOST_DEPTH];
-    uint8_t role[QN_MOST_DEPTH];
-    int n = 0;
+    qn_walk w = {.n = 0};
     for (int i = 0; i < v->n_path; i++) {
         const qn_node_info *l = loop_at(v, i);
         if (!is_inside(v->s, l->axis, r->inst[0]))
@@ -192,23 +182,23 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
         if (i < c->n_around)
             return qn__refuse(v, "loop %s: it is outside the place of %%%u",
                               qn__axis_text(v, l->axis).name, r->inst[0]);
-        axis[n] = l->axis;
-        role[n++] = l->role;
+        w.loop[w.n] = l->axis;
+        w.role[w.n++] = l->role;
     }
     for (int m = 0; m < r->n; m++) {
         const char *why = "";
         if (k->inst[r->inst[m]].op == QN_I_REDUCE &&
-            !qn__may_walk_points(v->x, v->s, r->inst[m], n, axis, role, &why))
+            !qn__may_walk_points(v->x, v->s, r->inst[m], &w, &why))
             return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
     }
-    for (int i = 0; i < n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
+    for (int i = 0; i < w.n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
         qn_axis root;
-        if (role[i] != QN_ROLE_SEQUENTIAL && role[i] != QN_ROLE_UNROLLED)
+        if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED)
             return qn__refuse(v, "loop %s: trips come in order, and it is %s",
-                              qn__axis_text(v, axis[i]).name, qn__role_names[role[i]]);
-        if (i > 0 && qn__axis_weight(v->x, v->s, axis[i], &root) >=
-                         qn__axis_weight(v->x, v->s, axis[i - 1], &root))
-            return qn__refuse(v, "loop %s: trips come in order", qn__axis_text(v, axis[i]).name);
+                              qn__axis_text(v, w.loop[i]).name, qn__role_names[w.role[i]]);
+        if (i > 0 && qn__axis_weight(v->x, v->s, w.loop[i], &root) >=
+                         qn__axis_weight(v->x, v->s, w.loop[i - 1], &root))
+            return qn__refuse(v, "loop %s: trips come in order", qn__axis_text(v, w.loop[i]).name);
     }
     return true;
 }
@@ -243,7 +233,7 @@ static bool verify_accumulators(qn_verifier *v, const qn_context *c)
     for (int n = c->n_around; n < v->n_path; n++) {
         const qn_node_info *l = loop_at(v, n);
         uint32_t dims = qn__axis_dims(v->x, v->s, l->axis);
-        bool is_iteration = walks_iterations(v, l->axis);
+        bool is_iteration = walks(v, l->axis, ITERATIONS);
         if (is_iteration && is_of_chunks(l->role))
             return qn__refuse(v, "place %%%u: accumulators belong to a chunk, and loop %s is %s",
                               r->inst[0], qn__axis_text(v, l->axis).name, qn__role_names[l->role]);

@@ -48,7 +48,7 @@ static LLVMValueRef value_at(lower *g, int reduce, LLVMValueRef iteration)
 {
     int64_t first = reduce * g->grid->block[g->grid->axis[0]];
     LLVMValueRef at = LLVMBuildAdd(g->b, iteration, qn__const_i64(g, first), "");
-    return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_shared(g), &at, 1, "");
+    return qn__gep(g, g->i64, qn__nvptx_shared(g), at);
 }
 
 static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
@@ -56,7 +56,7 @@ static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction
     LLVMValueRef tile = qn__const_i64(g, g->grid->block[g->grid->axis[0]]);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
     LLVMValueRef at = value_at(g, reduce, thread);
-    LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r->type, v), at), 8);
+    qn__store_at(g, qn__to_memory(g, r->type, v), at, 8);
     qn__end_branch(g, &then, NULL);
 }
 
@@ -66,8 +66,7 @@ LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration)
     FOR_TOP_REDUCES (g->k, i)
         n += i < reduce;
     LLVMTypeRef t = qn__memory_type(g, type);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, t, value_at(g, n, iteration), "");
-    LLVMSetAlignment(v, 8);
+    LLVMValueRef v = qn__load_at(g, t, value_at(g, n, iteration), 8);
     return qn__to_register(g, type, v);
 }
 
@@ -114,7 +113,7 @@ static LLVMValueRef scratch_at(lower *g, int reduce, LLVMValueRef units, LLVMVal
         LLVMBuildAdd(g->b, LLVMBuildMul(g->b, units, qn__const_i64(g, reduce), ""), unit, "");
     at = LLVMBuildMul(g->b, at, qn__const_i64(g, g->grid->block[g->grid->axis[0]]), "");
     at = LLVMBuildAdd(g->b, at, thread, "");
-    return LLVMBuildGEP2(g->b, g->i64, qn__nvptx_scratch(g), &at, 1, "");
+    return qn__gep(g, g->i64, qn__nvptx_scratch(g), at);
 }
 
 void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
@@ -132,7 +131,7 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
         LLVMValueRef value = qn__block_fold(g, i, low, number);
         branch then = qn__begin_branch(g, mine);
         LLVMValueRef at = scratch_at(g, n++, units, unit, thread);
-        LLVMSetAlignment(LLVMBuildStore(g->b, qn__to_memory(g, r.type, value), at), 8);
+        qn__store_at(g, qn__to_memory(g, r.type, value), at, 8);
         qn__end_branch(g, &then, NULL);
     }
 }
@@ -149,12 +148,11 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
     qn__loop_open(g, &l, (span){qn__const_i64(g, low), qn__const_i64(g, high)}, step, 0);
     qn__loop_carry(g, &l, sums, n_sums);
     LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
-    at = LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
+    at = qn__gep(g, g->i8, from, at);
     for (int n = 0; n < step; n++) {
-        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, r->type), at, "");
-        LLVMSetAlignment(v, 8);
+        LLVMValueRef v = qn__load_at(g, qn__memory_type(g, r->type), at, 8);
         value[n] = qn__to_register(g, r->type, v);
-        at = LLVMBuildGEP2(g->b, g->i8, at, &pitch, 1, "");
+        at = qn__gep(g, g->i8, at, pitch);
     }
     for (int n = 0; n < step; n++) {
         sums[0] = qn__combine(g, r, sums[0], value[n]);

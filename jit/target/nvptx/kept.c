@@ -33,7 +33,7 @@ void qn__kept_open(lower *g)
     warp = LLVMBuildAdd(g->b, warp, qn__nvptx_register(g, "tid.y", g->i32), "");
     LLVMValueRef at =
         LLVMBuildMul(g->b, warp, LLVMConstInt(g->i32, (unsigned)p->kept_bytes, false), "");
-    g->kept = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    g->kept = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
 LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
@@ -43,7 +43,7 @@ LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t
     if (row)
         near =
             LLVMBuildAdd(g->b, near, LLVMBuildMul(g->b, row, qn__const_i64(g, x->pitch), ""), "");
-    return qn__ahead(g, LLVMBuildGEP2(g->b, g->i8, g->kept, &near, 1, ""), x->at + ahead * bytes);
+    return qn__ahead(g, qn__gep(g, g->i8, g->kept, near), x->at + ahead * bytes);
 }
 
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
@@ -53,9 +53,8 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
         if (x->region != region || x->writer == region)
             continue;
         int type = g->k->inst[x->to].type;
-        LLVMValueRef v =
-            LLVMBuildLoad2(g->b, qn__memory_type(g, type), qn__kept_place(g, x, at, ahead), "");
-        LLVMSetAlignment(v, (unsigned)qn_dtype_bytes(type));
+        LLVMValueRef v = qn__load_at(g, qn__memory_type(g, type), qn__kept_place(g, x, at, ahead),
+                                     (unsigned)qn_dtype_bytes(type));
         qn__set(g, x->to, 0, qn__to_register(g, type, v), g->depth);
     }
 }
@@ -81,7 +80,6 @@ void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
             continue;
         int type = g->k->inst[x->from].type;
         LLVMValueRef v = qn__to_memory(g, type, qn__scalar(g, x->from, 0));
-        LLVMSetAlignment(LLVMBuildStore(g->b, v, qn__kept_place(g, x, at, ahead)),
-                         (unsigned)qn_dtype_bytes(type));
+        qn__store_at(g, v, qn__kept_place(g, x, at, ahead), (unsigned)qn_dtype_bytes(type));
     }
 }

@@ -21,9 +21,7 @@ enum { MOST_PARAMETER_BYTES = 4096 };
 
 static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 {
-    LLVMValueRef at = qn__const_i64(g, n);
-    LLVMValueRef v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i64, words, &at, 1, ""), "");
-    LLVMSetAlignment(v, 8);
+    LLVMValueRef v = qn__load_at(g, t, qn__gep(g, g->i64, words, qn__const_i64(g, n)), 8);
     return v;
 }
 

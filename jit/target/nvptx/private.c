@@ -52,7 +52,7 @@ int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 static LLVMValueRef place_of(lower *g, const copy *c, LLVMValueRef bytes)
 {
     LLVMValueRef at = LLVMBuildAdd(g->b, bytes, qn__const_i64(g, c->first), "");
-    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
 /* ---------------------------------------------------------------- records */
@@ -78,7 +78,7 @@ static LLVMValueRef moved_place(lower *g, const qn_moved *m, LLVMValueRef pointe
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
     at = LLVMBuildSub(g->b, at, first_record(g, m), "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->at), "");
-    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
 /** Where words are moved to or from: this thread's first of them. */
@@ -91,20 +91,18 @@ typedef struct mover {
 
 static LLVMValueRef word_at(lower *g, LLVMValueRef from, const mover *v, int n)
 {
-    LLVMValueRef at = qn__const_i64(g, 4 * n * v->threads);
-    return LLVMBuildGEP2(g->b, g->i8, from, &at, 1, "");
+    return qn__gep(g, g->i8, from, qn__const_i64(g, 4 * n * v->threads));
 }
 
 static LLVMValueRef load_word(lower *g, LLVMValueRef at)
 {
-    LLVMValueRef v = LLVMBuildLoad2(g->b, g->i32, at, "");
-    LLVMSetAlignment(v, 4);
+    LLVMValueRef v = qn__load_at(g, g->i32, at, 4);
     return v;
 }
 
 static void store_word(lower *g, LLVMValueRef v, LLVMValueRef at)
 {
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, at), 4);
+    qn__store_at(g, v, at, 4);
 }
 
 /** Moves word n of this thread, if it is below `count`, NULL: it is; and back only what is stored.
@@ -155,7 +153,7 @@ static void move_records(lower *g, const qn_moved *m, bool is_flush)
     LLVMValueRef bytes = LLVMBuildMul(g->b, v.thread, qn__const_i64(g, 4), ""),
                  at = LLVMBuildAdd(g->b, bytes, qn__const_i64(g, m->at), ""),
                  view = LLVMBuildAdd(g->b, first_record(g, m), bytes, "");
-    v.shared = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    v.shared = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
     v.view = LLVMBuildIntToPtr(g->b, view,
                                LLVMPointerTypeInContext(g->context, g->hooks->data_space), "");
     if (qn__is_const(g->begin[x], &low) && qn__is_const(g->end[x], &high) &&
@@ -219,14 +217,13 @@ static void for_element(lower *g, const copy *c, LLVMValueRef index, bool is_end
     LLVMValueRef at = place_of(g, c, bytes);
     LLVMValueRef none = qn__const_bits(g, c->type, qn__reduce_identity(c->combine, c->type));
     if (!is_end) {
-        LLVMSetAlignment(LLVMBuildStore(g->b, none, at), (unsigned)size);
+        qn__store_at(g, none, at, (unsigned)size);
         return;
     }
-    LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, c->type), at, "");
-    LLVMSetAlignment(v, (unsigned)size);
+    LLVMValueRef v = qn__load_at(g, qn__memory_type(g, c->type), at, (unsigned)size);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, v, none, ""));
     LLVMValueRef base = qn__slot(g, g->f->param[c->param].slot, g->ptr);
-    base = LLVMBuildGEP2(g->b, g->i8, base, &bytes, 1, "");
+    base = qn__gep(g, g->i8, base, bytes);
     qn__nvptx_combine(g, c->combine, c->type, base, v);
     qn__end_branch(g, &then, NULL);
 }

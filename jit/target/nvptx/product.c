@@ -176,7 +176,7 @@ static LLVMValueRef address_of(lower *g, const product *m, const operand *o, LLV
     LLVMValueRef at =
         LLVMBuildMul(g->b, point, qn__const_i64(g, pitch(m->side, o->bytes) * o->bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, position, qn__const_i64(g, o->bytes), ""), "");
-    at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    at = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
     return qn__ahead(g, at, o->first + (points * pitch(m->side, o->bytes) + positions) * o->bytes);
 }
 
@@ -187,7 +187,7 @@ static void put(lower *g, const product *m, const LLVMValueRef *value)
         share s = share_of(g, m, o);
         for (int e = 0; e < ELEMENTS; e++) {
             LLVMValueRef at = address_of(g, m, o, s.k, s.d, e * s.step_k, e * s.step_d);
-            LLVMSetAlignment(LLVMBuildStore(g->b, *value++, at), (unsigned)o->bytes);
+            qn__store_at(g, *value++, at, (unsigned)o->bytes);
         }
     }
 }
@@ -208,8 +208,8 @@ static void get(lower *g, const product *m, const operand *o, LLVMValueRef point
     int d = o->d == m->y;
     for (int e = 0; e < m->each[d]; e += m->piece) {
         LLVMValueRef at = address_of(g, m, o, point, m->of_thread[d], ahead, iteration(m, d, e));
-        LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(t, (unsigned)m->piece), at, "");
-        LLVMSetAlignment(v, (unsigned)(m->piece * o->bytes));
+        LLVMValueRef v = qn__load_at(g, LLVMVectorType(t, (unsigned)m->piece), at,
+                                     (unsigned)(m->piece * o->bytes));
         for (int n = 0; n < m->piece; n++)
             value[e + n] =
                 LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)n, false), "");
@@ -329,7 +329,7 @@ static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValue
 static LLVMValueRef level_at(lower *g, const product *m, LLVMValueRef levels, int v, LLVMValueRef e)
 {
     LLVMValueRef at = LLVMBuildAdd(g->b, e, qn__const_i64(g, (int64_t)v * m->n_sums), "");
-    return LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &at, 1, "");
+    return qn__gep(g, qn__memory_type(g, m->r.type), levels, at);
 }
 
 static LLVMValueRef get_level(lower *g, const product *m, LLVMValueRef levels, int v,
@@ -389,7 +389,7 @@ static void fold_blocks(lower *g, const product *m, LLVMValueRef points, LLVMVal
     /* Grids have one dimension. The assembler of PTX does not know that this is 0: it would keep
      * all levels in registers. */
     LLVMValueRef none = qn__nvptx_register(g, "ctaid.y", g->i64);
-    levels = LLVMBuildGEP2(g->b, qn__memory_type(g, m->r.type), levels, &none, 1, "");
+    levels = qn__gep(g, qn__memory_type(g, m->r.type), levels, none);
     for (int v = 0; v <= m->r.n_levels; v++)
         store_sums(g, m, levels, v, NULL);
     qn__loop_open(g, &l, qn__up_to(g, end), BLOCK, LOOP_IS_SEQUENTIAL);

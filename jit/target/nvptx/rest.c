@@ -76,10 +76,10 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
     qn__loop_close(g, &once);
 }
 
-/** Steps of `apart` over a range; q is `first` behind each. The last one is tested if its
+/** Steps of `apart` over a range; q is `first` behind each. Single ones are tested: their
  * iterations may lie beyond the end. */
 static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int64_t apart,
-                       int steps, bool is_tested)
+                       int steps)
 {
     loop l;
     if (qn__is_known_empty(s))
@@ -89,7 +89,7 @@ static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int6
         LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
         q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
         LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, q, r->count, "");
-        lower_iteration(g, r, q, is_tested ? inside : NULL);
+        lower_iteration(g, r, q, steps == 1 ? inside : NULL);
     }
     qn__loop_close(g, &l);
 }
@@ -101,8 +101,8 @@ static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threa
     LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -STEPS * threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, r->count, qn__const_i64(g, threads - 1), "");
     up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), "");
-    emit_steps(g, r, first, (span){zero, most}, threads, STEPS, false);
-    emit_steps(g, r, first, (span){most, up}, threads, 1, true);
+    emit_steps(g, r, first, (span){zero, most}, threads, STEPS);
+    emit_steps(g, r, first, (span){most, up}, threads, 1);
 }
 
 /* ---------------------------------------------------------------- warps */
