@@ -38,8 +38,8 @@ typedef struct address {
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
 /** Bytes by which all that access i may touch is aligned. */
 unsigned qn__align_of(const lower *g, uint32_t i);
-/** Only lanes of the mask are moved, and the others are zero. The pointer may be a vector of one for
- * each lane. */
+/** Only lanes of the mask are moved, and the others are zero. The pointer may be a vector of one
+ * for each lane. */
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask);
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,

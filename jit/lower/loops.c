@@ -282,7 +282,8 @@ static void lower_trips(lower *g, counted *t, span of, run_of_trips r)
 }
 
 /** Less than `together` trips, without branches between them, so that the loads of all are under
- * way together: beyond `count` the first trip is computed again, and what that yields is dropped. */
+ * way together: beyond `count` the first trip is computed again, and what that yields is dropped.
+ */
 static void lower_few(lower *g, counted *t, LLVMValueRef low, LLVMValueRef count, int together)
 {
     LLVMValueRef *before = qn__zalloc((size_t)t->n_flat * 2 + 1, sizeof *before),
