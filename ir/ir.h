@@ -457,9 +457,11 @@ qn_status qn__arg_domain(const qn_kernel *k, const qn_arg *args, bool is_strict,
                          qn_error *err);
 /** What a launch on checked arguments moves and computes; 0 of both if the domain cannot be had. */
 qn_status qn__work_of(const qn_kernel *k, const qn_arg *args, qn_work *out, qn_error *err);
-/** Interval analysis of all values over the domain; sets proved[site] to 1 for each access whose
- * every index is in range for all iterations and to 0 otherwise. `proved` has k->n_accesses
- * entries. Sound; false on lack of memory. */
+/** What is proved of an access: every index is in range for all iterations; it is so wherever the
+ * access is performed, by the conditions around it. */
+enum { QN_IN_RANGE = 1, QN_GUARDED = 2 };
+/** Interval analysis of all values over the domain; sets proved[site] of each access to what is
+ * proved of it, or to 0. `proved` has k->n_accesses entries. Sound; false on lack of memory. */
 bool qn__prove_bounds(const qn_kernel *k, const qn_arg_value *args, const qn_domain *domain,
                       uint8_t *proved);
 

@@ -2,8 +2,8 @@
 /*
  * range.c: what the host knows about a kernel before it runs: the domain, from the prologue, and
  * the accesses that can never leave their view, from interval analysis of all values. Sound: an
- * interval holds every value that an instruction can take in any iteration. Conditions of `if` do
- * not narrow.
+ * interval holds every value that an instruction can take in any iteration. Conditions narrow it
+ * for the accesses that they guard.
  */
 #include "ir/fpu.h"
 #include "ir/range.h"
@@ -450,11 +450,24 @@ static qn_interval of_index(prover *s, uint32_t i)
     return ANYTHING;
 }
 
-/** A result of an `if` is one of the two values yielded; of loops nothing is known. */
+/** A result of a loop is what it carries. */
+static qn_interval of_loop_result(const prover *s, const qn_inst *x, uint32_t loop)
+{
+    const qn_inst *origin = &s->k->inst[loop];
+    for (uint32_t i = origin->region[0]; i < origin->region[2]; i++)
+        if (s->k->inst[i].op == QN_I_CARRIED && s->k->inst[i].parent == loop &&
+            s->k->inst[i].imm == x->imm)
+            return s->value[i];
+    return full(x->type);
+}
+
+/** A result of an `if` is one of the two values yielded. */
 static qn_interval of_result(const prover *s, const qn_inst *x, uint32_t i)
 {
     uint32_t from = qn__args(s->k, i)[0];
     const qn_inst *origin = &s->k->inst[from];
+    if (origin->op == QN_I_FOR || origin->op == QN_I_WHILE)
+        return of_loop_result(s, x, from);
     if (origin->op != QN_I_IF || origin->region[1] == origin->region[2])
         return full(x->type);
     uint32_t first = qn__args(s->k, origin->region[1] - 1)[x->imm];
@@ -500,21 +513,33 @@ static qn_interval interval_of(prover *s, uint32_t i)
         return of_index(s, i);
     case QN_I_RESULT:
         return of_result(s, x, i);
+    case QN_I_CARRIED: {
+        qn_interval carried;
+        if (qn__carried_range(s->k, s->value, i, &carried))
+            return carried;
+        break;
+    }
     }
     return x->type == QN_VOID ? ANYTHING : full(x->type);
 }
 
-static bool is_access_proved(const prover *s, uint32_t i)
+/** QN_IN_RANGE, QN_GUARDED or 0. */
+static uint8_t proof_of(const prover *s, uint32_t i)
 {
+    uint8_t proof = QN_IN_RANGE;
     const uint32_t *a = qn__args(s->k, i);
     const qn_layout *l = s->args[s->k->inst[i].imm].layout;
     for (int d = 0; d < l->rank; d++) {
         qn_interval x = s->value[a[d]];
         wide lower = l->dim[d].lower, end = lower + l->dim[d].extent;
-        if ((l->projected >> d & 1) == 0 && (x.low < lower || x.high >= end))
-            return false;
+        if (l->projected >> d & 1 || (x.low >= lower && x.high < end))
+            continue;
+        x = qn__range_at(s->k, s->value, a[d], i);
+        if (x.low < lower || x.high >= end)
+            return 0;
+        proof = QN_GUARDED;
     }
-    return true;
+    return proof;
 }
 
 /** The host's rounding must not decide, see fpu.h. */
@@ -527,7 +552,7 @@ __attribute__((noinline)) static void prove(prover *s, uint8_t *proved)
             s->dead_end < k->inst[i].region[2])
             s->dead_end = k->inst[i].region[2];
         if (site < k->n_accesses && k->access[site].inst == i)
-            proved[site++] = i < s->dead_end || is_access_proved(s, i);
+            proved[site++] = i < s->dead_end ? QN_IN_RANGE : proof_of(s, i);
     }
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* range.h: intervals of floats (ir/range_float.c), for ir/range.c. Of types but f32 and f64 nothing
- * is known. */
+/* range.h: intervals of floats (ir/range_float.c), and by loops and branches (ir/range_region.c),
+ * for ir/range.c. Of floats but f32 and f64 nothing is known. */
 #ifndef QN_IR_RANGE_H
 #define QN_IR_RANGE_H
 
@@ -15,5 +15,11 @@ qn_interval qn__float_op(int op, int type, int n, const qn_interval *v);
 /** Of casts; `all`: all values of an integer type. */
 qn_interval qn__cast_to_float(int to, int from, qn_interval a);
 qn_interval qn__cast_from_float(int to, int from, qn_interval a, qn_interval all);
+
+/** Of value i that a loop carries, by those of the instructions before it: each trip adds numbers
+ * to it. False: that is not so. */
+bool qn__carried_range(const qn_kernel *k, const qn_interval *value, uint32_t i, qn_interval *out);
+/** Of value i where instruction `at` runs. */
+qn_interval qn__range_at(const qn_kernel *k, const qn_interval *value, uint32_t i, uint32_t at);
 
 #endif

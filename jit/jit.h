@@ -145,7 +145,7 @@ typedef struct qn_facts {
         end[QN_MAX_RANK]; /* of the domain; dynamic ones are computed from the prologue */
     qn_param_fact *param;
     qn_digit_fact *digit;
-    uint8_t *proved; /* per access site: in range for the whole domain */
+    uint8_t *proved; /* per access site: QN_IN_RANGE, QN_GUARDED, or 0 */
     uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it
                                      (qn__collapse); not in the key */
     int32_t is_straight; /* the kernel has short loops as straight code (qn__straighten): its index
@@ -155,6 +155,11 @@ typedef struct qn_facts {
     int32_t ranges[2];   /* -1: none */
 } qn_facts;
 
+/** Whether an access is in range for the whole domain, performed or not. */
+static inline bool qn__is_in_range(const qn_facts *f, uint32_t site)
+{
+    return f->proved[site] == QN_IN_RANGE;
+}
 /** Whether an access may be out of range and is then reported or clamped. */
 static inline bool qn__is_checked(const qn_facts *f, const qn_kernel *k, uint32_t site)
 {

@@ -140,8 +140,10 @@ static qn_status limit_proofs(const adding *a, const qn_launch_state *l, qn_fact
     qn_ranges r = {0};
     bool has_memory = !qn__ranges_are_needed(f) || qn__ranges_init(l->kernel, &r),
          is_changed = false;
-    for (uint32_t site = 0; r.can && r.needs && r.dims && site < f->n_accesses; site++)
-        if (f->proved[site] && !qn__ranges_can_prove(&r, site)) {
+    bool has_ranges = r.can && r.needs && r.dims;
+    for (uint32_t site = 0; site < f->n_accesses; site++)
+        if (f->proved[site] == QN_GUARDED ||
+            (f->proved[site] && has_ranges && !qn__ranges_can_prove(&r, site))) {
             f->proved[site] = 0;
             is_changed = true;
         }

@@ -283,7 +283,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_launched *l, qn_facts *
         return qn__fail(err, QN_ERR_MEMORY, "qn__facts_collect: kernel \"%s\": no memory", k->name);
     }
     for (uint32_t site = 0; site < k->n_accesses; site++)
-        f.proved[site] = l->proved && l->proved[site] && !(l->policy && l->policy->is_generic);
+        f.proved[site] = l->proved && !(l->policy && l->policy->is_generic) ? l->proved[site] : 0;
     for (int p = 0; p < k->n_params; p++) {
         const choice c = choice_of(k, l->policy, o, l->domain, p);
         if (k->param[p].rank >= 0)

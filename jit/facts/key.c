@@ -332,7 +332,7 @@ static void code_rest(codec *c, qn_facts *f)
     for (int p = 0; p < f->n_params; p++)
         code_param(c, f, &f->param[p]);
     for (uint32_t site = 0; site < f->n_accesses; site++)
-        code_u8(c, &f->proved[site], 1, "proved");
+        code_u8(c, &f->proved[site], QN_GUARDED, "proved");
 }
 
 void qn__key_encode(const qn_facts *f, qn_text *out)
@@ -511,5 +511,8 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
                     k ? k->param[p].rank : count_dims(&f->param[p]));
     }
     for (uint32_t site = 0; site < f->n_accesses; site++)
-        qn__text_add(out, "access %" PRIu32 ": %s\n", site, f->proved[site] ? "proved" : "checked");
+        qn__text_add(out, "access %" PRIu32 ": %s\n", site,
+                     f->proved[site] == QN_IN_RANGE  ? "proved"
+                     : f->proved[site] == QN_GUARDED ? "guarded"
+                                                     : "checked");
 }

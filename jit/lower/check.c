@@ -136,7 +136,7 @@ static bool depends_on_region(const qn_kernel *k, uint32_t value, int depth)
 bool qn__ignores_masks(const lower *g, uint32_t i)
 {
     enum { MOST_DEPTH_OF_INDEX = 8 };
-    if (g->k->inst[i].op != QN_I_LOAD || !g->f->proved[g->site[i]])
+    if (g->k->inst[i].op != QN_I_LOAD || !qn__is_in_range(g->f, g->site[i]))
         return false;
     for (int r = 0; r < qn__n_indices(g->k, i); r++)
         if (depends_on_region(g->k, qn__args(g->k, i)[r], MOST_DEPTH_OF_INDEX))

@@ -40,9 +40,9 @@ static bool is_of_pair(const lower *g, uint32_t i)
     if (!is_asked(g, i) || !qn__group_of(&g->a, g->block->lane_dim, i, &x) || x.n != 2)
         return false;
     for (int p = 0; p < x.n; p++)
-        if (!x.inst[p] || !is_asked(g, x.inst[p]) || !g->f->proved[g->site[x.inst[p]]])
+        if (!x.inst[p] || !is_asked(g, x.inst[p]) || !qn__is_in_range(g->f, g->site[x.inst[p]]))
             return false;
-    return g->f->proved[g->site[i]];
+    return qn__is_in_range(g->f, g->site[i]);
 }
 
 /** Whether a statement lets lanes stand in any order. is_index: values made of the lanes' index. */

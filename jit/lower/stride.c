@@ -87,7 +87,7 @@ static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
 {
     int64_t step, index, begin, trips;
     if (x->stride < 2 || x->stride > SMALL_STRIDE || !qn__is_plain_access(g->k, g->f, i) ||
-        !g->f->proved[g->site[i]])
+        !qn__is_in_range(g->f, g->site[i]))
         return false;
     for (int d = 0; d < g->k->n_dims; d++) {
         trips = qn__trips(g->f, d);

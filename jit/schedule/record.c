@@ -47,11 +47,11 @@ static uint8_t group_number(const qn_analysis *x, const qn_schedule *s, qn_axis 
 void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r)
 {
     uint32_t site = qn__site_of(x->k, r->inst);
-    int64_t param = (int64_t)x->k->inst[r->inst].imm, stride = 0;
+    int64_t stride = 0;
     qn_node vector = qn__vector_around(s, r->at);
-    r->check = x->f->proved[site]                            ? QN_CHECK_PROVED
-               : x->f->param[param].checks == QN_CHECKS_NONE ? QN_CHECK_UNCHECKED
-                                                             : QN_CHECK_PER_LANE;
+    r->check = qn__is_in_range(x->f, site)        ? QN_CHECK_PROVED
+               : qn__is_checked(x->f, x->k, site) ? QN_CHECK_PER_LANE
+                                                  : QN_CHECK_UNCHECKED;
     r->stride = 0;
     r->index = 0;
     if (!vector.id) {

@@ -47,7 +47,7 @@ static bool may_be_made_again(const qn_analysis *x, uint32_t i, uint32_t until, 
     if (i < x->k->body)
         return true;
     bool is_load = inst->op == QN_I_LOAD && !(x->k->param[inst->imm].traits & QN_ATOMIC) &&
-                   x->f->proved[qn__site_of(x->k, i)] && !may_change(x, i, until);
+                   qn__is_in_range(x->f, qn__site_of(x->k, i)) && !may_change(x, i, until);
     if ((!is_load && !qn__is_pure(inst)) || --*left < 0)
         return false;
     for (int n = 0; n < inst->n_args; n++)

@@ -190,7 +190,7 @@ static bool has_points(const qn_verifier *v, uint32_t i)
 static bool is_in_range(const qn_verifier *v, uint32_t i)
 {
     uint32_t site = qn__site_of(v->x->k, i);
-    return v->x->f->proved[site] ? has_points(v, i)
+    return qn__is_in_range(v->x->f, site) ? has_points(v, i)
                                  : !qn__is_checked(v->x->f, v->x->k, site) && is_performed(v, i);
 }
 
@@ -438,8 +438,9 @@ static bool is_on_path(const qn_verifier *v, qn_axis a)
 static bool verify_check(qn_verifier *v, const qn_record_info *r)
 {
     uint32_t site = qn__site_of(v->x->k, r->inst);
-    bool is_unchecked = v->x->f->param[v->x->k->inst[r->inst].imm].checks == QN_CHECKS_NONE;
-    bool is_right = r->check == QN_CHECK_PROVED      ? v->x->f->proved[site] != 0
+    bool is_in = qn__is_in_range(v->x->f, site);
+    bool is_unchecked = !is_in && !qn__is_checked(v->x->f, v->x->k, site);
+    bool is_right = r->check == QN_CHECK_PROVED      ? is_in
                     : r->check == QN_CHECK_UNCHECKED ? is_unchecked
                     : r->check == QN_CHECK_HOISTED
                         ? is_on_path(v, r->hoisted) && qn__is_known_ahead(v->x->k, r->inst)

@@ -107,6 +107,63 @@ static void test_proofs(void)
                 "a constant array");
 }
 
+/** What is proved of the load in `body`, of x[1000], by conditions and loops around it. */
+static void check_guard(const char *body, int proof, const char *what)
+{
+    char text[2048];
+    snprintf(text, sizeof text,
+             "kernel guard (x: f32[], y: f32[], s: i64) {\nfor all i in y {\n%s\n} }", body);
+    qn_layout layout;
+    qn_layout_right(1, (const int64_t[]){N}, &layout, NULL);
+    qn_arg_value args[3] = {{.layout = &layout}, {.layout = &layout}, {.bits = 7}};
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    qn_domain domain;
+    uint8_t proved[4] = {9, 9, 9, 9};
+    bool ok = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK && k->n_accesses <= 4 &&
+              qn__domain(k, args, true, &domain, &err) == QN_OK &&
+              qn__prove_bounds(k, args, &domain, proved);
+    uint32_t load = 0;
+    while (ok && load + 1 < k->n_accesses && k->inst[k->access[load].inst].op != QN_I_LOAD)
+        load++;
+    if (!tap_ok(ok && proved[load] == proof, "%s: %s",
+                proof == QN_GUARDED    ? "guarded"
+                : proof == QN_IN_RANGE ? "proved"
+                                       : "not proved",
+                what))
+        tap_note("%s, found %d", err.message, proved[load]);
+    qn_kernel_release(k);
+}
+
+static void test_guards(void)
+{
+    check_guard("if i > 0 { y[i] = x[i - 1] }", QN_GUARDED, "behind a lower bound");
+    check_guard("if i >= 0 { y[i] = x[i - 1] }", 0, "behind one that is too low");
+    check_guard("if i < 999 { y[i] = x[i + 1] }", QN_GUARDED, "behind an upper bound");
+    check_guard("if i <= 999 { y[i] = x[i + 1] }", 0, "behind one that is too high");
+    check_guard("if 998 >= i { y[i] = x[i + 1] }", QN_GUARDED, "the bound stands first");
+    check_guard("if i < 1 { y[i] = 0 } else { y[i] = x[i - 1] }", QN_GUARDED, "the other side");
+    check_guard("if i >= 1 { y[i] = 0 } else { y[i] = x[i - 1] }", 0, "the wrong side");
+    check_guard("if i < 1 || i > 998 { y[i] = 0 } else { y[i] = x[i - 1] }", QN_GUARDED,
+                "neither of two");
+    check_guard("if i < 1 && s > 3 { y[i] = 0 } else { y[i] = x[i - 1] }", 0, "not both of two");
+    check_guard("if s >= 0 && s < 1000 { y[i] = x[s] }", QN_GUARDED, "a scalar");
+    check_guard("if s < 1000 { y[i] = x[s] }", 0, "a scalar without a lower bound");
+    check_guard("if i == 5 { y[i] = x[i + 994] }", QN_GUARDED, "an equal number");
+    check_guard("if i != 5 { y[i] = x[i + 994] }", 0, "another number");
+    check_guard("k: i64 = 0\nwhile k < 1000 && x[k] < 0.5 max 5000 { k += 1 }\ny[i] = f32(k)",
+                QN_GUARDED, "in the condition of a loop, by what the loop carries");
+    check_guard("k: i64 = 0\nwhile k < 1000 && x[k] < 0.5 max 5000 { k -= 1 }\ny[i] = f32(k)", 0,
+                "where that falls");
+    check_guard("k: i64 = 0\nwhile k < s max 999 { k += 1 }\ny[i] = x[k]", QN_IN_RANGE,
+                "the result of a loop of so many trips");
+    check_guard("k: i64 = 0\nwhile k < s max 1000 { k += 1 }\ny[i] = x[k]", 0, "of one trip more");
+#define ADD "for j in 0 .. 3 { if i < s { k += 330 } else { k -= 3 } }\ny[i] = x[k]"
+    check_guard("k: i64 = 9\n" ADD, QN_IN_RANGE, "sides that add other numbers");
+    check_guard("k: i64 = 8\n" ADD, 0, "... and leave the view");
+    check_guard("k: i64 = 1\nfor j in 0 .. 3 { k = k * 2 }\ny[i] = x[k]", 0, "a product");
+}
+
 /* A function whose values are in [low, high], called as kernels call it, or one of unknown range.
  */
 static const struct bounded {
@@ -340,6 +397,7 @@ static void test_random(void)
 
 int main(void)
 {
+    test_guards();
     test_proofs();
     test_functions();
     test_sines();
