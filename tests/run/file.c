@@ -110,6 +110,8 @@ static int take_dtype(reader *r)
     int dtype = (int)qn_dtype_of_name(name);
     if (dtype == QN_VOID)
         reader_stop(r, "unknown dtype %s", name);
+    else if (dtype == QN_C128) /* data and comparisons have 64 bits for an element */
+        reader_stop(r, "views of %s have elements of 16 bytes, and cases at most 8", name);
     return dtype;
 }
 
