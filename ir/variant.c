@@ -7,6 +7,8 @@
  */
 #include "ir/ir.h"
 
+#include <string.h>
+
 struct qn_variant {
     qn_variant *next;
     uint64_t atomics; /* bit p: parameter p is declared atomic, and was not */
@@ -46,6 +48,14 @@ static bool print_atomic(const qn_kernel *k, uint64_t atomics, qn_text *out)
     return !out->failed;
 }
 
+/** A message from its function that refuses on: the place before it is one of the text of a variant,
+ * which nobody wrote. */
+static const char *without_place(const char *message)
+{
+    const char *from = strstr(message, ": qn_");
+    return from ? from + strlen(": ") : message;
+}
+
 static qn_status make_variant(const qn_kernel *k, uint64_t atomics, qn_variant **out, qn_error *err)
 {
     qn_variant *v = qn__zalloc(1, sizeof *v);
@@ -58,7 +68,7 @@ static qn_status make_variant(const qn_kernel *k, uint64_t atomics, qn_variant *
     if (status) {
         qn__free(v);
         return qn__fail(err, status, "qn_launch: kernel \"%.60s\" with atomic arguments: %.300s",
-                        k->name, why.status ? why.message : "no memory");
+                        k->name, why.status ? without_place(why.message) : "no memory");
     }
     v->atomics = atomics;
     *out = v;

@@ -410,7 +410,7 @@ static double trips_of(const qn_estimator *e, uint32_t i, const placed *uneven)
     const qn_affine *most = &e->x->affine[qn__args(k, i)[0]];
     bool has_few = x->op == QN_I_WHILE && !most->sym[0] && most->constant >= 0 &&
                    most->constant < QN_NOMINAL_TRIPS;
-    trips = has_few ? (double)most->constant : QN_NOMINAL_TRIPS;
+    trips = has_few ? (double)most->constant : (double)QN_NOMINAL_TRIPS;
     return trips * (uneven->lanes > 1 ? QN_LONGEST : 1);
 }
 

@@ -385,6 +385,7 @@ static void test_late(const setup *s, const struct row *r, const qn_view *x, con
     tap_ok(found == (r->words ? QN_ERR_UNSUPPORTED : QN_OK), "... an atomic argument: %s",
            err.message);
     tap_contains(err.message, r->words ? r->words : "", "... at the launch");
+    tap_ok(!strstr(err.message, ": line "), "... and not where, in a text that nobody wrote");
     qn_kernel_release(k);
 }
 

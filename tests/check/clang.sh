@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# TAP: clang takes the libraries without a warning. The tests are built by gcc, the fuzzers by clang.
+root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
+build="${QN_BUILD_DIR:-$root/build/release}"
+cd "$root" || exit 1
+echo "TAP version 13"
+echo "1..1"
+if ! command -v clang-19 > /dev/null; then
+    echo "ok 1 # SKIP no clang-19"
+    exit 0
+fi
+log=$(find ir jit runtime -name '*.c' ! -path 'runtime/bindings/*' ! -path 'runtime/packages/*' -print0 |
+    xargs -0 -P "$(nproc)" -n 12 clang-19 -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
+        -I. -Iinclude -I"$build" -I"$build/generated/include" -I"$(llvm-config-19 --includedir)" \
+        -include "$build/generated/build_id.h" 2>&1)
+if [ -z "$log" ]; then
+    echo "ok 1 - no warning of clang"
+else
+    echo "not ok 1 - no warning of clang"
+    echo "$log" | grep -A4 'warning\|error' | head -20 | sed 's/^/# /'
+    exit 1
+fi
