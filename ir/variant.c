@@ -48,8 +48,8 @@ static bool print_atomic(const qn_kernel *k, uint64_t atomics, qn_text *out)
     return !out->failed;
 }
 
-/** A message from its function that refuses on: the place before it is one of the text of a variant,
- * which nobody wrote. */
+/** A message from the function that refuses on: the place before it is one of the text of a
+ * variant, which nobody wrote. */
 static const char *without_place(const char *message)
 {
     const char *from = strstr(message, ": qn_");

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# TAP: clang takes the libraries without a warning. The tests are built by gcc, the fuzzers by clang.
+# TAP: clang takes the libraries without a warning. Tests are built by gcc, and fuzzers by clang.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
 build="${QN_BUILD_DIR:-$root/build/release}"
 cd "$root" || exit 1
@@ -10,10 +10,11 @@ if ! command -v clang-19 > /dev/null; then
     echo "ok 1 # SKIP no clang-19"
     exit 0
 fi
-log=$(find ir jit runtime -name '*.c' ! -path 'runtime/bindings/*' ! -path 'runtime/packages/*' -print0 |
-    xargs -0 -P "$(nproc)" -n 12 clang-19 -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion \
-        -I. -Iinclude -I"$build" -I"$build/generated/include" -I"$(llvm-config-19 --includedir)" \
-        -include "$build/generated/build_id.h" 2>&1)
+compile=(clang-19 -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I. -Iinclude
+    -I"$build" -I"$build/generated/include" -I"$(llvm-config-19 --includedir)"
+    -include "$build/generated/build_id.h")
+log=$(find ir jit runtime/*.c runtime/cuda -name '*.c' -print0 |
+    xargs -0 -P "$(nproc)" -n 12 "${compile[@]}" 2>&1)
 if [ -z "$log" ]; then
     echo "ok 1 - no warning of clang"
 else
