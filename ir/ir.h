@@ -426,6 +426,8 @@ typedef struct qn_interval {
 } qn_interval;
 /** All values of a type. */
 qn_interval qn__interval_of_type(int type);
+/** That of a constant of a type of floats. */
+qn_interval qn__float_const(int type, uint64_t bits);
 /** Of a pure instruction, given those of its operands, value[number]. */
 qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, uint32_t i);
 

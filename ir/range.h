@@ -8,7 +8,6 @@
 
 /** From low to high, with infinities; low above high: nothing but NaN. */
 qn_interval qn__floats(int type, double low, double high, bool may_be_nan);
-qn_interval qn__float_const(int type, uint64_t bits);
 qn_interval qn__join_floats(int type, qn_interval a, qn_interval b);
 /** Of an op of the table with n operands and a result of this type. */
 qn_interval qn__float_op(int op, int type, int n, const qn_interval *v);

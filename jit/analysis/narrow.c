@@ -10,7 +10,10 @@
  */
 #include "jit/analysis/analyse.h"
 
-enum { LEAST_MULTIPLIED = 16 }; /* there is no multiplication and no shift of bytes */
+enum {
+    LEAST_MULTIPLIED = 16, /* there is no multiplication and no shift of bytes */
+    CONVERTED = 32,        /* vectors of floats become integers of 32 bits, also by AVX2 */
+};
 
 static bool fits(qn_interval x, int bits, bool is_signed)
 {
@@ -43,7 +46,14 @@ static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_inte
                             uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    return x->op == QN_I_DIM ? range_of_dim(f, (int)x->imm) : qn__facts_range(k, f, value, i);
+    bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
+    if (x->op == QN_I_DIM)
+        return range_of_dim(f, (int)x->imm);
+    if (is_float && x->op == QN_I_CONST)
+        return qn__float_const(x->type, x->imm);
+    if (is_float && (x->op >= QN_I_PURE || x->op == QN_I_CAST))
+        return qn__interval_of_pure(k, value, i);
+    return qn__facts_range(k, f, value, i);
 }
 
 /* ---------------------------------------------------------------- widths */
@@ -81,6 +91,12 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     int least = bits_of(value[i], x->type), natural = qn__dtype_width(x->type);
     if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
         return least;
+    if (x->op == QN_I_CAST && qn__is_integer(x->type) && natural > CONVERTED &&
+        qn__dtype_class(k->inst[arg[0]].type) == QN_CLASS_F && fits(value[i], CONVERTED, true)) {
+        at->at = CONVERTED;
+        at->at_signed = true;
+        return at->at;
+    }
     if (x->op < QN_I_PURE)
         return x->op == QN_I_CONST || x->op == QN_I_DIM || x->op == QN_I_EXTENT ||
                        x->op == QN_I_LOWER

@@ -142,12 +142,8 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
  * qn__load_strided or qn__store_strided, only those in `mask`, NULL: all. Else they are gathered.
  */
 bool qn__is_strided(const lower *g, uint32_t i, const address *x, LLVMValueRef mask);
-/** Load i of lanes near one another (qn__is_near): what lies from the first to the last of them,
- * and a permutation; NULL: not so. */
-LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t, unsigned align);
-/** All lanes of load i that may have a limit (qn__is_limited): a vector where they are neighbours,
- * else a gather. NULL: not so. */
-LLVMValueRef qn__load_limited(lower *g, uint32_t i, const address *x, LLVMTypeRef t);
+/** All lanes of load i that are or may be near one another (qn__nearness); NULL: not so. */
+LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t);
 /** The lanes in `mask`, NULL: all; x is displaced, t the type in memory. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               LLVMValueRef mask);

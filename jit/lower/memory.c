@@ -239,8 +239,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         mask = x.kind == ADDRESS_UNIT ? mask : reverse(g, mask);
         v = qn__load_masked(g, t, x.pointer, align, mask);
-    } else if (mask || !((v = qn__load_near(g, i, &x, t, align)) != NULL ||
-                         (v = qn__load_limited(g, i, &x, t)) != NULL)) {
+    } else if (mask || !(v = qn__load_near(g, i, &x, t))) {
         v = qn__load_masked(g, t, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
     }
     if (x.kind == ADDRESS_REVERSED)

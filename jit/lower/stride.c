@@ -262,53 +262,84 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, L
 
 /* ---------------------------------------------------------------- lanes near one another */
 
-LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t, unsigned align)
+/** Lanes at numbers of elements from x->pointer on. */
+typedef struct nearby {
+    LLVMValueRef at, first, behind; /* of lanes; of the first lane; how far behind it the last is */
+} nearby;
+
+/** false: the lanes of load i have no single number each. */
+static bool find_nearby(lower *g, uint32_t i, const address *x, nearby *n)
 {
-    int64_t bytes = qn__access_bytes(g->k, i);
-    bool is_register = g->width * bytes == g->f->target->vector_bytes;
-    if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != bytes || !is_register ||
-        !qn__is_near(&g->a, g->block->lane_dim, i))
-        return NULL;
+    if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != qn__access_bytes(g->k, i))
+        return false;
     LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
                  end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);
-    LLVMTypeRef number = LLVMIntTypeInContext(g->context, 8u * (unsigned)bytes),
-                numbers = qn__vector_of(g, number);
-    LLVMValueRef first = LLVMBuildExtractElement(g->b, x->scaled, zero, "");
-    LLVMValueRef last = LLVMBuildExtractElement(g->b, x->scaled, end, "");
-    LLVMValueRef low = LLVMBuildIntCast2(g->b, first, number, true, "");
-    LLVMValueRef high = LLVMBuildIntCast2(g->b, last, number, true, "");
-    LLVMValueRef at = LLVMBuildIntCast2(g->b, x->scaled, numbers, true, "");
+    n->at = x->scaled;
+    n->first = LLVMBuildExtractElement(g->b, n->at, zero, "");
+    n->behind = LLVMBuildSub(g->b, LLVMBuildExtractElement(g->b, n->at, end, ""), n->first, "");
+    return true;
+}
+
+static LLVMValueRef gather(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
+{
+    LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+    return qn__load_masked(g, t, qn__lane_pointers(g, x), qn__align_of(g, i), all);
+}
+
+/** Whether no lane is before the first one or behind the last, and all are within a vector. */
+static LLVMValueRef are_near(lower *g, const nearby *n)
+{
+    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(n->behind), (unsigned)g->width - 1, false);
+    LLVMValueRef at = LLVMBuildSub(g->b, n->at, qn__splat(g, n->first, g->depth), "");
+    LLVMValueRef beyond = LLVMBuildICmp(g->b, LLVMIntUGT, at,
+                                        qn__splat(g, n->behind, g->depth), "");
+    return LLVMBuildAnd(g->b, LLVMBuildNot(g->b, qn__any(g, beyond), ""),
+                        LLVMBuildICmp(g->b, LLVMIntULE, n->behind, most, ""), "");
+}
+
+/** What lies from the first lane to the last, permuted. */
+static LLVMValueRef load_permuted(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
+                                  const nearby *n)
+{
+    const unsigned bits = 8u * (unsigned)qn__access_bytes(g->k, i);
+    LLVMTypeRef number = LLVMIntTypeInContext(g->context, bits), numbers = qn__vector_of(g, number);
+    LLVMValueRef first = n->first, low = LLVMBuildIntCast2(g->b, first, number, true, ""),
+                 behind = LLVMBuildIntCast2(g->b, n->behind, number, true, ""),
+                 at = LLVMBuildIntCast2(g->b, n->at, numbers, true, "");
     at = LLVMBuildSub(g->b, at, qn__splat(g, low, g->depth), "");
-    LLVMValueRef behind = LLVMBuildSub(g->b, high, low, "");
     LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULE, qn__lanes(g, number, 1),
                                       qn__splat(g, behind, g->depth), "");
     LLVMValueRef begin = qn__gep(g, number, x->pointer, first);
-    LLVMValueRef v = qn__load_masked(g, t, begin, align, mask);
+    LLVMValueRef v = qn__load_masked(g, t, begin, qn__align_of(g, i), mask);
     v = LLVMBuildBitCast(g->b, v, numbers, "");
     return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");
 }
 
-LLVMValueRef qn__load_limited(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
+LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
 {
-    const unsigned align = qn__align_of(g, i);
-    if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != qn__access_bytes(g->k, i) ||
-        !qn__is_limited(&g->a, g->block->lane_dim, i))
+    bool is_register = g->width * qn__access_bytes(g->k, i) == g->f->target->vector_bytes;
+    int near = qn__nearness(&g->a, g->block->lane_dim, i);
+    nearby n;
+    if (near == QN_NEAR_NONE || (near != QN_NEAR_LIMITED && !is_register) ||
+        !find_nearby(g, i, x, &n))
         return NULL;
-    LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
-                 end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);
-    LLVMTypeRef element = LLVMGetElementType(t);
-    LLVMValueRef first = LLVMBuildExtractElement(g->b, x->scaled, zero, ""),
-                 last = LLVMBuildExtractElement(g->b, x->scaled, end, ""),
-                 between = LLVMBuildSub(g->b, last, first, "");
-    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(between), (unsigned)g->width - 1, false);
-    branch side = qn__begin_choice(g, LLVMBuildICmp(g->b, LLVMIntEQ, between, most, ""),
-                                   "neighbours", "apart");
+    if (near == QN_NEAR_CERTAIN)
+        return load_permuted(g, i, x, t, &n);
+    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(n.behind), (unsigned)g->width - 1, false), v,
+                 condition = near == QN_NEAR_LIMITED
+                                 ? LLVMBuildICmp(g->b, LLVMIntEQ, n.behind, most, "")
+                                 : are_near(g, &n);
+    branch side = qn__begin_choice(g, condition, "near", "apart");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(side.from));
-    LLVMValueRef begin = LLVMBuildGEP2(g->b, element, x->pointer, &first, 1, "");
-    LLVMValueRef v = qn__load_at(g, t, begin, align);
+    if (near == QN_NEAR_LIMITED) {
+        LLVMTypeRef element = LLVMGetElementType(t);
+        v = qn__load_at(g, t, qn__gep(g, element, x->pointer, n.first),
+                        qn__align_of(g, i));
+    } else {
+        v = load_permuted(g, i, x, t, &n);
+    }
     qn__begin_other(g, &side);
-    LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
-    LLVMValueRef gathered = qn__load_masked(g, t, qn__lane_pointers(g, x), align, all);
+    LLVMValueRef gathered = gather(g, i, x, t);
     qn__choose_branch(g, &side, &v, &gathered, 1);
     return v;
 }

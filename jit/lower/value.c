@@ -179,6 +179,9 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
     const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
+    if (x->op == QN_I_CAST && info->at) /* of a float */
+        return qn__lower_cast(g, integer_of(info->at, true),
+                              g->k->inst[qn__args(g->k, i)[0]].type, v[0]);
     if (x->op == QN_I_CAST)
         return qn__is_integer(x->type)
                    ? v[0]

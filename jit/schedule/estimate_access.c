@@ -159,7 +159,7 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
     int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
     if (method == QN_METHOD_GATHER &&
         (qn__lanes_are_in_digit(e, i, lanes) ||
-         (!e->is_masked && qn__is_limited(e->x, lane_dim_of(e), i))))
+         (!e->is_masked && qn__nearness(e->x, lane_dim_of(e), i) == QN_NEAR_LIMITED)))
         method = QN_METHOD_CONTIGUOUS;
     *moves = registers;
     *slots = 0;
@@ -191,7 +191,7 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
         *slots = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                  registers * joins_of(e, bytes);
-    } else if (method == QN_METHOD_GATHER && qn__is_near(e->x, lane_dim_of(e), i)) {
+    } else if (method == QN_METHOD_GATHER && qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
         *moves = registers;
         *slots = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {

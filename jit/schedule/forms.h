@@ -55,12 +55,13 @@ int64_t qn__strip_offset(const qn_kernel *k, uint32_t reduce, int64_t strip);
 /** Bytes from one array to the next. */
 int64_t qn__strip_pitch(int type, int64_t strip);
 
-/** Whether lanes along a dimension load near one another: at a quotient by a number, `x[i / 2]`, so
- * that lane l is at most l elements behind the first one and never before it. */
-bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i);
-/** Whether the elements that lanes along a dimension load are neighbours but at limits,
- * `x[max(i - 1, 0)]`: they are if the last lane is as far from the first as there are lanes. */
-bool qn__is_limited(const qn_analysis *a, int lane_dim, uint32_t i);
+/** How lanes along a dimension load near one another, where a gather would load them. LIMITED:
+ * neighbours but at limits, `x[max(i - 1, 0)]`; they are if the last lane is as far from the first
+ * as there are lanes. CERTAIN: at a quotient by a number, `x[i / 2]`, so that lane l is at most l
+ * elements behind the first one and never before it. LIKELY: at an index made of indices only,
+ * `x[i64(0.7 * f32(i))]`; whether they are near is seen when all are known. */
+enum { QN_NEAR_NONE, QN_NEAR_LIMITED, QN_NEAR_CERTAIN, QN_NEAR_LIKELY };
+int qn__nearness(const qn_analysis *a, int lane_dim, uint32_t i);
 /** Registers that hold n elements of so many bytes where permutations of them are faster than a
  * gather; 0: they are not (jit/schedule/table.c). */
 int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n);

@@ -129,14 +129,21 @@ static bool has_near(const qn_analysis *a, int lane_dim, uint32_t i,
     return is_found;
 }
 
-bool qn__is_near(const qn_analysis *a, int lane_dim, uint32_t i)
+static bool is_of_indices(const qn_analysis *a, int lane_dim, uint32_t index)
 {
-    int64_t bytes = qn__access_bytes(a->k, i);
-    return (bytes == 4 || bytes == 8) && a->f->target->permutes_pairs &&
-           has_near(a, lane_dim, i, is_quotient);
+    (void)lane_dim;
+    return qn__is_made_of_indices(a->k, index);
 }
 
-bool qn__is_limited(const qn_analysis *a, int lane_dim, uint32_t i)
+int qn__nearness(const qn_analysis *a, int lane_dim, uint32_t i)
 {
-    return !a->f->target->has_grid && has_near(a, lane_dim, i, is_limited);
+    int64_t bytes = qn__access_bytes(a->k, i);
+    if (a->f->target->has_grid)
+        return QN_NEAR_NONE;
+    if (has_near(a, lane_dim, i, is_limited))
+        return QN_NEAR_LIMITED;
+    if ((bytes != 4 && bytes != 8) || !a->f->target->permutes_pairs ||
+        !has_near(a, lane_dim, i, is_of_indices))
+        return QN_NEAR_NONE;
+    return has_near(a, lane_dim, i, is_quotient) ? QN_NEAR_CERTAIN : QN_NEAR_LIKELY;
 }

@@ -586,8 +586,8 @@ static bool is_near(int step, const char *op, const char *value, int isa)
     snprintf(text, sizeof text, quotient, step, op, value);
     if (!facts_of(text, views, 2, NULL, isa, false, &k, &f))
         return false;
-    bool is = qn__analyse(k, &f, 0, 0, &a) && (qn__is_near(&a, 0, k->access[0].inst) ||
-                                               qn__is_limited(&a, 0, k->access[0].inst));
+    int near = qn__analyse(k, &f, 0, 0, &a) ? qn__nearness(&a, 0, k->access[0].inst) : -1;
+    bool is = near == QN_NEAR_LIMITED || near == QN_NEAR_CERTAIN;
     qn__analysis_release(&a);
     qn__facts_release(&f);
     qn_kernel_release(k);
