@@ -513,49 +513,30 @@ const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
     return r && r->n > 1 ? r : NULL;
 }
 
-/** Whether a thread of a grid may compute a reduce earlier than it stands: all it needs cannot fail
- * and is not written by the launch. */
-static bool may_be_early(const lower *g, uint32_t i)
-{
-    const qn_inst *x = &g->k->inst[i];
-    for (uint32_t m = x->region[0]; m < x->region[2]; m++) {
-        const qn_inst *y = &g->k->inst[m];
-        if (y->op == QN_I_LOAD &&
-            (!g->f->param[y->imm].is_constant_memory || (g->k->param[y->imm].traits & QN_ATOMIC)))
-            return false;
-    }
-    return qn__is_plain_reduce(g, x) && qn__order_rule(g->k, i) != QN_STRIPED;
-}
-
-/** The reduce at i and later ones that a thread of a grid folds in one loop with it, as they are
- * over the same dimension, need nothing of what stands between, and may be computed so early. */
+/** The reduce at i and later ones that a thread of a grid folds in one loop with it: a tuple that
+ * no schedule has said. */
 static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
 {
     const qn_kernel *k = g->k;
-    const uint32_t first = i,
-                   end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    const uint32_t end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
+    uint32_t reduce[MOST_JOINED] = {i};
     int n = 1, sums = out->n;
-    if (!may_be_early(g, i) || k->inst[i].n_args != 1)
+    if (k->inst[i].n_args != 1 || qn__order_rule(k, i) == QN_STRIPED)
         return 1;
-    uint8_t *marked = qn__zalloc(k->n_insts, 1);
-    for (; marked && i < end && n < MOST_JOINED; i = k->inst[i].region[2]) {
-        const qn_inst *x = &k->inst[i];
-        for (int m = 0; m < x->n_args; m++)
-            marked[i] |= marked[qn__args(k, i)[m]];
-        if (x->op == QN_I_REDUCE && x->n_args == 1 && i > first && !g->value[i].is_set &&
-            qn__args(k, i)[0] == qn__args(k, first)[0] && may_be_early(g, i) &&
-            qn__order_rule(k, i) == qn__order_rule(k, first) && !qn__region_uses(k, i, marked)) {
-            out[n] = qn__describe_reduction(g, i);
-            sums += out[n].n;
-            n += sums <= MOST_PARTS;
-        } else if (x->op != QN_I_LOAD && x->op != QN_I_STORE && x->op != QN_I_REDUCE) {
-            if (!qn__is_pure(x))
-                break;
+    for (uint32_t j = k->inst[i].region[2]; j < end && n < MOST_JOINED; j = k->inst[j].region[2]) {
+        const qn_inst *x = &k->inst[j];
+        if (x->op != QN_I_REDUCE || x->n_args != 1 || g->value[j].is_set ||
+            qn__args(k, j)[0] != qn__args(k, i)[0] ||
+            qn__order_rule(k, j) != qn__order_rule(k, i) ||
+            !qn__is_plain_reduce(g, &k->inst[i]) || !qn__is_plain_reduce(g, x))
             continue;
-        }
-        marked[i] = 1;
+        reduce[n] = j;
+        if (!qn__may_be_tuple(&g->a, n + 1, reduce))
+            continue;
+        out[n] = qn__describe_reduction(g, j);
+        sums += out[n].n;
+        n += sums <= MOST_PARTS;
     }
-    qn__free(marked);
     return n;
 }
 

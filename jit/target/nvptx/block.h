@@ -24,7 +24,7 @@ int64_t qn__block_value_bytes(const lower *g);
 LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration);
 
 /** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
- * on, in the first threads (target/nvptx/block_fold.c). */
+ * on, in the first threads (target/nvptx/block_fold.c, block_add.c). */
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);
 
 #endif

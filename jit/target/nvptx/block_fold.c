@@ -11,62 +11,11 @@
  * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one
  * is evaluated again: what comes of it is not added.
  */
-#include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/block_parts.h"
 #include "jit/target/nvptx/team.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
-
-enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
-/** Points that are read from shared memory before the first of them is added: of so many bytes, and
- * at most so many. */
-enum { BYTES_TOGETHER = 64, MOST_TOGETHER = 16 };
-
-/** A load that is made ahead of its point; it differs between this thread's iterations, its points,
- * or both. */
-typedef struct early {
-    uint32_t inst;
-    bool has_x, has_k, is_thin;
-    int first; /* of its values, if it has_k */
-} early;
-
-/** What points add, in shared memory. Of a factor that is the same for all iterations there is one
- * row; it is thin if each of its points can be evaluated by one thread instead of one for each
- * iteration. */
-typedef struct array {
-    bool has_x, is_thin;
-    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration,
-                                  from point to point */
-} array;
-
-typedef struct block {
-    reduction r;
-    int x, k;            /* dimension of the tile; the reduced one, or -1: there are several */
-    uint32_t reduced;    /* bits of the reduced dimensions */
-    int64_t threads;     /* of the block */
-    int64_t tile, chunk; /* iterations, points */
-    int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
-    int64_t step_x, step_k;
-    LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
-    LLVMValueRef thin_k;                    /* its first point of what is thin */
-    LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */
-    bool x_inside;
-    int level;    /* of at_x */
-    bool is_thin; /* what is thin is being emitted, not the rest */
-    early load[MOST_LOADS];
-    int n_loads, n_values;
-    LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
-    int n_arrays;                            /* in shared memory: 2 for products, */
-    bool is_square;                          /* but 1 where both factors are one value */
-    array array[2];
-    bool has_all;  /* an earlier reduce has left all that this one adds in shared memory */
-    int64_t first; /* byte of shared memory at which the buffers begin */
-    LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
-    int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
-    LLVMValueRef begin;          /* index of the first point; of several dimensions its number */
-    LLVMValueRef points;         /* their number, at least 1 */
-    LLVMValueRef all;            /* points of the reduce */
-} block;
 
 /* ---------------------------------------------------------------- shape */
 
@@ -79,7 +28,7 @@ static const qn_kept *kept_of(const lower *g, uint32_t reduce, int n)
     return x;
 }
 
-static void set_arrays(block *m, const lower *g, uint32_t reduce)
+static void set_arrays(block_fold *m, const lower *g, uint32_t reduce)
 {
     const qn_kernel *k = g->k;
     const qn_grid *p = g->grid;
@@ -91,10 +40,11 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
     m->buffer_bytes = 0;
     m->has_all = p->n_kept > 0;
     for (int n = 0; n < m->n_arrays; n++) {
-        array *v = &m->array[n];
+        block_array *v = &m->array[n];
         if (p->n_kept) {
             const qn_kept *kept = kept_of(g, reduce, n);
-            *v = (array){.has_x = true, .first = kept->at, .by_x = kept->pitch, .by_k = m->bytes};
+            *v = (block_array){
+                .has_x = true, .first = kept->at, .by_x = kept->pitch, .by_k = m->bytes};
             m->has_all &= kept->writer != reduce;
             continue;
         }
@@ -111,7 +61,7 @@ static void set_arrays(block *m, const lower *g, uint32_t reduce)
     }
 }
 
-static void set_shape(block *m, const qn_kernel *k, const qn_grid *p)
+static void set_shape(block_fold *m, const qn_kernel *k, const qn_grid *p)
 {
     m->x = p->axis[0];
     m->tile = p->block[m->x];
@@ -133,7 +83,7 @@ static LLVMValueRef clamped(lower *g, LLVMValueRef v, int d)
 }
 
 /** This thread's place in the tile and in chunks. */
-static void set_places(lower *g, block *m)
+static void set_places(lower *g, block_fold *m)
 {
     int64_t low, high;
     bool along = g->grid->is_along_points;
@@ -157,7 +107,7 @@ static void set_places(lower *g, block *m)
 }
 
 /** Sets the index of the tile's dimension to iteration i of this thread. */
-static void set_x(lower *g, const block *m, int i)
+static void set_x(lower *g, const block_fold *m, int i)
 {
     g->iv[m->x] = m->at_x[i];
     g->iv_level[m->x] = m->level;
@@ -165,7 +115,7 @@ static void set_x(lower *g, const block *m, int i)
 }
 
 /** Sets the indices of point number j of this thread; `first` is the first, at level `at`. */
-static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, bool is_clamped)
+static void set_k(lower *g, const block_fold *m, LLVMValueRef first, int at, int j, bool is_clamped)
 {
     int64_t step = j * (m->is_thin ? m->threads : m->step_k);
     LLVMValueRef point = LLVMBuildAdd(g->b, first, qn__const_i64(g, step), "");
@@ -181,28 +131,20 @@ static void set_k(lower *g, const block *m, LLVMValueRef first, int at, int j, b
     qn__set_ahead(g, m->k, is_clamped ? 0 : step, g->depth);
 }
 
-/** A chunk: the number of its first point, whether it may reach beyond the last, and of how many
- * points nothing else may be touched; NULL: of any. */
-typedef struct part {
-    LLVMValueRef q;
-    bool is_clamped;
-    LLVMValueRef left;
-} part;
-
-typedef void (*point_function)(lower *g, block *m, int i, int j, LLVMValueRef *values,
+typedef void (*point_function)(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
                                const LLVMValueRef *to);
 
 /** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are
  * evaluated by several threads. */
-static int each_point(const block *m)
+static int each_point(const block_fold *m)
 {
     return !m->is_thin ? m->each_k : m->chunk > m->threads ? (int)(m->chunk / m->threads) : 1;
 }
 
 /** Calls `run` for each point of each iteration of this thread, with the indices set; for what is
  * thin, or for the rest. */
-static void for_kind(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values,
-                     const LLVMValueRef *to)
+static void for_kind(lower *g, block_fold *m, const block_part *c, point_function run,
+                     LLVMValueRef *values, const LLVMValueRef *to)
 {
     loop outer, inner;
     LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""),
@@ -226,8 +168,8 @@ static void for_kind(lower *g, block *m, const part *c, point_function run, LLVM
         qn__set_ahead(g, m->k, 0, 0);
 }
 
-static void for_points(lower *g, block *m, const part *c, point_function run, LLVMValueRef *values,
-                       const LLVMValueRef *to)
+static void for_points(lower *g, block_fold *m, const block_part *c, point_function run,
+                       LLVMValueRef *values, const LLVMValueRef *to)
 {
     for_kind(g, m, c, run, values, to);
     for (int n = 0; n < m->n_arrays && !m->is_thin; n++)
@@ -240,7 +182,7 @@ static void for_points(lower *g, block *m, const part *c, point_function run, LL
 /* ---------------------------------------------------------------- loads */
 
 /** Whether only thin arrays need a load. */
-static bool is_thin(const lower *g, const block *m, uint32_t load)
+static bool is_thin(const lower *g, const block_fold *m, uint32_t load)
 {
     enum { MOST_REGION = 128 };
     bool needs[MOST_REGION] = {false}, found = false;
@@ -266,7 +208,7 @@ static bool is_thin(const lower *g, const block *m, uint32_t load)
 }
 
 /** Whether an earlier reduce has left what a load of this one reads in shared memory. */
-static bool is_read_back(const lower *g, const block *m, uint32_t load)
+static bool is_read_back(const lower *g, const block_fold *m, uint32_t load)
 {
     bool is_found = false;
     for (int n = 0; n < g->grid->n_kept; n++) {
@@ -277,7 +219,7 @@ static bool is_read_back(const lower *g, const block *m, uint32_t load)
 }
 
 /** The staged loads: those of the reduce, and those before it that its region may need. */
-static void find_loads(lower *g, block *m)
+static void find_loads(lower *g, block_fold *m)
 {
     m->n_loads = m->n_values = 0;
     for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
@@ -285,9 +227,9 @@ static void find_loads(lower *g, block *m)
         if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst) ||
             is_read_back(g, m, i))
             continue;
-        early *e = &m->load[m->n_loads++];
-        *e = (early){i, deps >> m->x & 1, (deps & m->reduced) != 0, parent && is_thin(g, m, i),
-                     m->n_values};
+        block_early *e = &m->load[m->n_loads++];
+        *e = (block_early){i, deps >> m->x & 1, (deps & m->reduced) != 0,
+                           parent && is_thin(g, m, i), m->n_values};
         m->is_thin = e->is_thin;
         m->n_values += !e->has_k ? 0 : (e->has_x ? m->each_x : 1) * each_point(m);
     }
@@ -298,7 +240,7 @@ static void find_loads(lower *g, block *m)
     }
 }
 
-static int value_number(const block *m, const early *e, int i, int j)
+static int value_number(const block_fold *m, const block_early *e, int i, int j)
 {
     return e->first + (e->has_x ? j * m->each_x + i : j);
 }
@@ -310,19 +252,19 @@ static LLVMValueRef loaded(lower *g, uint32_t i)
     return qn__scalar(g, i, 0);
 }
 
-static void fetch_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
+static void fetch_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
                         const LLVMValueRef *to)
 {
     (void)to;
     for (int n = 0; n < m->n_loads; n++) {
-        const early *e = &m->load[n];
+        const block_early *e = &m->load[n];
         if (e->has_k && e->is_thin == m->is_thin && (e->has_x || i == 0))
             values[value_number(m, e, i, j)] = loaded(g, e->inst);
     }
 }
 
 /** The loads that do not differ between points, in program order, because one may need another. */
-static void fetch_rows(lower *g, block *m)
+static void fetch_rows(lower *g, block_fold *m)
 {
     loop once;
     for (int i = 0; i < m->each_x; i++) {
@@ -337,7 +279,7 @@ static void fetch_rows(lower *g, block *m)
 }
 
 /** Loads the values of earlier reduces for this thread's iterations. */
-static void get_earlier(lower *g, block *m)
+static void get_earlier(lower *g, block_fold *m)
 {
     int n = 0;
     FOR_TOP_REDUCES (g->k, r) {
@@ -349,7 +291,7 @@ static void get_earlier(lower *g, block *m)
     }
 }
 
-static void set_earlier(lower *g, const block *m, int i)
+static void set_earlier(lower *g, const block_fold *m, int i)
 {
     int n = 0;
     FOR_TOP_REDUCES (g->k, r) {
@@ -359,40 +301,18 @@ static void set_earlier(lower *g, const block *m, int i)
     }
 }
 
-/* ---------------------------------------------------------------- shared memory */
-
-/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at
- * iteration x and point k. */
-static LLVMValueRef place_in(lower *g, const block *m, int n_array, LLVMValueRef q, LLVMValueRef x,
-                             LLVMValueRef k)
-{
-    const array *v = &m->array[n_array];
-    LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
-    LLVMValueRef at = LLVMBuildAnd(g->b, n, qn__const_i64(g, 1), "");
-    at = g->kept ? LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "")
-                 : LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
-    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
-    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
-    at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->first), "");
-    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
-}
-
-/** The place i iterations and j points further. */
-static LLVMValueRef further(lower *g, const array *v, LLVMValueRef at, int64_t i, int64_t j)
-{
-    return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
-}
+/* ---------------------------------------------------------------- points */
 
 /** Evaluates a point whose loads were made ahead; what it adds is stored: in array n from to[n] on,
  * or, where rows are kept, at this thread's place to[0] of a row. What is evaluated and not stored,
  * and its loads, are not emitted by the code generator. */
-static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
+static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
                       const LLVMValueRef *to)
 {
     LLVMValueRef held[MOST_LOADS] = {NULL};
     addend a;
     for (int n = 0; n < m->n_loads; n++) {
-        const early *e = &m->load[n];
+        const block_early *e = &m->load[n];
         if (e->has_k && e->is_thin != m->is_thin)
             continue;
         LLVMValueRef v = e->has_k ? values[value_number(m, e, i, j)] : m->row[n][i];
@@ -418,171 +338,52 @@ static void put_point(lower *g, block *m, int i, int j, LLVMValueRef *values,
         if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
             continue;
         LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
-        LLVMValueRef store = LLVMBuildStore(g->b, v,
-                                            further(g, &m->array[n], to[n], i * m->step_x,
-                                                    j * (m->is_thin ? m->threads : m->step_k)));
+        LLVMValueRef store =
+            LLVMBuildStore(g->b, v,
+                           qn__block_further(g, &m->array[n], to[n], i * m->step_x,
+                                             j * (m->is_thin ? m->threads : m->step_k)));
         LLVMSetAlignment(store, (unsigned)m->bytes);
     }
 }
 
-/** A piece of 16 bytes, as words of which small elements are parts. */
-static void get_piece(lower *g, const block *m, LLVMValueRef at, LLVMValueRef *out)
-{
-    LLVMTypeRef word = m->bytes == 8 ? g->i64 : g->i32, t = qn__memory_type(g, m->r.type);
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, (unsigned)(8 * m->bytes));
-    int n = (int)(16 / m->bytes), each = m->bytes < 4 ? (int)(4 / m->bytes) : 1;
-    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(word, (unsigned)(n / each)), at, "");
-    LLVMSetAlignment(v, 16);
-    for (int e = 0; e < n; e++) {
-        LLVMValueRef w =
-            LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
-        if (each > 1) {
-            w = LLVMBuildLShr(
-                g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
-            w = LLVMBuildTrunc(g->b, w, bits, "");
-        }
-        out[e] = qn__to_register(g, m->r.type, LLVMBuildBitCast(g->b, w, t, ""));
-    }
-}
-
-/** `count` neighbouring points, from number q of a multiple of count on. */
-static void get_points(lower *g, const block *m, const array *v, LLVMValueRef from, LLVMValueRef q,
-                       int count, LLVMValueRef *out)
-{
-    int piece = (int)(16 / m->bytes);
-    bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
-    LLVMValueRef offset = LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "");
-    from = LLVMBuildGEP2(g->b, g->i8, from, &offset, 1, "");
-    for (int n = 0; n < count; n += in_pieces ? piece : 1) {
-        LLVMValueRef at = further(g, v, from, 0, n);
-        if (in_pieces) {
-            get_piece(g, m, at, out + n);
-            continue;
-        }
-        LLVMValueRef x = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
-        LLVMSetAlignment(x, (unsigned)m->bytes);
-        out[n] = qn__to_register(g, m->r.type, x);
-    }
-}
-
-/* ---------------------------------------------------------------- sums */
-
-/** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
- */
-static LLVMValueRef fold_pairs(lower *g, const block *m, LLVMValueRef *value, int n)
-{
-    for (; n > 1; n /= 2)
-        for (int i = 0; i < n / 2; i++)
-            value[i] = qn__combine(g, &m->r, value[2 * i], value[2 * i + 1]);
-    return value[0];
-}
-
-/** acc with `count` points added whose values are known: array n's from value[n * count] on. */
-static LLVMValueRef add_values(lower *g, const block *m, const LLVMValueRef *value, int count,
-                               LLVMValueRef acc)
-{
-    if (m->n_arrays == 1 && !m->is_square && qn__is_associative(g->k, m->r.inst) &&
-        (count & (count - 1)) == 0) {
-        LLVMValueRef pairs[MOST_TOGETHER];
-        memcpy(pairs, value, (size_t)count * sizeof *value);
-        return qn__combine(g, &m->r, acc, fold_pairs(g, m, pairs, count));
-    }
-    for (int n = 0; n < count; n++) {
-        addend a;
-        a.value[0] = value[n];
-        a.factor[0] = m->n_arrays > 1 ? value[count + n] : m->is_square ? value[n] : NULL;
-        acc = qn__add_point(g, &m->r, acc, &a, 0);
-    }
-    return acc;
-}
-
-/** Adds points of this thread's iteration, `step` at a time; the first of the chunk stands at
- * `from`. The values of a step are read while those of the step before are added. */
-static LLVMValueRef add_steps(lower *g, const block *m, const LLVMValueRef *from, span s, int step,
-                              LLVMValueRef acc)
-{
-    const int n_values = m->n_arrays * step;
-    LLVMValueRef state[2 * MOST_TOGETHER + 1], next[2 * MOST_TOGETHER];
-    loop l;
-    if (qn__is_known_empty(s))
-        return acc;
-    LLVMValueRef is_some = LLVMBuildICmp(g->b, LLVMIntNE, s.low, s.high, ""),
-                 last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
-    last = LLVMBuildSelect(g->b, is_some, last, s.low, "");
-    for (int n = 0; n < m->n_arrays; n++)
-        get_points(g, m, &m->array[n], from[n], s.low, step, state + n * step);
-    state[n_values] = acc;
-    if (!qn__is_known_empty((span){s.low, last})) {
-        qn__loop_open(g, &l, (span){s.low, last}, step, LOOP_MAY_BE_EMPTY);
-        qn__loop_carry(g, &l, state, n_values + 1);
-        LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
-        for (int n = 0; n < m->n_arrays; n++)
-            get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
-        state[n_values] = add_values(g, m, state, step, state[n_values]);
-        memcpy(state, next, (size_t)n_values * sizeof *next);
-        qn__loop_close(g, &l);
-    }
-    LLVMValueRef sum = add_values(g, m, state, step, state[n_values]);
-    return LLVMBuildSelect(g->b, is_some, sum, acc, "");
-}
-
-/** acc with `points` points of a chunk added, by the threads that have an iteration. */
-static LLVMValueRef add_chunk(lower *g, const block *m, const part *c, LLVMValueRef points,
-                              LLVMValueRef acc)
-{
-    LLVMValueRef zero = qn__const_i64(g, 0);
-    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
-    int64_t step =
-        BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
-    step = step < m->chunk ? step : m->chunk;
-    branch then = qn__begin_branch(g, mine);
-    LLVMValueRef from[2];
-    for (int n = 0; n < m->n_arrays; n++)
-        from[n] = place_in(g, m, n, c->q, m->thread, zero);
-    LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
-    LLVMValueRef sum = add_steps(g, m, from, (span){zero, whole}, (int)step, acc);
-    sum = add_steps(g, m, from, (span){whole, points}, 1, sum);
-    qn__choose_branch(g, &then, &sum, &acc, 1);
-    return sum;
-}
-
 /* ---------------------------------------------------------------- chunks */
 
-static void put_at_once(lower *g, block *m, int i, int j, LLVMValueRef *values,
+static void put_at_once(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
                         const LLVMValueRef *to)
 {
     fetch_point(g, m, i, j, values, NULL);
     put_point(g, m, i, j, values, to);
 }
 
-static void put_chunk(lower *g, block *m, const part *c, LLVMValueRef *fetched)
+static void put_chunk(lower *g, block_fold *m, const block_part *c, LLVMValueRef *fetched)
 {
     LLVMValueRef to[2] = {LLVMBuildAdd(g->b, m->off_k, c->q, "")};
     for (int n = 0; n < m->n_arrays && !g->kept; n++)
-        to[n] = place_in(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
+        to[n] =
+            qn__block_place(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
     for_points(g, m, c, c->left ? put_at_once : put_point, fetched, to);
     qn__nvptx_barrier(g);
 }
 
 /** The chunks from 0 to point `whole`, of which there is at least one; the next one's loads are
  * made before one is added. */
-static void fold_whole(lower *g, block *m, LLVMValueRef whole, LLVMValueRef *sums)
+static void fold_whole(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef *sums)
 {
     LLVMValueRef state[MOST_VALUES], before[MOST_VALUES];
     LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, m->chunk);
     int n_sums = m->r.n_levels + 1, n = n_sums + m->n_values;
     loop l;
     memcpy(state, sums, (size_t)n_sums * sizeof *sums);
-    for_points(g, m, &(part){.q = zero}, fetch_point, state + n_sums, NULL);
+    for_points(g, m, &(block_part){.q = zero}, fetch_point, state + n_sums, NULL);
     qn__loop_open(g, &l, (span){zero, whole}, m->chunk, 0);
     qn__loop_carry(g, &l, state, n);
     memcpy(before, state, (size_t)n * sizeof *state);
-    const part now = {.q = l.index}, after = {.q = LLVMBuildAdd(g->b, l.index, size, "")};
+    const block_part now = {.q = l.index}, after = {.q = LLVMBuildAdd(g->b, l.index, size, "")};
     put_chunk(g, m, &now, state + n_sums);
     branch more = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, after.q, whole, ""));
     for_points(g, m, &after, fetch_point, state + n_sums, NULL);
     qn__choose_branch(g, &more, state + n_sums, before + n_sums, m->n_values);
-    state[0] = add_chunk(g, m, &now, size, state[0]);
+    state[0] = qn__block_add(g, m, &now, size, state[0]);
     qn__fold_up(g, &m->r, state, after.q);
     qn__loop_close(g, &l);
     memcpy(sums, state, (size_t)n_sums * sizeof *sums);
@@ -596,7 +397,8 @@ static bool is_known(LLVMValueRef v, bool is_zero)
 }
 
 /** Runs the chunks of one kind if there are any. */
-static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left, LLVMValueRef *sums)
+static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef left,
+                      LLVMValueRef *sums)
 {
     LLVMValueRef before[LEVELS], some = left ? left : whole;
     bool is_open = !is_known(some, false);
@@ -608,11 +410,11 @@ static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left,
         then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, some, qn__const_i64(g, 0), ""));
     if (left) {
         LLVMValueRef values[MOST_VALUES];
-        const part rest = {.q = whole, .is_clamped = !g->kept, .left = g->kept ? left : NULL};
+        const block_part rest = {.q = whole, .is_clamped = !g->kept, .left = g->kept ? left : NULL};
         if (!rest.left)
             for_points(g, m, &rest, fetch_point, values, NULL);
         put_chunk(g, m, &rest, values);
-        sums[0] = add_chunk(g, m, &rest, left, sums[0]);
+        sums[0] = qn__block_add(g, m, &rest, left, sums[0]);
     } else {
         fold_whole(g, m, whole, sums);
     }
@@ -622,28 +424,28 @@ static void fold_some(lower *g, block *m, LLVMValueRef whole, LLVMValueRef left,
 
 /** The sums of rows that an earlier reduce has left, in the first threads: of blocks of 4096
  * points, if the order has any. */
-static void add_rows(lower *g, block *m, LLVMValueRef *sums)
+static void add_rows(lower *g, block_fold *m, LLVMValueRef *sums)
 {
     LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, BLOCK),
                  whole = m->r.n_levels ? LLVMBuildAnd(g->b, m->points, qn__const_i64(g, -BLOCK), "")
                                        : zero;
     const int n = m->r.n_levels + 1;
-    const part rest = {.q = whole};
+    const block_part rest = {.q = whole};
     if (m->r.n_levels) {
         loop l;
         qn__loop_open(g, &l, (span){zero, whole}, BLOCK, LOOP_MAY_BE_EMPTY);
         qn__loop_carry(g, &l, sums, n);
-        sums[0] = add_chunk(g, m, &(part){.q = l.index}, size, sums[0]);
+        sums[0] = qn__block_add(g, m, &(block_part){.q = l.index}, size, sums[0]);
         qn__fold_up(g, &m->r, sums, LLVMBuildAdd(g->b, l.index, size, ""));
         qn__loop_close(g, &l);
     }
-    sums[0] = add_chunk(g, m, &rest, LLVMBuildSub(g->b, m->points, whole, ""), sums[0]);
+    sums[0] = qn__block_add(g, m, &rest, LLVMBuildSub(g->b, m->points, whole, ""), sums[0]);
 }
 
 /* ---------------------------------------------------------------- one reduce */
 
 /** The value of a reduce, in the first threads. */
-static LLVMValueRef fold(lower *g, block *m)
+static LLVMValueRef fold(lower *g, block_fold *m)
 {
     LLVMValueRef sums[LEVELS];
     for (int v = 0; v < LEVELS; v++)
@@ -663,7 +465,8 @@ static LLVMValueRef fold(lower *g, block *m)
     return qn__fold_levels(g, &m->r, sums, 1);
 }
 
-static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread, LLVMValueRef low)
+static void open_block(lower *g, block_fold *m, uint32_t reduce, LLVMValueRef thread,
+                       LLVMValueRef low)
 {
     memset(m, 0, sizeof *m);
     m->r = qn__describe_reduction(g, reduce);
@@ -686,7 +489,7 @@ static void open_block(lower *g, block *m, uint32_t reduce, LLVMValueRef thread,
 
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number)
 {
-    block m;
+    block_fold m;
     open_block(g, &m, reduce, qn__nvptx_register(g, "tid.x", g->i64), low);
     if (number) {
         LLVMValueRef size = qn__const_i64(g, BLOCK), first = LLVMBuildMul(g->b, number, size, "");

@@ -4,8 +4,7 @@
  * of 4096 points: lane l holds the partials l and l + 32 and adds its points in order; then l is
  * combined with l + 32 in the lane, and with l + 16, ... by shuffles. Results of blocks are
  * partials of the block above in the same way. Integers, whose order does not matter, go the same
- * way. Beside them, loops whose trips store an element of their own each: lane l runs trips l, l +
- * 32, ...
+ * way.
  */
 #include "jit/target/nvptx/team.h"
 #include "jit/lower/wide.h"
@@ -55,7 +54,7 @@ static LLVMValueRef warp_same(lower *g, LLVMValueRef v)
     return shuffle(g, "llvm.nvvm.shfl.sync.idx.i32", v, 0);
 }
 
-static void wait_for_lanes(lower *g)
+void qn__team_wait(lower *g)
 {
     LLVMValueRef all = LLVMConstInt(g->i32, 0xffffffffu, false);
     if (g->grid->is_pair)
@@ -71,8 +70,8 @@ static LLVMValueRef from_lane(lower *g, LLVMValueRef v, LLVMValueRef lane)
     LLVMValueRef base = qn__ahead(g, qn__nvptx_shared(g), g->grid->kept_bytes);
     v = is_bit ? LLVMBuildZExt(g->b, v, g->i8, "") : v;
     LLVMTypeRef t = LLVMTypeOf(v);
-    LLVMSetAlignment(
-        LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, base, &g->lane, 1, "")), 8);
+    LLVMSetAlignment(LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, base, &g->lane, 1, "")),
+                     8);
     qn__nvptx_barrier(g);
     v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i64, base, &lane, 1, ""), "");
     LLVMSetAlignment(v, 8);
@@ -85,30 +84,23 @@ LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
     return g->grid->is_pair ? from_lane(g, v, qn__const_i64(g, 0)) : warp_same(g, v);
 }
 
-static LLVMValueRef is_lane(lower *g, int n)
+LLVMValueRef qn__is_lane(lower *g, int n)
 {
     return LLVMBuildICmp(g->b, LLVMIntEQ, g->lane, qn__const_i64(g, n), "");
 }
 
 LLVMValueRef qn__team_begin(lower *g)
 {
-    wait_for_lanes(g);
-    return is_lane(g, 0);
+    qn__team_wait(g);
+    return qn__is_lane(g, 0);
 }
 
 void qn__team_end(lower *g)
 {
-    wait_for_lanes(g);
+    qn__team_wait(g);
 }
 
 /* ---------------------------------------------------------------- what is added */
-
-/** Points of a reduce, or numbers in memory. */
-typedef struct source {
-    const reduction *r;
-    LLVMValueRef array; /* NULL: the points of r */
-    LLVMValueRef total; /* points, i64 */
-} source;
 
 static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
 {
@@ -137,14 +129,14 @@ void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q)
     }
 }
 
-static bool is_one_dimension(const source *s)
+static bool is_one_dimension(const team_source *s)
 {
     return !s->array && s->r->n_dims == 1;
 }
 
 /** Makes q the point from which those of `add` count: a single dimension then has its index in a
  * register, and the distance is the displacement of the loads. */
-static void set_base(lower *g, const source *s, LLVMValueRef q)
+static void set_base(lower *g, const team_source *s, LLVMValueRef q)
 {
     if (is_one_dimension(s))
         qn__team_set_point(g, s->r, q);
@@ -152,7 +144,7 @@ static void set_base(lower *g, const source *s, LLVMValueRef q)
 
 /** acc with point q + n added, where q is the base. Each point is a level of its own: what is
  * emitted for one is not that of the next. */
-static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
+static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
 {
     loop once;
     qn__once_open(g, &once, NULL);
@@ -190,7 +182,7 @@ static LLVMValueRef add(lower *g, const source *s, LLVMValueRef q, int64_t n, LL
 }
 
 /** acc, with point q + n added if `condition` holds. */
-static LLVMValueRef add_if(lower *g, const source *s, LLVMValueRef condition, LLVMValueRef q,
+static LLVMValueRef add_if(lower *g, const team_source *s, LLVMValueRef condition, LLVMValueRef q,
                            int64_t n, LLVMValueRef acc)
 {
     branch then = qn__begin_branch(g, condition);
@@ -227,7 +219,7 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
 
 /** Whole steps: points first + of, `steps` times 64 at once; acc[0] and acc[1] are this lane's
  * partials. */
-static void whole_steps(lower *g, const source *s, LLVMValueRef first, span of, int steps,
+static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span of, int steps,
                         LLVMValueRef *acc)
 {
     loop l;
@@ -243,8 +235,7 @@ static void whole_steps(lower *g, const source *s, LLVMValueRef first, span of, 
     qn__loop_close(g, &l);
 }
 
-/** [low, high), at most 4096 of them. */
-static LLVMValueRef reduce_block(lower *g, const source *s, span of)
+LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
 {
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
     LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
@@ -276,7 +267,7 @@ static LLVMValueRef reduce_block(lower *g, const source *s, span of)
 
 /** What is left of a piece while its points are emitted. */
 typedef struct piece {
-    const source *s;
+    const team_source *s;
     LLVMValueRef q, acc;
     int64_t next;
 } piece;
@@ -304,7 +295,7 @@ static int points_of_piece(const lower *g, uint32_t reduce)
 }
 
 /** The piece that begins n points behind point q, folded. */
-static LLVMValueRef fold_piece(lower *g, const source *s, LLVMValueRef q, int64_t n, int count)
+static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n, int count)
 {
     const int d = s->r->dim[0];
     piece x = {.s = s, .q = q, .acc = s->r->identity, .next = n};
@@ -333,7 +324,7 @@ static LLVMValueRef join_lanes(lower *g, const reduction *r, LLVMValueRef acc, L
 
 /** Steps of all lanes over points, `steps` at once; beyond `total` nothing is added,
  * NULL: no point lies there. Of what may come in any order each lane has a sum of its own. */
-static LLVMValueRef piece_steps(lower *g, const source *s, span of, int steps, int count,
+static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int steps, int count,
                                 LLVMValueRef total, LLVMValueRef acc)
 {
     const bool in_order = qn__dtype_class(s->r->type) == QN_CLASS_F;
@@ -350,9 +341,9 @@ static LLVMValueRef piece_steps(lower *g, const source *s, span of, int steps, i
     for (int n = 0; n < steps; n++) {
         value[n] = total ? s->r->identity : fold_piece(g, s, q, n * step, count);
         for (int m = 0; total && m < count; m++)
-            value[n] = add_if(
-                g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""), q,
-                n * step + m, value[n]);
+            value[n] =
+                add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""),
+                       q, n * step + m, value[n]);
     }
     for (int n = 0; n < steps; n++)
         acc = in_order ? join_lanes(g, s->r, acc, value[n]) : qn__combine(g, s->r, acc, value[n]);
@@ -361,7 +352,7 @@ static LLVMValueRef piece_steps(lower *g, const source *s, span of, int steps, i
 }
 
 /** All points; right in lane 0. */
-static LLVMValueRef reduce_pieces(lower *g, const source *s)
+static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
 {
     const int count = points_of_piece(g, s->r->inst), steps = count > STEPS ? 1 : STEPS;
     const int64_t step = (int64_t)WARP_LANES * count;
@@ -380,8 +371,7 @@ static LLVMValueRef reduce_pieces(lower *g, const source *s)
 /** Whether lanes take pieces: all reduces of the team allow it. */
 static bool has_pieces(const lower *g)
 {
-    FOR_TOP_REDUCES(g->k, i)
-    {
+    FOR_TOP_REDUCES (g->k, i) {
         if (!qn__is_associative(g->k, i))
             return false;
     }
@@ -390,11 +380,10 @@ static bool has_pieces(const lower *g)
 
 /* ---------------------------------------------------------------- ranges */
 
-/** [low, high), at most 4096^(depth + 1) of them; right in lane 0. */
-static LLVMValueRef reduce_range(lower *g, const source *s, int depth, span of)
+LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
 {
     if (depth == 0)
-        return reduce_block(g, s, of);
+        return qn__team_block(g, s, of);
     int64_t size = qn__block_size(depth);
     loop l;
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
@@ -402,7 +391,7 @@ static LLVMValueRef reduce_range(lower *g, const source *s, int depth, span of)
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);
     span block = qn__block_at(g, of, l.index, size);
-    LLVMValueRef v = warp_same(g, reduce_range(g, s, depth - 1, block));
+    LLVMValueRef v = warp_same(g, qn__team_range(g, s, depth - 1, block));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine =
@@ -424,243 +413,11 @@ LLVMValueRef qn__team_points(lower *g, const reduction *r)
 
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 {
-    source s = {.r = r, .total = qn__team_points(g, r)};
+    team_source s = {.r = r, .total = qn__team_points(g, r)};
     const bool in_pieces = has_pieces(g);
     LLVMValueRef v = in_pieces ? reduce_pieces(g, &s)
-                               : reduce_range(g, &s, r->n_levels, qn__up_to(g, s.total));
+                               : qn__team_range(g, &s, r->n_levels, qn__up_to(g, s.total));
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
-        wait_for_lanes(g);
+        qn__team_wait(g);
     return warp_same(g, v);
-}
-
-/* ---------------------------------------------------------------- loops */
-
-/** Whether trips of loop i store other elements each: one index is the loop's, and the others do
- * not change in it. */
-static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
-{
-    const qn_param_fact *param = &g->f->param[g->k->inst[store].imm];
-    int at = -1;
-    for (int r = 0; r < qn__n_indices(g->k, store); r++) {
-        uint32_t index = qn__args(g->k, store)[r];
-        if (index == g->k->inst[i].region[0] && at < 0)
-            at = r;
-        else if (index >= i)
-            return false;
-    }
-    if (at < 0 || param->unit || param->dim[at].n_digits != 1)
-        return false;
-    const qn_fact *stride = &g->f->digit[param->dim[at].first_digit].stride;
-    return stride->kind == QN_FACT_EXACT && stride->value != 0;
-}
-
-/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element
- * of its own and loads only what the launch does not write. */
-static bool may_share_trips(const lower *g, uint32_t i)
-{
-    const qn_inst *x = &g->k->inst[i];
-    int n_stores = 0;
-    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
-        return false;
-    for (uint32_t j = x->region[0]; j < x->region[2]; j++)
-        if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
-            g->k->inst[j].op == QN_I_ASSERT)
-            return false;
-    for (uint32_t site = 0; site < g->k->n_accesses; site++) {
-        uint32_t j = g->k->access[site].inst;
-        if (j < x->region[0] || j >= x->region[2])
-            continue;
-        const qn_kernel_parameter *param = &g->k->param[g->k->inst[j].imm];
-        bool is_store = g->k->inst[j].op == QN_I_STORE;
-        n_stores += is_store;
-        if (qn__is_checked(g->f, g->k, site) || (param->traits & QN_ATOMIC) || param->record ||
-            (is_store ? !stores_apart(g, i, j)
-                      : !g->f->param[g->k->inst[j].imm].is_constant_memory))
-            return false;
-    }
-    return n_stores == 1;
-}
-
-/** One trip of this lane, if `condition` holds; NULL: it does. */
-static void lower_own_trip(lower *g, uint32_t i, LLVMValueRef index, LLVMValueRef condition)
-{
-    const qn_inst *x = &g->k->inst[i];
-    loop once;
-    qn__once_open(g, &once, condition);
-    qn__set(g, x->region[0], 0, index, g->depth);
-    g->is_team = false;
-    if (g->kept) /* the loop begins where its points do */
-        qn__kept_read(g, i, LLVMBuildSub(g->b, index, qn__scalar(g, qn__args(g->k, i)[0], 0), ""),
-                      0);
-    qn__lower_region(g, x->region[0], x->region[2]);
-    g->is_team = true;
-    qn__loop_close(g, &once);
-}
-
-bool qn__team_trips(lower *g, uint32_t i)
-{
-    if (!may_share_trips(g, i))
-        return false;
-    const int lanes = qn__team_lanes(g->grid);
-    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0),
-                 end = qn__scalar(g, qn__args(g->k, i)[1], 0);
-    LLVMValueRef zero = qn__const_i64(g, 0), some = LLVMBuildICmp(g->b, LLVMIntSLT, begin, end, "");
-    LLVMValueRef n = LLVMBuildSelect(g->b, some, LLVMBuildSub(g->b, end, begin, ""), zero, "");
-    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * lanes), "");
-    LLVMValueRef first = LLVMBuildAdd(g->b, begin, g->lane, "");
-    int64_t known, known_whole;
-    loop l;
-    wait_for_lanes(g);
-    if (!qn__is_const(whole, &known_whole) || known_whole > 0) {
-        qn__loop_open(g, &l, (span){zero, whole}, STEPS * lanes, LOOP_MAY_BE_EMPTY);
-        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, "");
-        for (int step = 0; step < STEPS; step++)
-            lower_own_trip(g, i, ahead(g, at, step * lanes), NULL);
-        qn__loop_close(g, &l);
-    }
-    if (!qn__is_const(n, &known) || !qn__is_const(whole, &known_whole) || known > known_whole) {
-        LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, lanes - 1), "");
-        up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -lanes), "");
-        qn__loop_open(g, &l, (span){whole, up}, lanes, LOOP_MAY_BE_EMPTY);
-        LLVMValueRef at = LLVMBuildAdd(g->b, first, l.index, ""),
-                     here = LLVMBuildAdd(g->b, g->lane, l.index, "");
-        lower_own_trip(g, i, at, LLVMBuildICmp(g->b, LLVMIntULT, here, n, ""));
-        qn__loop_close(g, &l);
-    }
-    wait_for_lanes(g);
-    return true;
-}
-
-/* ---------------------------------------------------------------- all blocks */
-
-/* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of
- * blocks of those. */
-
-typedef struct grid {
-    LLVMValueRef scratch, total, blocks,
-        places; /* of the points of the reduces, which are the same */
-} grid;
-
-static grid open_grid(lower *g)
-{
-    reduction r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));
-    grid x = {.total = qn__team_points(g, &r)};
-    LLVMValueRef units = qn__count_blocks(g, x.total, (int64_t)BLOCK * FIRST_WARPS);
-    x.blocks = qn__count_blocks(g, x.total, BLOCK);
-    x.places = LLVMBuildMul(g->b, units, qn__const_i64(g, FIRST_WARPS), "");
-    x.scratch = qn__nvptx_scratch(g);
-    return x;
-}
-
-/** Array of reduce number n: results of blocks of points (0) or of blocks of those (1). */
-static LLVMValueRef array_of(lower *g, const grid *x, int n, int above)
-{
-    LLVMValueRef at = LLVMBuildMul(g->b, x->places, qn__const_i64(g, 2 * n + above), "");
-    return LLVMBuildGEP2(g->b, g->i64, x->scratch, &at, 1, "");
-}
-
-/** array[n] = v, by lane 0 */
-static void put(lower *g, LLVMValueRef array, LLVMValueRef n, LLVMValueRef v)
-{
-    branch then = qn__begin_branch(g, is_lane(g, 0));
-    if (LLVMTypeOf(v) == g->i1)
-        v = LLVMBuildZExt(g->b, v, g->i8, "");
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, array, &n, 1, "")), 8);
-    qn__end_branch(g, &then, NULL);
-}
-
-/** One block of points for each reduce; loads between them are team code. */
-static void first_block(lower *g, LLVMValueRef block, void *arg)
-{
-    const grid *x = arg;
-    int n = 0;
-    span points = qn__block_at(g, qn__up_to(g, x->total), block, BLOCK);
-    for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
-        const qn_inst *inst = &g->k->inst[i];
-        bool is_needed =
-            qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
-        if (inst->op == QN_I_LOAD && is_needed)
-            qn__lower_load(g, i);
-        if (inst->op != QN_I_REDUCE)
-            continue;
-        reduction r = qn__describe_reduction(g, i);
-        source s = {.r = &r, .total = x->total};
-        put(g, array_of(g, x, n++, 0), block, reduce_block(g, &s, points));
-    }
-}
-
-void qn__team_first(lower *g)
-{
-    grid x = open_grid(g);
-    g->is_team = true;
-    LLVMValueRef warps = qn__const_i64(g, FIRST_WARPS);
-    LLVMValueRef first = LLVMBuildMul(g->b, qn__nvptx_register(g, "ctaid.x", g->i64), warps, "");
-    LLVMValueRef step = LLVMBuildMul(g->b, qn__nvptx_register(g, "nctaid.x", g->i64), warps, "");
-    first = LLVMBuildAdd(g->b, first, qn__nvptx_register(g, "tid.y", g->i64), "");
-    qn__nvptx_stride(g, first, x.blocks, step, first_block, &x);
-}
-
-typedef struct upper {
-    const grid *x;
-    const reduction *r;
-    int n;
-} upper;
-
-static void second_block(lower *g, LLVMValueRef block, void *arg)
-{
-    const upper *u = arg;
-    source s = {.r = u->r, .array = array_of(g, u->x, u->n, 0), .total = u->x->blocks};
-    span results = qn__block_at(g, qn__up_to(g, u->x->blocks), block, BLOCK);
-    put(g, array_of(g, u->x, u->n, 1), block, reduce_block(g, &s, results));
-}
-
-/** The values of all reduces, then the rest of the body, by lane 0 of one warp. */
-static void finish(lower *g, const grid *x, LLVMValueRef blocks)
-{
-    int n = 0;
-    LLVMValueRef value[MOST_SHARED_REDUCES];
-    uint32_t inst[MOST_SHARED_REDUCES];
-    FOR_TOP_REDUCES (g->k, i) /* at most MOST_SHARED_REDUCES */
-    {
-        reduction r = qn__describe_reduction(g, i);
-        source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
-        LLVMValueRef v = reduce_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__up_to(g, blocks));
-        inst[n] = i;
-        value[n++] = qn__or_empty(g, &r, v);
-    }
-    branch one = qn__begin_branch(g, is_lane(g, 0));
-    for (int m = 0; m < n; m++)
-        qn__set(g, inst[m], 0, value[m], g->depth);
-    g->is_team = false;
-    qn__lower_region(g, g->k->body, g->k->n_insts);
-    qn__end_branch(g, &one, NULL);
-}
-
-void qn__team_second(lower *g)
-{
-    grid x = open_grid(g);
-    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK),
-                 warp = qn__nvptx_register(g, "tid.y", g->i64);
-    int n = 0;
-    g->is_team = true;
-    FOR_TOP_REDUCES (g->k, i) {
-        reduction r = qn__describe_reduction(g, i);
-        upper u = {&x, &r, n++};
-        qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
-    }
-    qn__nvptx_barrier(g);
-    branch first_warp =
-        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
-    finish(g, &x, blocks);
-    qn__end_branch(g, &first_warp, NULL);
-}
-
-void qn__team_info(const qn_kernel *k, qn_gpu_info *info)
-{
-    info->n_steps = 2;
-    info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1},
-                                  .points = (int64_t)BLOCK * FIRST_WARPS};
-    info->step[1] = (qn_gpu_step){.threads = {WARP_LANES, SECOND_WARPS, 1}, .units = 1};
-    info->scratch_per_unit =
-        (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
 }

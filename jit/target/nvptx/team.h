@@ -29,6 +29,19 @@ LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
 bool qn__team_trips(lower *g, uint32_t i);
 
+/** All lanes of a team wait for one another; whether this is lane n of it. */
+void qn__team_wait(lower *g);
+LLVMValueRef qn__is_lane(lower *g, int n);
+/** Points of a reduce, or numbers in memory. */
+typedef struct team_source {
+    const reduction *r;
+    LLVMValueRef array; /* NULL: the points of r */
+    LLVMValueRef total; /* points, i64 */
+} team_source;
+/** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. */
+LLVMValueRef qn__team_block(lower *g, const team_source *s, span of);
+LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of);
+
 /** Sets the indices of point q of a reduce: dimensions count lexicographically. */
 void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q);
 /** Points of all its dimensions, i64. */

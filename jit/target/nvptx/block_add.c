@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_add.c: what a reduce of a block has in shared memory, added in order: by the first threads,
+ * one for each iteration of the tile.
+ */
+#include "jit/target/nvptx/block_parts.h"
+
+#include <string.h>
+
+/** Points that are read from shared memory before the first of them is added: of so many bytes, and
+ * at most so many. */
+enum { BYTES_TOGETHER = 64, MOST_TOGETHER = 16 };
+
+LLVMValueRef qn__block_place(lower *g, const block_fold *m, int n_array, LLVMValueRef q,
+                             LLVMValueRef x, LLVMValueRef k)
+{
+    const block_array *v = &m->array[n_array];
+    LLVMValueRef n = LLVMBuildUDiv(g->b, q, qn__const_i64(g, m->chunk), "");
+    LLVMValueRef at = LLVMBuildAnd(g->b, n, qn__const_i64(g, 1), "");
+    at = g->kept ? LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "")
+                 : LLVMBuildMul(g->b, at, qn__const_i64(g, m->buffer_bytes), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
+    at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
+    at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->first), "");
+    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+}
+
+/** A piece of 16 bytes, as words of which small elements are parts. */
+static void get_piece(lower *g, const block_fold *m, LLVMValueRef at, LLVMValueRef *out)
+{
+    LLVMTypeRef word = m->bytes == 8 ? g->i64 : g->i32, t = qn__memory_type(g, m->r.type);
+    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, (unsigned)(8 * m->bytes));
+    int n = (int)(16 / m->bytes), each = m->bytes < 4 ? (int)(4 / m->bytes) : 1;
+    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(word, (unsigned)(n / each)), at, "");
+    LLVMSetAlignment(v, 16);
+    for (int e = 0; e < n; e++) {
+        LLVMValueRef w =
+            LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
+        if (each > 1) {
+            w = LLVMBuildLShr(
+                g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
+            w = LLVMBuildTrunc(g->b, w, bits, "");
+        }
+        out[e] = qn__to_register(g, m->r.type, LLVMBuildBitCast(g->b, w, t, ""));
+    }
+}
+
+/** `count` neighbouring points, from number q of a multiple of count on. */
+static void get_points(lower *g, const block_fold *m, const block_array *v, LLVMValueRef from,
+                       LLVMValueRef q, int count, LLVMValueRef *out)
+{
+    int piece = (int)(16 / m->bytes);
+    bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
+    LLVMValueRef offset = LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "");
+    from = LLVMBuildGEP2(g->b, g->i8, from, &offset, 1, "");
+    for (int n = 0; n < count; n += in_pieces ? piece : 1) {
+        LLVMValueRef at = qn__block_further(g, v, from, 0, n);
+        if (in_pieces) {
+            get_piece(g, m, at, out + n);
+            continue;
+        }
+        LLVMValueRef x = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
+        LLVMSetAlignment(x, (unsigned)m->bytes);
+        out[n] = qn__to_register(g, m->r.type, x);
+    }
+}
+
+/* ---------------------------------------------------------------- sums */
+
+/** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
+ */
+static LLVMValueRef fold_pairs(lower *g, const block_fold *m, LLVMValueRef *value, int n)
+{
+    for (; n > 1; n /= 2)
+        for (int i = 0; i < n / 2; i++)
+            value[i] = qn__combine(g, &m->r, value[2 * i], value[2 * i + 1]);
+    return value[0];
+}
+
+/** acc with `count` points added whose values are known: array n's from value[n * count] on. */
+static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef *value, int count,
+                               LLVMValueRef acc)
+{
+    if (m->n_arrays == 1 && !m->is_square && qn__is_associative(g->k, m->r.inst) &&
+        (count & (count - 1)) == 0) {
+        LLVMValueRef pairs[MOST_TOGETHER];
+        memcpy(pairs, value, (size_t)count * sizeof *value);
+        return qn__combine(g, &m->r, acc, fold_pairs(g, m, pairs, count));
+    }
+    for (int n = 0; n < count; n++) {
+        addend a;
+        a.value[0] = value[n];
+        a.factor[0] = m->n_arrays > 1 ? value[count + n] : m->is_square ? value[n] : NULL;
+        acc = qn__add_point(g, &m->r, acc, &a, 0);
+    }
+    return acc;
+}
+
+/** Adds points of this thread's iteration, `step` at a time; the first of the chunk stands at
+ * `from`. The values of a step are read while those of the step before are added. */
+static LLVMValueRef add_steps(lower *g, const block_fold *m, const LLVMValueRef *from, span s,
+                              int step, LLVMValueRef acc)
+{
+    const int n_values = m->n_arrays * step;
+    LLVMValueRef state[2 * MOST_TOGETHER + 1], next[2 * MOST_TOGETHER];
+    loop l;
+    if (qn__is_known_empty(s))
+        return acc;
+    LLVMValueRef is_some = LLVMBuildICmp(g->b, LLVMIntNE, s.low, s.high, ""),
+                 last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");
+    last = LLVMBuildSelect(g->b, is_some, last, s.low, "");
+    for (int n = 0; n < m->n_arrays; n++)
+        get_points(g, m, &m->array[n], from[n], s.low, step, state + n * step);
+    state[n_values] = acc;
+    if (!qn__is_known_empty((span){s.low, last})) {
+        qn__loop_open(g, &l, (span){s.low, last}, step, LOOP_MAY_BE_EMPTY);
+        qn__loop_carry(g, &l, state, n_values + 1);
+        LLVMValueRef after = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, step), "");
+        for (int n = 0; n < m->n_arrays; n++)
+            get_points(g, m, &m->array[n], from[n], after, step, next + n * step);
+        state[n_values] = add_values(g, m, state, step, state[n_values]);
+        memcpy(state, next, (size_t)n_values * sizeof *next);
+        qn__loop_close(g, &l);
+    }
+    LLVMValueRef sum = add_values(g, m, state, step, state[n_values]);
+    return LLVMBuildSelect(g->b, is_some, sum, acc, "");
+}
+
+LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, LLVMValueRef points,
+                           LLVMValueRef acc)
+{
+    LLVMValueRef zero = qn__const_i64(g, 0);
+    LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
+    int64_t step =
+        BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
+    step = step < m->chunk ? step : m->chunk;
+    branch then = qn__begin_branch(g, mine);
+    LLVMValueRef from[2];
+    for (int n = 0; n < m->n_arrays; n++)
+        from[n] = qn__block_place(g, m, n, c->q, m->thread, zero);
+    LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
+    LLVMValueRef sum = add_steps(g, m, from, (span){zero, whole}, (int)step, acc);
+    sum = add_steps(g, m, from, (span){whole, points}, 1, sum);
+    qn__choose_branch(g, &then, &sum, &acc, 1);
+    return sum;
+}

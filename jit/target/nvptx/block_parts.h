@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * block_parts.h: private to block_fold.c and block_add.c: one reduce by the threads of a block.
+ */
+#ifndef QN_JIT_LLVM_BLOCK_PARTS_H
+#define QN_JIT_LLVM_BLOCK_PARTS_H
+
+#include "jit/target/nvptx/block.h"
+
+enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
+
+/** A load that is made ahead of its point; it differs between this thread's iterations, its points,
+ * or both. */
+typedef struct block_early {
+    uint32_t inst;
+    bool has_x, has_k, is_thin;
+    int first; /* of its values, if it has_k */
+} block_early;
+
+/** What points add, in shared memory. Of a factor that is the same for all iterations there is one
+ * row; it is thin if each of its points can be evaluated by one thread instead of one for each
+ * iteration. */
+typedef struct block_array {
+    bool has_x, is_thin;
+    int64_t first, by_x, by_k; /* bytes: of the array in its buffer; from iteration to iteration,
+                                  from point to point */
+} block_array;
+
+typedef struct block_fold {
+    reduction r;
+    int x, k;            /* dimension of the tile; the reduced one, or -1: there are several */
+    uint32_t reduced;    /* bits of the reduced dimensions */
+    int64_t threads;     /* of the block */
+    int64_t tile, chunk; /* iterations, points */
+    int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
+    int64_t step_x, step_k;
+    LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
+    LLVMValueRef thin_k;                    /* its first point of what is thin */
+    LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */
+    bool x_inside;
+    int level;    /* of at_x */
+    bool is_thin; /* what is thin is being emitted, not the rest */
+    block_early load[MOST_LOADS];
+    int n_loads, n_values;
+    LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
+    int n_arrays;                            /* in shared memory: 2 for products, */
+    bool is_square;                          /* but 1 where both factors are one value */
+    block_array array[2];
+    bool has_all;  /* an earlier reduce has left all that this one adds in shared memory */
+    int64_t first; /* byte of shared memory at which the buffers begin */
+    LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
+    int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
+    LLVMValueRef begin;          /* index of the first point; of several dimensions its number */
+    LLVMValueRef points;         /* their number, at least 1 */
+    LLVMValueRef all;            /* points of the reduce */
+} block_fold;
+
+/** A chunk: the number of its first point, whether it may reach beyond the last, and of how many
+ * points nothing else may be touched; NULL: of any. */
+typedef struct block_part {
+    LLVMValueRef q;
+    bool is_clamped;
+    LLVMValueRef left;
+} block_part;
+
+/** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at
+ * iteration x and point k. */
+LLVMValueRef qn__block_place(lower *g, const block_fold *m, int n, LLVMValueRef q, LLVMValueRef x,
+                             LLVMValueRef k);
+/** The place i iterations and j points further. */
+static inline LLVMValueRef qn__block_further(lower *g, const block_array *v, LLVMValueRef at,
+                                             int64_t i, int64_t j)
+{
+    return qn__ahead(g, at, v->first + i * v->by_x + j * v->by_k);
+}
+/** acc with `points` points of a chunk added, by the threads that have an iteration. */
+LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, LLVMValueRef points,
+                           LLVMValueRef acc);
+
+#endif
