@@ -164,7 +164,8 @@ static int natural_unroll(const planner *s)
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
-/** Gathers, scatters and atomics take so long lane by lane that unrolling only adds code. */
+/** Gathers, scatters and atomics take so long lane by lane that more than two vectors only add code.
+ */
 static bool has_gather(const planner *s)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
@@ -206,7 +207,9 @@ static void choose_width(planner *s)
     }
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
-    p->unroll = has_gather(s) ? 1 : natural_unroll(s);
+    p->unroll = natural_unroll(s);
+    if (has_gather(s) && p->unroll > 2)
+        p->unroll = 2;
     s->has_one_step = p->unroll > 1 && is_one_step(s, t);
     if (s->has_one_step)
         p->unroll = (int32_t)((t + p->width - 1) / p->width);
