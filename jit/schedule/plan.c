@@ -164,8 +164,8 @@ static int natural_unroll(const planner *s)
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
-/** Gathers, scatters and atomics take so long lane by lane that more than two vectors only add code.
- */
+/** Gathers, scatters and atomics take so long lane by lane that more vectors than two only add
+ * code. */
 static bool has_gather(const planner *s)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
