@@ -293,6 +293,7 @@ void choose_plain_views(test_case *t)
     randoms digits = {~r->state};
     t->has_windows = !t->is_contraction && random_percent(r, t->has_channels ? 20 : 65);
     t->has_digits = !t->has_channels && random_percent(&digits, 15);
+    t->has_bends = random_percent(&digits, 25);
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     for (int i = random_percent(r, 15); i >= 0; i--)
         choose_plain_view(t, ROLE_OUTPUT);
@@ -313,6 +314,19 @@ static bool is_in_scope(const generator *g, const test_view *v, bool is_in_reduc
             !is_in_reduce)
             return false;
     return v->role == ROLE_INPUT;
+}
+
+/* An index inside dimension k of a view, bent: its quotient or remainder by a small number, or what
+ * ends at a bound, counted from the lowest index. That is inside, too. */
+static qn_val gen_bent(generator *g, int view, int k, qn_val index)
+{
+    static const uint8_t ops[] = {QN_OP_div, QN_OP_rem, QN_OP_min, QN_OP_max};
+    int op = random_below(g->r, 4);
+    int64_t extent = g->t->view[view].extent[k],
+            bound = extent > 0 ? random_between(g->r, 0, extent - 1) : 0;
+    qn_val low = gen_lower(g, view, k, 0), at = qn_sub(g->b, index, low),
+           by = qn_index(g->b, op < 2 ? random_between(g->r, 1, 9) : bound);
+    return qn_add(g->b, low, qn_op(g->b, ops[op], 2, (qn_val[]){at, by}));
 }
 
 /* A load at the index that a dimension of the domain gives, or a little beside it where there is
@@ -336,6 +350,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
         qn_val scaled =
             v->factor[k] == 1 ? a->value : qn_mul(g->b, a->value, qn_index(g->b, v->factor[k]));
         index[k] = qn_add(g->b, scaled, gen_lower(g, view, k, shift - a->begin * v->factor[k]));
+        if (g->t->has_bends && random_percent(g->r, 50))
+            index[k] = gen_bent(g, view, k, index[k]);
     }
     int found = v->dtype;
     qn_val x = has_plain_elements(v) || v->unit ? qn_load(g->b, g->param[view], v->rank, index)
