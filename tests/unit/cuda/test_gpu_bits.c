@@ -4,24 +4,18 @@
  * and products and columns of views in tiles and in Morton order, on a GPU: the bits of the
  * interpreter. On the stub driver, with smaller sizes, where there is no GPU.
  */
-#include "tests/device.h"
-#include "tests/unit/launch.h"
+#include "tests/unit/gpu_job.h"
 
 static device d;
 static bool is_real;
 
 /* ---------------------------------------------------------------- the same bits */
 
-enum { MOST_ARGS = 4 };
-
-/** Arguments of a kernel: views of memory of their own, then scalars. */
+/** A job, and how it is run. */
 typedef struct job {
-    int n, n_views, dtype[MOST_ARGS];
+    gpu_job j;
     qn_plan_options plan; /* 0: as it is chosen */
     int checks;
-    device_memory memory[MOST_ARGS], initial[MOST_ARGS], expected[MOST_ARGS];
-    qn_view view[MOST_ARGS];
-    qn_arg arg[MOST_ARGS];
 } job;
 
 static bool is_float(int dtype)
@@ -47,59 +41,17 @@ static void put_numbers(int dtype, void *at, int64_t n, int64_t seed)
 
 static void add_layout(job *j, int dtype, const qn_layout *l)
 {
-    int at = j->n_views++;
-    int64_t low, high;
-    qn_layout_range(l, &low, &high, NULL);
-    size_t bytes = (size_t)((high + 1) * qn_dtype_bytes(dtype));
-    device_memory *all[] = {&j->memory[at], &j->initial[at], &j->expected[at]};
-    for (int i = 0; i < 3; i++)
-        *all[i] = (device_memory){calloc(1, bytes), bytes};
-    put_numbers(dtype, j->initial[at].at, high + 1, at);
-    qn_view_wrap("v", j->memory[at].at, dtype, l, 0, &j->view[at], NULL);
-    j->dtype[at] = dtype;
-    j->arg[j->n++] = qn_arg_view(&j->view[at]);
+    gpu_job_add(&j->j, dtype, l, put_numbers);
 }
 
 static void add_view(job *j, int dtype, int rank, const int64_t *extents)
 {
-    qn_layout l;
-    qn_layout_right(rank, extents, &l, NULL);
-    add_layout(j, dtype, &l);
+    gpu_job_add_right(&j->j, dtype, rank, extents, put_numbers);
 }
 
 static void free_job(job *j)
 {
-    for (int i = 0; i < j->n_views; i++) {
-        qn_view_release(&j->view[i]);
-        free(j->memory[i].at);
-        free(j->initial[i].at);
-        free(j->expected[i].at);
-    }
-}
-
-static void copy_all(const job *j, const device_memory *to, const device_memory *from)
-{
-    for (int i = 0; i < j->n_views; i++)
-        memcpy(to[i].at, from[i].at, from[i].bytes);
-}
-
-static bool is_expected(const job *j)
-{
-    for (int i = 0; i < j->n_views; i++) {
-        const unsigned char *found = j->memory[i].at, *expected = j->expected[i].at;
-        size_t size = (size_t)qn_dtype_bytes(j->dtype[i]);
-        for (size_t at = 0; at < j->memory[i].bytes; at += size)
-            if (memcmp(found + at, expected + at, size) != 0) {
-                uint64_t a[2] = {0}, b[2] = {0};
-                memcpy(a, found + at, size);
-                memcpy(b, expected + at, size);
-                tap_note("view %d, element %zu: %#" PRIx64 " %#" PRIx64 ", expected %#" PRIx64
-                         " %#" PRIx64,
-                         i, at / size, a[0], a[1], b[0], b[1]);
-                return false;
-            }
-    }
-    return true;
+    gpu_job_close(&j->j);
 }
 
 /** The interpreter, then the GPU, exact and dynamic. */
@@ -108,19 +60,17 @@ static void compare(job *j, const char *text, const char *what)
     static const char *const name[] = {"auto", "exact", "dynamic"};
     qn_error err = {0};
     qn_kernel *k = kernel_of(text);
-    qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    gpu_job *x = &j->j;
     j->plan.bytes = sizeof j->plan;
-    copy_all(j, j->memory, j->initial);
-    qn_status status = k ? qn_launch(d.context, k, j->n, j->arg, &o, &err) : QN_ERR_PARSE;
+    const qn_status status = gpu_job_expect(x, d.context, k, &err);
     if (status)
         tap_ok(false, "%s: interpreter: %s", what, err.message);
-    copy_all(j, j->expected, j->memory);
     for (int way = QN_SPECIALIZE_EXACT; status == QN_OK && way <= QN_SPECIALIZE_DYNAMIC; way++) {
-        o = (qn_options){
+        const qn_options o = {
             .bytes = sizeof o, .specialize = way, .plan = &j->plan, .checks = j->checks};
-        copy_all(j, j->memory, j->initial);
-        qn_status found = device_launch(&d, k, j->n, j->arg, j->n_views, j->memory, &o, &err);
-        if (!tap_ok(found == QN_OK && is_expected(j), "%s, %s", what, name[way]))
+        gpu_job_copy(x, x->memory, x->initial);
+        qn_status found = device_launch(&d, k, x->n, x->arg, x->n_views, x->memory, &o, &err);
+        if (!tap_ok(found == QN_OK && gpu_job_is_expected(x), "%s, %s", what, name[way]))
             tap_note("%s %s", qn_status_name((int)found), found ? err.message : "");
     }
     qn_kernel_release(k);
@@ -172,12 +122,12 @@ static void test_elements(void)
         job j = {0};
         add_view(&j, dtypes[t], 1, &n);
         add_view(&j, dtypes[t], 1, &n);
-        j.arg[j.n++] = qn_arg_int(dtypes[t], 3);
+        j.j.arg[j.j.n++] = qn_arg_int(dtypes[t], 3);
         snprintf(what, sizeof what, "a x + y of %s", name);
         compare(&j, text_of(axpy, name, ""), what);
         snprintf(what, sizeof what, "contracted a x + y of %s", name);
         compare(&j, text_of(axpy, name, "contract"), what);
-        j.n--;
+        j.j.n--;
         snprintf(what, sizeof what, "x / y - x of %s", name);
         compare(&j, text_of(quotient, name, ""), what);
         free_job(&j);
@@ -340,7 +290,7 @@ static void test_order_of_stores(void)
     const int64_t n = 66;
     job j = {.plan = {.lane_dim = 1, .width = 4}, .checks = QN_CHECKS_NONE};
     add_view(&j, QN_I32, 1, &n);
-    j.arg[j.n++] = qn_arg_int(QN_I64, 0);
+    j.j.arg[j.j.n++] = qn_arg_int(QN_I64, 0);
     compare(&j, three_stores, "three stores to one element");
     free_job(&j);
 }
