@@ -181,9 +181,10 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         *moves = registers * (double)lanes / run;
         *slots = *moves * shuffle * log2_of(lanes);
     } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
+        double taken = (double)(apart > 2 ? apart - 1 : 1); /* LLVM 19: of half registers by two */
+        taken *= qn__register_bytes(e, bits, lanes) < t->vector_bytes ? 2 : 1;
         *moves = registers * (double)apart;
-        *slots = is_load ? registers * (double)(apart > 2 ? apart - 1 : 1) * shuffle
-                         : *moves * (shuffle + 1); /* under masks */
+        *slots = is_load ? registers * taken * shuffle : *moves * (shuffle + 1); /* under masks */
     } else if (method == QN_METHOD_STRIDED) {
         *moves = lanes;
         double bytes = qn__register_bytes(e, bits, lanes);
