@@ -46,6 +46,8 @@ static int work_of_op(const qn_kernel *k, uint32_t i)
     const uint32_t *arg = qn__args(k, i);
     int type = k->inst[arg[x->n_args - 1]].type;
     bool is_constant = k->inst[arg[x->n_args - 1]].op == QN_I_CONST;
+    uint64_t by = is_constant ? k->inst[arg[x->n_args - 1]].imm : 0;
+    bool is_power = by && (by & (by - 1)) == 0; /* division by it is shifts */
     bool is_integer = qn__is_integer(type) || type == QN_BOOL;
     switch (qn__pure(x)) {
     case QN_OP_add:
@@ -57,6 +59,7 @@ static int work_of_op(const qn_kernel *k, uint32_t i)
     case QN_OP_div:
     case QN_OP_rem:
         return !is_integer   ? QN_WORK_FLOAT_DIVIDE
+               : is_power    ? QN_WORK_SHIFT
                : is_constant ? QN_WORK_DIVIDE_CONSTANT
                              : QN_WORK_DIVIDE;
     case QN_OP_shl:
