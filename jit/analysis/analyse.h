@@ -109,6 +109,9 @@ bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact
                          int64_t w);
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_analysis *a);
+/** Whether iterations may run twice, one after the other or by two threads: what they read is not
+ * written, also where two arguments are the same array, and they combine nothing. */
+bool qn__may_repeat(const qn_analysis *a);
 
 /** All accesses of a kernel: n is the site, i the instruction. */
 #define FOR_ACCESSES(k, n, i)                                                                      \

@@ -120,9 +120,11 @@ void qn__collapse(const qn_kernel *k, qn_facts *f)
         wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
-    if (mask && qn__analyse(k, f, -1, 0, &a)) {
+    if (mask)
         mark_indices(k, mask);
-        uint32_t candidates = find_candidates(k, f, used_as_values(k, mask));
+    uint32_t candidates = mask ? find_candidates(k, f, used_as_values(k, mask)) : 0;
+    bool has_pair = (candidates & (candidates - 1)) != 0;
+    if (has_pair && qn__analyse(k, f, -1, 0, &a)) {
         while (merge_pair(f, &a, candidates))
             ;
         qn__analysis_release(&a);

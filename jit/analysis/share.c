@@ -124,6 +124,15 @@ uint64_t qn__written_too(const qn_analysis *a)
     return mask;
 }
 
+bool qn__may_repeat(const qn_analysis *a)
+{
+    const qn_kernel *k = a->k;
+    for (int p = 0; p < k->n_params; p++)
+        if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(a, (uint64_t)p)))
+            return false;
+    return true;
+}
+
 /** Whether the element that m loads may have changed when i loads it. */
 static bool may_change(const sharer *s, uint32_t m, uint32_t i)
 {
@@ -189,10 +198,23 @@ void qn__drop_assertions(qn_kernel *k, const qn_facts *f)
     k->n_messages = 0;
 }
 
+/** Whether a view is loaded at two sites: most kernels have none, and need no analysis. */
+static bool is_loaded_twice(const qn_kernel *k)
+{
+    uint64_t seen = 0;
+    FOR_ACCESSES (k, n, i) {
+        uint64_t view = k->inst[i].op == QN_I_LOAD ? UINT64_C(1) << k->inst[i].imm : 0;
+        if (seen & view)
+            return true;
+        seen |= view;
+    }
+    return false;
+}
+
 void qn__share_loads(qn_kernel *k, qn_facts *f)
 {
     sharer s = {.k = k, .f = f};
-    if (f->is_ordered || !qn__analyse(k, f, -1, 0, &s.a))
+    if (f->is_ordered || !is_loaded_twice(k) || !qn__analyse(k, f, -1, 0, &s.a))
         return;
     for (uint32_t site = 1; site < k->n_accesses; site++) {
         uint32_t m = earlier_load(&s, site);

@@ -141,17 +141,11 @@ LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int6
     return found;
 }
 
-
-static bool is_vector(LLVMValueRef v)
-{
-    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
-}
-
 /** Digits of `rest`, fastest first, at the level `at`. */
 static void add_digits(lower *g, address *x, LLVMValueRef rest, int at, const qn_dim_fact *dim,
                        int64_t bytes)
 {
-    bool vector = is_vector(rest);
+    bool vector = qn__is_vector(rest);
     for (int n = 0; n < dim->n_digits; n++) {
         const qn_digit_fact *digit = &g->f->digit[dim->first_digit + n];
         bool exact = digit->stride.kind == QN_FACT_EXACT;
@@ -352,7 +346,7 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
     if (g->width == 1)
         return x->pointer;
     if (x->scaled) {
-        LLVMTypeRef element = LLVMIntTypeInContext(g->context, (unsigned)x->scale * 8);
+        LLVMTypeRef element = qn__int_type(g, x->scale * 8);
         return qn__gep(g, element, x->pointer, x->scaled);
     }
     LLVMValueRef offsets = x->lanes;

@@ -219,7 +219,7 @@ static void update_each(lower *g, const group *of)
 /** Whether all lanes are in range and no other thread meets the elements; NULL: it is known. */
 static LLVMValueRef may_go_together(lower *g, const group *of)
 {
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)g->width);
+    LLVMTypeRef t = qn__int_type(g, g->width);
     LLVMValueRef lanes = NULL, all = g->alone;
     for (int n = 0; n < of->n; n++) {
         const check *c = &of->m[n].c;

@@ -177,7 +177,7 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
 {
     operand results = open_results(g, u);
     turns turn_of = keep_operands(g, l);
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)g->width);
+    LLVMTypeRef t = qn__int_type(g, g->width);
     LLVMValueRef all = LLVMBuildBitCast(g->b, l->mask, t, ""), zero = qn__const_i64(g, 0);
     all = g->width < 64 ? LLVMBuildZExt(g->b, all, g->i64, "") : all;
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), turn = qn__new_block(g, "turn"),
@@ -267,7 +267,7 @@ static LLVMValueRef update_masked(lower *g, const update *u, const lanes *l)
 /** Lanes whose indices are tested: if all are in range, there are no masks. */
 static LLVMValueRef update_checked(lower *g, const update *u, const lanes *l)
 {
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)g->width);
+    LLVMTypeRef t = qn__int_type(g, g->width);
     lanes some = *l;
     LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, l->c->ok, t, ""),
                                      LLVMConstAllOnes(t), "");

@@ -240,7 +240,7 @@ void qn__lower_assert(lower *g, uint32_t i)
 void qn__require(lower *g, uint32_t i, int p, LLVMValueRef holds, int status)
 {
     LLVMValueRef bad = LLVMBuildNot(g->b, holds, "");
-    if (LLVMGetTypeKind(LLVMTypeOf(holds)) == LLVMVectorTypeKind)
+    if (qn__is_vector(holds))
         bad = qn__mask_and(g, g->mask[p], bad);
     else if (g->mask[p]) /* the first active lane fails first */
         bad = LLVMBuildAnd(g->b, g->mask[p], qn__splat(g, bad, g->depth), "");

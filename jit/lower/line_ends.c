@@ -42,14 +42,14 @@ static LLVMValueRef bytes_into_line(lower *g, LLVMValueRef pointer)
 
 static LLVMValueRef lane_numbers(const lower *g, int64_t bytes)
 {
-    return qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bytes * 8), 1);
+    return qn__lanes(g, qn__int_type(g, bytes * 8), 1);
 }
 
 /** How many elements so many bytes are, in all lanes. */
 static LLVMValueRef in_all_lanes(lower *g, LLVMValueRef line_bytes, int64_t bytes)
 {
     LLVMValueRef n = LLVMBuildUDiv(g->b, line_bytes, qn__const_i64(g, bytes), "");
-    n = LLVMBuildTrunc(g->b, n, LLVMIntTypeInContext(g->context, (unsigned)bytes * 8), "");
+    n = LLVMBuildTrunc(g->b, n, qn__int_type(g, bytes * 8), "");
     return qn__splat(g, n, g->depth);
 }
 

@@ -115,7 +115,7 @@ LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p)
 LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index)
 {
     const qn_elements *a = qn__array_of(g->k, i);
-    bool is_vector = LLVMGetTypeKind(LLVMTypeOf(index)) == LLVMVectorTypeKind;
+    bool is_vector = qn__is_vector(index);
     if (!qn__is_lookup_proved(g->k, i))
         index = clamp(g, index, a->n);
     if (is_vector) {

@@ -164,7 +164,7 @@ static LLVMValueRef index_of_trip(lower *g, LLVMValueRef begin, LLVMValueRef tri
     LLVMValueRef ahead = trip;
     if (step != 1)
         ahead = LLVMBuildMul(g->b, trip, qn__const_i64(g, step), "");
-    if (LLVMGetTypeKind(LLVMTypeOf(begin)) == LLVMVectorTypeKind)
+    if (qn__is_vector(begin))
         ahead = qn__splat(g, ahead, g->depth);
     return LLVMBuildAdd(g->b, begin, ahead, "");
 }

@@ -307,6 +307,14 @@ static inline LLVMValueRef qn__gep(const lower *g, LLVMTypeRef t, LLVMValueRef b
 {
     return LLVMBuildGEP2(g->b, t, base, &index, 1, "");
 }
+static inline bool qn__is_vector(LLVMValueRef v)
+{
+    return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
+}
+static inline LLVMTypeRef qn__int_type(const lower *g, int64_t bits)
+{
+    return LLVMIntTypeInContext(g->context, (unsigned)bits);
+}
 /** A load and a store of an alignment. */
 LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
 LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align);

@@ -22,8 +22,7 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype != QN_BOOL)
         return v;
-    LLVMTypeRef t =
-        LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind ? qn__vector_of(g, g->i8) : g->i8;
+    LLVMTypeRef t = qn__is_vector(v) ? qn__vector_of(g, g->i8) : g->i8;
     return LLVMBuildZExt(g->b, v, t, "");
 }
 
@@ -93,15 +92,10 @@ LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsign
     return store;
 }
 
-static bool has_pointers(LLVMValueRef pointer)
-{
-    return LLVMGetTypeKind(LLVMTypeOf(pointer)) == LLVMVectorTypeKind;
-}
-
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask)
 {
-    const char *name = has_pointers(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
+    const char *name = qn__is_vector(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
     LLVMTypeRef types[2] = {t, LLVMTypeOf(pointer)};
     LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
     return qn__call(g, name, types, 2, args, 4);
@@ -110,7 +104,7 @@ LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsi
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
                       LLVMValueRef mask)
 {
-    const char *name = has_pointers(pointer) ? "llvm.masked.scatter" : "llvm.masked.store";
+    const char *name = qn__is_vector(pointer) ? "llvm.masked.scatter" : "llvm.masked.store";
     LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(pointer)};
     LLVMValueRef args[4] = {v, pointer, LLVMConstInt(g->i32, align, false), mask};
     qn__call(g, name, types, 2, args, 4);

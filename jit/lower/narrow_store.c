@@ -38,7 +38,7 @@ static LLVMValueRef limited(LLVMValueRef v, int bits, bool is_signed)
 static LLVMValueRef wide_of(const lower *g, LLVMValueRef v)
 {
     LLVMValueRef wide = LLVMIsATruncInst(v) ? LLVMGetOperand(v, 0) : NULL;
-    bool is_vector = wide && LLVMGetTypeKind(LLVMTypeOf(wide)) == LLVMVectorTypeKind;
+    bool is_vector = wide && qn__is_vector(wide);
     unsigned bits = is_vector ? LLVMGetIntTypeWidth(LLVMGetElementType(LLVMTypeOf(wide))) : 0;
     return (bits == 16 || bits == 32) && bits * (unsigned)g->width == (unsigned)register_bits(g)
                ? wide

@@ -88,8 +88,7 @@ static LLVMValueRef divide_as_floats(lower *g, int type, LLVMValueRef a, LLVMVal
 
 static bool is_divided_as_floats(int type, LLVMValueRef d)
 {
-    return LLVMGetTypeKind(LLVMTypeOf(d)) == LLVMVectorTypeKind && !LLVMIsConstant(d) &&
-           qn__dtype_width(type) <= 32;
+    return qn__is_vector(d) && !LLVMIsConstant(d) && qn__dtype_width(type) <= 32;
 }
 
 static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
@@ -137,8 +136,7 @@ LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
 static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
 {
     (void)b, (void)c;
-    bool is_fused =
-        g->f->target->fuses_signs && LLVMGetTypeKind(LLVMTypeOf(a)) != LLVMVectorTypeKind;
+    bool is_fused = g->f->target->fuses_signs && !qn__is_vector(a);
     if (class_of(type) == QN_CLASS_F && (is_fused || !g->f->target->keeps_signs))
         return change_sign(g, type, a, false);
     return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");

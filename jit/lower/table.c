@@ -81,7 +81,7 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
     while (2 * half < n)
         half *= 2;
     LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half);
-    LLVMTypeRef word = LLVMIntTypeInContext(g->context, (unsigned)t->bits);
+    LLVMTypeRef word = qn__int_type(g, t->bits);
     LLVMValueRef number = LLVMConstInt(word, (unsigned long long)(half * t->lanes), false);
     LLVMValueRef bit =
         LLVMBuildAnd(g->b, t->index, qn__constant_like(LLVMTypeOf(t->index), number), "");
@@ -103,7 +103,7 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
                .element = qn__scalar_type(g, g->k->inst[i].type)};
     t.bits = qn__dtype_width(g->k->inst[i].type);
     t.type = LLVMVectorType(t.element, (unsigned)lanes);
-    LLVMTypeRef word = LLVMIntTypeInContext(g->context, (unsigned)t.bits);
+    LLVMTypeRef word = qn__int_type(g, t.bits);
     if (c->is_clamped && c->position[0])
         t.index = t.bits < 64 ? LLVMBuildTrunc(g->b, c->position[0], qn__vector_of(g, word), "")
                               : c->position[0];

@@ -271,7 +271,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 {
     if (from == to)
         return v;
-    LLVMTypeRef old = LLVMTypeOf(v), t = LLVMIntTypeInContext(g->context, (unsigned)to);
+    LLVMTypeRef old = LLVMTypeOf(v), t = qn__int_type(g, to);
     if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
         t = LLVMVectorType(t, LLVMGetVectorSize(old));
     const memo_key key = {MEMO_RESIZE, v, LLVMConstInt(g->i1, is_signed, false), to};
@@ -304,8 +304,7 @@ static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
         qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
     place here;
     int at = qn__seek(g, level_of_first, &here);
-    found = LLVMBuildAdd(g->b, all,
-                         qn__lanes(g, LLVMIntTypeInContext(g->context, (unsigned)bits), step), "");
+    found = LLVMBuildAdd(g->b, all, qn__lanes(g, qn__int_type(g, bits), step), "");
     qn__unseek(g, &here);
     qn__memo_add(g, &key, at, found);
     return found;
@@ -321,8 +320,7 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
         return first_linear(g, i, p, bits);
     LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
     LLVMValueRef by =
-        qn__const_splat(g, LLVMConstInt(LLVMIntTypeInContext(g->context, (unsigned)bits),
-                                        (unsigned long long)ahead, true));
+        qn__const_splat(g, LLVMConstInt(qn__int_type(g, bits), (unsigned long long)ahead, true));
     LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
     const memo_key key = {MEMO_AHEAD, first, width, ahead};
     LLVMValueRef found = qn__memo_find(g, &key, NULL);

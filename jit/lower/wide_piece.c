@@ -22,7 +22,7 @@ static LLVMTypeRef piece_type(const lower *g, const element *e, int count)
     if (e->bytes >= 4)
         return LLVMVectorType(e->type, (unsigned)count);
     if (bytes <= 4)
-        return LLVMIntTypeInContext(g->context, (unsigned)bytes * 8);
+        return qn__int_type(g, bytes * 8);
     return LLVMVectorType(g->i32, (unsigned)bytes / 4);
 }
 
@@ -31,7 +31,7 @@ static LLVMValueRef take(lower *g, const element *e, LLVMValueRef piece, int n)
     if (e->bytes >= 4)
         return LLVMBuildExtractElement(g->b, piece, lane_number(g, n), "");
     int each = 4 / e->bytes, shift = n % each * e->bytes * 8;
-    bool has_words = LLVMGetTypeKind(LLVMTypeOf(piece)) == LLVMVectorTypeKind;
+    bool has_words = qn__is_vector(piece);
     LLVMValueRef word =
         has_words ? LLVMBuildExtractElement(g->b, piece, lane_number(g, n / each), "") : piece;
     if (shift)

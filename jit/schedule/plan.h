@@ -84,9 +84,6 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
 /** Whether what load i reads for one step of the lanes may be copied before the loop over dimension
  * j; c is the third dimension of the tile, or -1. One copy serves all iterations of both. */
 bool qn__may_pack(const qn_analysis *a, int lane_dim, int j, int c, uint32_t i);
-/** Whether iterations may run twice, one after the other or by two threads: what they read is not
- * written, also where two arguments are the same array, and they combine nothing. */
-bool qn__may_repeat(const qn_analysis *a);
 
 /** Keeps the sums of the reduces in memory for a strip of the lanes, the points outside, if that
  * pays; once the lanes and their width are known (jit/schedule/strip.c). */

@@ -8,24 +8,16 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
-qn_summary qn__summary_of(const qn_analysis *x, uint32_t begin, uint32_t end)
+/** Whether some access, assertion or `while` of a part of a region may record a failure. */
+static bool may_fail(const qn_analysis *x, uint32_t begin, uint32_t end)
 {
-    const qn_kernel *k = x->k;
-    qn_summary r = {.may_repeat = true, .may_reorder = !x->f->is_ordered};
     for (uint32_t i = begin; i < end; i++) {
-        const qn_inst *inst = &k->inst[i];
-        r.may_fail |= inst->op == QN_I_WHILE || inst->op == QN_I_ASSERT;
-        if (!qn__is_access(inst))
-            continue;
-        uint64_t view = UINT64_C(1) << inst->imm;
-        r.reads |= inst->op == QN_I_LOAD ? view : 0;
-        r.writes |= inst->op == QN_I_STORE ? view : 0;
-        r.atomics |= inst->op == QN_I_ATOMIC ? view : 0;
-        r.may_fail |= qn__is_checked(x->f, k, qn__site_of(k, i));
+        const qn_inst *inst = &x->k->inst[i];
+        if (inst->op == QN_I_WHILE || inst->op == QN_I_ASSERT ||
+            (qn__is_access(inst) && qn__is_checked(x->f, x->k, qn__site_of(x->k, i))))
+            return true;
     }
-    uint64_t written = qn__written_too(x);
-    r.may_repeat = !r.atomics && !(r.reads & written);
-    return r;
+    return false;
 }
 
 /** Whether what a load reads may be written between it and `until`. */
@@ -88,7 +80,7 @@ bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce)
     const qn_kernel *k = x->k;
     uint32_t first = reduce[0], begin = k->inst[first].region[2];
     uint8_t *is_later = qn__zalloc(k->n_insts, 1); /* made behind the first reduce */
-    bool may = is_later && !qn__summary_of(x, k->inst[first].region[0], begin).may_fail;
+    bool may = is_later && !may_fail(x, k->inst[first].region[0], begin);
     if (may)
         is_later[first] = 1;
     for (int m = 1; m < n && may; m++) {
@@ -99,8 +91,8 @@ bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce)
             for (int a = 0; a < k->inst[b].n_args; a++)
                 is_later[b] |= is_later[qn__args(k, b)[a]];
         }
-        may = may && !qn__region_uses(k, i, is_later) &&
-              !reads_what_is_written(x, i, begin, i) && !qn__summary_of(x, i, end).may_fail;
+        may = may && !qn__region_uses(k, i, is_later) && !reads_what_is_written(x, i, begin, i) &&
+              !may_fail(x, i, end);
         is_later[i] = 1;
     }
     qn__free(is_later);

@@ -81,15 +81,6 @@ static bool is_applicable(const tiler *s)
     return has_reduce;
 }
 
-bool qn__may_repeat(const qn_analysis *a)
-{
-    const qn_kernel *k = a->k;
-    for (int p = 0; p < k->n_params; p++)
-        if (k->param[p].has_atomics || (k->param[p].is_read && qn__is_written_too(a, (uint64_t)p)))
-            return false;
-    return true;
-}
-
 bool qn__plan_has_halves(const qn_facts *f, int lane_dim, int jam_dim)
 {
     return jam_dim >= 0 && qn__trips(f, jam_dim) < 0 && lane_dim >= 0 &&

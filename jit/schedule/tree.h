@@ -346,15 +346,6 @@ qn_status qn__schedule_verify(const qn_analysis *x, const qn_schedule *s, qn_err
 
 /* ---------------------------------------------------------------- summary and footprint */
 
-/** What instructions [begin, end) may do, regions included: for whoever moves them
- * (jit/schedule/summary.c). */
-typedef struct qn_summary {
-    uint64_t reads, writes, atomics; /* bit p: view parameter p */
-    bool may_repeat;                 /* iterations may run twice */
-    bool may_reorder;                /* iterations may run in any order */
-    bool may_fail;                   /* some access, assertion or `while` may record a failure */
-} qn_summary;
-qn_summary qn__summary_of(const qn_analysis *x, uint32_t begin, uint32_t end);
 /** Whether value i of the body can be made again by what stands before instruction `until`: of
  * indices, and of loads in range of what nobody writes meanwhile. An iteration reads what it alone
  * writes, so only stores before `until` count. */
@@ -376,29 +367,18 @@ typedef struct qn_walk {
 bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce,
                          const qn_walk *w, const char **why);
 
-/** What the accesses of a view touch below a loop: in one iteration of that loop and all around it.
- */
+/** What the accesses of a view touch in some iterations. */
 typedef struct qn_box {
     int32_t rank;
     int64_t low[QN_MAX_RANK];    /* the smallest constant of the index, relative to the others */
     int64_t extent[QN_MAX_RANK]; /* indices from the first to the last; -1: not known */
-    int64_t elements;            /* of the box, -1: not known */
-    int64_t bytes;
-    bool is_exact; /* every index of the domain moves one index of the view, by 1 */
 } qn_box;
-/** Of one access, in a DO below `loop` (0: of the whole tree). False if the access is in no DO
- * below `loop`. */
-bool qn__footprint(const qn_analysis *x, const qn_schedule *s, qn_node loop, uint32_t inst,
-                   qn_box *out);
 /** Of one access whose dimensions have spans[d] iterations, -1 where that is not known. */
 void qn__box_of_spans(const qn_analysis *x, uint32_t inst, const int64_t *spans, qn_box *out);
 /** Widens a box by another one of accesses whose indices differ from those of the first by
- * constants; elements and bytes stay as they were. */
+ * constants. */
 void qn__box_widen(qn_box *b, const qn_box *other);
 /** Whether the indices of two accesses of a view differ by constants. */
 bool qn__walk_alike(const qn_analysis *x, uint32_t i, uint32_t m);
-/** Of all accesses of a view below `loop`: their hull. False if there are none. */
-bool qn__footprint_of_view(const qn_analysis *x, const qn_schedule *s, qn_node loop, int param,
-                           qn_box *out);
 
 #endif

@@ -54,7 +54,7 @@ static bool may_overlap(const qn_verifier *v, const qn_cut *c, int64_t step)
                        qn__axis(v->s, root)->kind == QN_AXIS_DIM &&
                        qn__dim_kind(v->x->k, qn__axis(v->s, root)->number) == QN_DIM_PARALLEL;
     return is_parallel && count.kind == QN_COUNT_EXACT && count.most >= step &&
-           !v->x->f->is_ordered && qn__summary_of(v->x, v->x->k->body, v->x->k->n_insts).may_repeat;
+           !v->x->f->is_ordered && qn__may_repeat(v->x);
 }
 
 /** That the numbers of a cut are in their ranges, so that counts and weights can be computed. */
