@@ -92,12 +92,31 @@ static void add_schedule(qn_planned *p, qn_text *out)
     add_declared(p->analysis.k, p->analysis.f, out);
 }
 
+/* Appends the estimate of a grid. */
+static void add_estimate_of_grid(const qn_planned *p, qn_text *out)
+{
+    qn_grid_estimate made;
+    qn_analysis x;
+    qn_error err = {0};
+    if (qn__analyse_scalar(p->analysis.k, p->analysis.f, &x, &err) != QN_OK) {
+        qn__text_add(out, "%s\n", err.message);
+        return;
+    }
+    if (qn__grid_estimate(&x, &p->grid, &made))
+        qn__grid_estimate_print(&made, out);
+    else
+        qn__text_add(out, "there is no estimate for a grid of this form\n");
+    qn__analysis_release(&x);
+}
+
 /* Appends the estimate of what is planned. */
 static void add_estimate(qn_planned *p, qn_text *out)
 {
     qn_estimate made;
     qn_error err = {0};
-    if (qn__planned_schedule(p, &err) == QN_OK &&
+    if (p->analysis.f->target->has_grid)
+        add_estimate_of_grid(p, out);
+    else if (qn__planned_schedule(p, &err) == QN_OK &&
         qn__schedule_estimate(&p->analysis, p->schedule, &made, &err) == QN_OK)
         qn__estimate_print(&made, &p->analysis.f->machine, out);
     else

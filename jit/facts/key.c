@@ -275,6 +275,10 @@ static void code_machine(codec *c, qn_facts *f)
             (int32_t)code_size(c, m->threads, 1, QN_MOST_RESIDENT, "threads of a multiprocessor");
         code_i32(c, &shared, 1, QN_MOST_SHARED_BYTES >> 10, "shared memory");
         m->shared_bytes = shared << 10;
+        m->far_bytes = code_size(c, m->far_bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES,
+                                 "second-level cache");
+        m->memory_rate =
+            (int32_t)code_size(c, m->memory_rate, 1, QN_MOST_MEMORY_RATE, "rate of memory");
         return;
     }
     code_i32(c, &m->core, QN_CORE_USUAL, QN_N_CORES - 1, "core");

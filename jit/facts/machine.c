@@ -45,12 +45,17 @@
         .bytes_a_cycle = {32, 32, 8},                                                              \
         .are_moved_at_once = 1                                                                     \
     }
-/* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. */
-#define GPU(most_threads, shared_kib, system_kib)                                                  \
+/* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. The way
+ * to memory: data sheets, and the microbenchmarks of Luo et al., Benchmarking and Dissecting the
+ * Nvidia Hopper GPU Architecture, 2024. */
+#define GPU(most_threads, shared_kib, system_kib, near_kib, far_mib, rate)                         \
     {                                                                                              \
         .multiprocessors = 128, .threads = (most_threads), .shared_bytes = (shared_kib) << 10,     \
         .registers = 65536, .block_shared_bytes = 48 << 10, .system_bytes = (system_kib) << 10,    \
-        .warp = 32, .blocks = 16, .adders = 12                                                     \
+        .warp = 32, .blocks = 16, .adders = 12, .near_bytes = (near_kib) << 10,                    \
+        .far_bytes = (far_mib) << 20, .near_rate = 128, .far_rate = 48, .memory_rate = (rate),     \
+        .near_cycles = 35, .far_cycles = 260, .far_memory_cycles = 600, .torn_cycles = 7,          \
+        .launch_cycles = 3000                                                                      \
     }
 
 static const struct {
@@ -58,10 +63,12 @@ static const struct {
     qn_machine machine;
 } rows[] = {
     {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_NEON, NEOVERSE},
-    {QN_ISA_SM70, GPU(2048, 96, 0)},
-    {QN_ISA_SM75, GPU(1024, 64, 0)},  {QN_ISA_SM80, GPU(2048, 164, 1)},
-    {QN_ISA_SM86, GPU(1536, 100, 1)}, {QN_ISA_SM89, GPU(1536, 100, 1)},
-    {QN_ISA_SM90, GPU(2048, 228, 1)},
+    {QN_ISA_SM70, GPU(2048, 96, 0, 128, 6, 8)},
+    {QN_ISA_SM75, GPU(1024, 64, 0, 96, 4, 6)},
+    {QN_ISA_SM80, GPU(2048, 164, 1, 192, 40, 10)},
+    {QN_ISA_SM86, GPU(1536, 100, 1, 128, 6, 6)},
+    {QN_ISA_SM89, GPU(1536, 100, 1, 128, 72, 4)},
+    {QN_ISA_SM90, GPU(2048, 228, 1, 256, 50, 15)},
 };
 enum { N_ROWS = sizeof rows / sizeof rows[0] };
 
@@ -152,6 +159,10 @@ void qn__machine_classify(qn_machine *m, int isa)
             ? usual->shared_bytes
             : read.shared_bytes & ~1023;
     m->registers = (int32_t)classed(read.registers, 1 << 14, 1 << 20, usual->registers);
+    m->far_bytes =
+        classed(read.far_bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, usual->far_bytes);
+    m->memory_rate =
+        (int32_t)classed(read.memory_rate, 1, QN_MOST_MEMORY_RATE, usual->memory_rate);
 }
 
 /* ---------------------------------------------------------------- text */
@@ -187,7 +198,10 @@ void qn__machine_print(const qn_machine *m, qn_text *out)
         qn__text_add(out,
                      "machine: %" PRId32 " multiprocessors, each with %" PRId32
                      " threads in warps of %" PRId32 ", %" PRId32 " blocks, %" PRId32
-                     " registers, %" PRId32 " KiB of shared memory, %" PRId32 " for a block\n",
+                     " registers, %" PRId32 " KiB of shared memory, %" PRId32
+                     " for a block; second-level cache %" PRId64 " MiB, memory %" PRId32
+                     " bytes a cycle\n",
                      m->multiprocessors, m->threads, m->warp, m->blocks, m->registers,
-                     m->shared_bytes >> 10, m->block_shared_bytes >> 10);
+                     m->shared_bytes >> 10, m->block_shared_bytes >> 10, m->far_bytes >> 20,
+                     m->memory_rate);
 }

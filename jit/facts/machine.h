@@ -55,11 +55,20 @@ typedef struct qn_machine {
     int32_t threads;      /* that a multiprocessor holds */
     int32_t shared_bytes; /* of a multiprocessor */
     int32_t registers;    /* of 32 bits, of a multiprocessor */
+    int64_t far_bytes;    /* of the second-level cache, which all multiprocessors share */
+    int32_t memory_rate;  /* bytes of memory that a multiprocessor has as its part in a cycle */
     /* of a GPU, from the row */
     int32_t block_shared_bytes; /* what a block gets without asking for more */
     int32_t system_bytes; /* shared memory of a block that is not its own */
     int32_t warp;
     int32_t blocks; /* that a multiprocessor holds */
+    int32_t near_bytes; /* of its first-level cache, shared memory included */
+    /* bytes in a cycle to or from one multiprocessor, of its first-level cache and of the second
+     * level; and cycles until a load has its value from there, and from memory */
+    int32_t near_rate, far_rate;
+    int32_t near_cycles, far_cycles, far_memory_cycles;
+    int32_t torn_cycles;   /* of a store for each sector in memory of which it writes a part */
+    int32_t launch_cycles; /* from one launch to the next of an empty kernel */
     int32_t adders; /* warps whose every addition waits for the one before, and which then take all
                        turns of a multiprocessor, what they load counted in */
 } qn_machine;
@@ -78,6 +87,7 @@ enum { QN_MOST_WAYS = 64, QN_LEAST_LINE_BYTES = 32, QN_MOST_LINE_BYTES = 128 };
 enum { QN_LEAST_NEAR_PAGES = 16, QN_MOST_NEAR_PAGES = 1024 };
 enum { QN_LEAST_PAGE_SETS = 16, QN_MOST_PAGE_SETS = 512, QN_MOST_PAGE_WAYS = 32 };
 enum { QN_MOST_MULTIPROCESSORS = 4096, QN_MOST_RESIDENT = 1 << 14, QN_MOST_SHARED_BYTES = 1 << 20 };
+enum { QN_MOST_MEMORY_RATE = 256 };
 
 /** Classes of sizes: four for each power of two. That of n > 0, and the smallest size of a class.
  */

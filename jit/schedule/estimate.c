@@ -12,8 +12,6 @@
 
 /* Instructions of a loop: for each iteration, and once. */
 enum { LOOP_INSTRUCTIONS = 2, ENTRY_INSTRUCTIONS = 4 };
-/* What runs beside something longer is not hidden as a whole: so much of it shows. */
-#define SHOWN_SHARE 0.125
 
 static double larger(double a, double b)
 {
@@ -326,7 +324,7 @@ static double in_all(const qn_estimator *e)
     }
     r->moved = e->m->are_moved_at_once ? longest_transfer : sum;
     double longest = larger(r->core, r->moved);
-    return longest + (r->core + sum - longest) * SHOWN_SHARE;
+    return longest + (r->core + sum - longest) * QN_SHOWN_SHARE;
 }
 
 qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
@@ -334,7 +332,8 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
 {
     memset(out, 0, sizeof *out);
     if (x->f->target->has_grid)
-        return qn__fail(err, QN_ERR_UNSUPPORTED, "estimate: target \"%s\" has no model",
+        return qn__fail(err, QN_ERR_UNSUPPORTED,
+                        "estimate: target \"%s\" has grids instead of schedules",
                         x->f->target->name);
     qn_estimator *e = qn__zalloc(1, sizeof *e);
     double *ready = qn__zalloc(x->k->n_insts, 2 * sizeof *ready);

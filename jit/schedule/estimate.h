@@ -8,6 +8,7 @@
 #ifndef QN_JIT_ESTIMATE_H
 #define QN_JIT_ESTIMATE_H
 
+#include "jit/schedule/grid.h"
 #include "jit/schedule/tree.h"
 
 /** Of one call on one thread, after others on the same arrays; in cycles. */
@@ -33,5 +34,23 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
                                 qn_error *err);
 /** As text, for people: a line for each part, then what limits. */
 void qn__estimate_print(const qn_estimate *e, const qn_machine *m, qn_text *out);
+
+/** About how long a launch takes, in cycles of a multiprocessor: the longest of five times, each as
+ * if there were nothing else, and a part of the others. */
+typedef struct qn_grid_estimate {
+    double cycles;
+    double issue;             /* of instructions */
+    double near, far, memory; /* caches of the first and second level, and memory */
+    double waiting;           /* for loads, of as many warps as have room */
+    double far_bytes, memory_bytes;
+    double blocks, warps; /* of the launch; at most at once on a multiprocessor */
+    double registers;     /* of a thread */
+} qn_grid_estimate;
+/** Estimates a grid of a GPU (jit/schedule/estimate_grid.c). False: there is no model for its form
+ * (register tiles of products, all blocks as one team, atomic updates that blocks collect, a single
+ * thread), or no memory. */
+bool qn__grid_estimate(const qn_analysis *x, const qn_grid *p, qn_grid_estimate *out);
+/** As text, for people. */
+void qn__grid_estimate_print(const qn_grid_estimate *e, qn_text *out);
 
 #endif

@@ -7,6 +7,7 @@
  * condition). A half of a cache counts as room, the usual margin, as replacement is no perfect LRU.
  * Lines far apart that share few sets have less room.
  */
+#include "jit/analysis/group.h"
 #include "jit/schedule/estimate_parts.h"
 
 enum { MOST_GROUPS = 64 };
@@ -233,22 +234,16 @@ static void make_boxes(mover *m)
 
 /* ---------------------------------------------------------------- lines */
 
-typedef struct stretch {
-    double n, stride; /* elements of it; bytes between them */
-} stretch;
-
-/** The digits of a box's extents, by their strides. */
-static int stretches_of(const mover *m, int g, const qn_box *box, stretch *out)
+int qn__stretches_of(const qn_analysis *x, uint32_t inst, const qn_box *box, qn_stretch *out)
 {
-    const qn_facts *f = m->e->x->f;
-    uint64_t p = m->e->x->k->inst[m->group[g].inst].imm;
-    double unit =
-        f->param[p].unit ? f->param[p].unit : (double)qn_dtype_bytes(m->e->x->k->param[p].dtype);
+    const qn_facts *f = x->f;
+    uint64_t p = x->k->inst[inst].imm;
+    double unit = (double)qn__unit_of(x->k, f, inst);
     int n_out = 0;
     for (int r = 0; r < box->rank; r++) {
         const qn_dim_fact *d = &f->param[p].dim[r];
         double left = (double)(box->extent[r] < 0 ? QN_NOMINAL_EXTENT : box->extent[r]);
-        for (int n = 0; n < d->n_digits && left > 1 && n_out < 4 * QN_MAX_RANK; n++) {
+        for (int n = 0; n < d->n_digits && left > 1 && n_out < QN_MOST_STRETCHES; n++) {
             const qn_digit_fact *digit = &f->digit[d->first_digit + n];
             double most = n + 1 == d->n_digits || digit->extent.kind != QN_FACT_EXACT
                               ? left
@@ -262,7 +257,7 @@ static int stretches_of(const mover *m, int g, const qn_box *box, stretch *out)
             for (; at > 0 && out[at - 1].stride > stride; at--)
                 out[at] = out[at - 1];
             if (at >= 0)
-                out[at] = (stretch){own, stride};
+                out[at] = (qn_stretch){own, stride};
         }
     }
     return n_out;
@@ -292,11 +287,12 @@ static lines lines_of_buffer(const mover *m, const touched *t, int g)
 
 static lines lines_of(const mover *m, const touched *t, int g)
 {
-    stretch s[4 * QN_MAX_RANK];
+    qn_stretch s[QN_MOST_STRETCHES];
     const qn_kernel *k = m->e->x->k;
     const group *own = &m->group[g];
     double line = m->cache->line, way = (double)qn__way_bytes(m->cache);
-    double whole = (double)qn_dtype_bytes(k->param[k->inst[own->inst].imm].dtype);
+    const qn_kernel_parameter *p = &k->param[k->inst[own->inst].imm];
+    double whole = (double)(p->record ? p->record->bytes : qn_dtype_bytes(p->dtype));
     double run = own->parts & (own->parts - 1) ? whole : (double)qn__access_bytes(k, own->inst);
     double element = run, runs = 1, apart = 0, sets = 1;
     bool is_aligned = true;
@@ -304,7 +300,7 @@ static lines lines_of(const mover *m, const touched *t, int g)
         return (lines){0};
     if (own->buffer)
         return lines_of_buffer(m, t, g);
-    int n = stretches_of(m, g, &t->box, s);
+    int n = qn__stretches_of(m->e->x, own->inst, &t->box, s);
     for (int i = 0; i < n; i++) {
         if (runs == 1 && (s[i].stride <= run || s[i].stride < line)) {
             run += (s[i].n - 1) * s[i].stride;

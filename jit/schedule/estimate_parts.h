@@ -6,6 +6,9 @@
 #include "jit/schedule/cost.h"
 #include "jit/schedule/estimate.h"
 
+/** Of what is shorter than the longest of core and transfers, the part that is not hidden. */
+#define QN_SHOWN_SHARE 0.125
+
 /* What an estimate takes for numbers that facts do not say. */
 enum {
     QN_NOMINAL_EXTENT = 1024, /* iterations of a dimension */
@@ -68,6 +71,15 @@ static inline int64_t qn__extent_of(double n)
     return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
 }
 
+/** Trips of a loop of the body, or points of a reduce in it, about. */
+double qn__nominal_trips(const qn_analysis *x, uint32_t i);
+/** Elements of a view that lie evenly apart. */
+typedef struct qn_stretch {
+    double n, stride; /* elements; bytes between them */
+} qn_stretch;
+enum { QN_MOST_STRETCHES = 4 * QN_MAX_RANK };
+/** The digits of the extents of a box of an access, smallest strides first; how many there are. */
+int qn__stretches_of(const qn_analysis *x, uint32_t inst, const qn_box *box, qn_stretch *out);
 /** Iterations of a loop over an axis, about. */
 double qn__nominal_count(const qn_estimator *e, qn_axis a);
 /** With the part of a step that is left of the axis. */

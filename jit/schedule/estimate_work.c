@@ -364,54 +364,73 @@ void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slo
 static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *r);
 
 /** The index in the middle of a dimension. */
-static double middle_of(const qn_estimator *e, int d)
+static double middle_of(const qn_analysis *x, int d)
 {
-    const qn_fact *begin = &e->x->f->begin[d];
-    double trips = (double)qn__trips_or(e->x->f, d, QN_NOMINAL_EXTENT);
+    const qn_fact *begin = &x->f->begin[d];
+    double trips = (double)qn__trips_or(x->f, d, QN_NOMINAL_EXTENT);
     return (begin->kind == QN_FACT_EXACT ? (double)begin->value : 0) + (trips - 1) / 2;
 }
 
-/** Trips of a `for` whose bounds differ by a sum of indices: those in the middle of the domain, and
- * of lanes those of the longest; below 0: what they are, data say. */
-static double trips_of_bounds(const qn_estimator *e, uint32_t i, const placed *uneven)
+/** Trips of a `for` whose bounds differ by a sum of indices, where the bounds are `more` further
+ * apart than in the middle of the domain; below 0: what they are, data say. */
+static double trips_of_bounds(const qn_analysis *x, uint32_t i, double more)
 {
-    const uint32_t *arg = qn__args(e->x->k, i);
-    const qn_affine *a = &e->x->affine[arg[0]], *b = &e->x->affine[arg[1]];
-    double length = (double)b->constant - (double)a->constant;
-    double step = (int64_t)e->x->k->inst[i].imm > 0 ? (double)e->x->k->inst[i].imm : 1;
+    const uint32_t *arg = qn__args(x->k, i);
+    const qn_affine *a = &x->affine[arg[0]], *b = &x->affine[arg[1]];
+    double length = (double)b->constant - (double)a->constant + more;
+    double step = (int64_t)x->k->inst[i].imm > 0 ? (double)x->k->inst[i].imm : 1;
     if (memcmp(a->sym, b->sym, sizeof a->sym) != 0 ||
         memcmp(a->sym_coef, b->sym_coef, sizeof a->sym_coef) != 0)
         return -1;
-    for (int d = 0; d < e->x->k->n_dims; d++)
-        length += ((double)b->coef[d] - (double)a->coef[d]) * middle_of(e, d);
+    for (int d = 0; d < x->k->n_dims; d++)
+        length += ((double)b->coef[d] - (double)a->coef[d]) * middle_of(x, d);
+    return length > 0 ? length / step : 0;
+}
+
+double qn__nominal_trips(const qn_analysis *x, uint32_t i)
+{
+    const qn_kernel *k = x->k;
+    const qn_inst *own = &k->inst[i];
+    double trips = 1;
+    for (int n = 0; own->op == QN_I_REDUCE && n < own->n_args; n++)
+        trips *= (double)qn__trips_or(x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
+    if (own->op == QN_I_REDUCE)
+        return trips;
+    trips = own->op == QN_I_FOR ? trips_of_bounds(x, i, 0) : -1;
+    if (trips >= 0)
+        return trips;
+    const qn_affine *most = &x->affine[qn__args(k, i)[0]];
+    bool has_few = own->op == QN_I_WHILE && !most->sym[0] && most->constant >= 0 &&
+                   most->constant < QN_NOMINAL_TRIPS;
+    return has_few ? (double)most->constant : (double)QN_NOMINAL_TRIPS;
+}
+
+/** How much further apart than in the middle of some lanes the bounds of a `for` are in the lane
+ * where they are furthest apart. */
+static double longest_of(const qn_estimator *e, uint32_t i, const placed *uneven)
+{
+    const uint32_t *arg = qn__args(e->x->k, i);
+    const qn_affine *a = &e->x->affine[arg[0]], *b = &e->x->affine[arg[1]];
+    double more = 0;
     for (int n = 1; n < e->n; n++)
         if (e->around[n].is_lanes && uneven->lanes > 1) {
             int d = __builtin_ctz(e->around[n].dims);
             double apart = (double)b->coef[d] - (double)a->coef[d];
-            length += (apart < 0 ? -apart : apart) * (uneven->lanes - 1) / 2;
+            more += (apart < 0 ? -apart : apart) * (uneven->lanes - 1) / 2;
         }
-    return length > 0 ? length / step : 0;
+    return more;
 }
 
 /** Trips of a loop of the body, or points of a reduce in it. Of lanes that have numbers of trips of
  * their own, all wait for the longest. */
 static double trips_of(const qn_estimator *e, uint32_t i, const placed *uneven)
 {
-    const qn_kernel *k = e->x->k;
-    const qn_inst *x = &k->inst[i];
-    double trips = 1;
-    for (int n = 0; x->op == QN_I_REDUCE && n < x->n_args; n++)
-        trips *= (double)qn__trips_or(e->x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
-    if (x->op == QN_I_REDUCE)
-        return trips;
-    trips = x->op == QN_I_FOR ? trips_of_bounds(e, i, uneven) : -1;
+    int op = e->x->k->inst[i].op;
+    double trips = op == QN_I_FOR ? trips_of_bounds(e->x, i, longest_of(e, i, uneven)) : -1;
     if (trips >= 0)
         return trips;
-    const qn_affine *most = &e->x->affine[qn__args(k, i)[0]];
-    bool has_few = x->op == QN_I_WHILE && !most->sym[0] && most->constant >= 0 &&
-                   most->constant < QN_NOMINAL_TRIPS;
-    trips = has_few ? (double)most->constant : (double)QN_NOMINAL_TRIPS;
-    return trips * (uneven->lanes > 1 ? QN_LONGEST : 1);
+    trips = qn__nominal_trips(e->x, i);
+    return op != QN_I_REDUCE && uneven->lanes > 1 ? trips * QN_LONGEST : trips;
 }
 
 /** Sides of a branch: of lanes that take different ones, both are computed. */

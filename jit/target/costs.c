@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * costs.c: which table of costs a target has. A GPU has none of its own yet: what its scalar code
- * costs to compile is counted as on x86, and its run time is not estimated. AArch64
- * has none of its own either: it is counted as x86-64-v3, whose vectors have no registers of masks.
+ * costs.c: which table of costs a target has. AArch64 has none of its own: it is
+ * counted as x86-64-v3, whose vectors have no registers of masks.
  */
 #include "jit/target/costs.h"
 
 static const qn_cost *const tables[QN_N_TARGETS][2] = {
     [QN_TARGET_X86] = {qn__x86_costs_v3, qn__x86_costs_v4},
     [QN_TARGET_AARCH64] = {qn__x86_costs_v3, qn__x86_costs_v3},
-    [QN_TARGET_NVPTX] = {qn__x86_costs_v4, qn__x86_costs_v4},
+    [QN_TARGET_NVPTX] = {qn__nvptx_costs, qn__nvptx_costs},
 };
 
 const qn_cost *qn__cost_of(int work, const qn_target *target)

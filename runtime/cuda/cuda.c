@@ -198,6 +198,7 @@ qn_status qn__gpu_reaches(qn_gpu *g, qn_gpu *other, const char *who, bool *out, 
 /** What the driver says of the device's processors; what it does not is 0, and counts as usual. */
 static void read_machine(qn_gpu *g)
 {
+    int32_t l2 = 0, clock = 0, memory_clock = 0, memory_bits = 0;
     const struct {
         int32_t *to;
         int attribute;
@@ -206,6 +207,10 @@ static void read_machine(qn_gpu *g)
         {&g->machine.threads, QN_CU_ATTRIBUTE_RESIDENT_THREADS},
         {&g->machine.shared_bytes, QN_CU_ATTRIBUTE_SHARED_BYTES},
         {&g->machine.registers, QN_CU_ATTRIBUTE_REGISTERS},
+        {&l2, QN_CU_ATTRIBUTE_L2_BYTES},
+        {&clock, QN_CU_ATTRIBUTE_CLOCK},
+        {&memory_clock, QN_CU_ATTRIBUTE_MEMORY_CLOCK},
+        {&memory_bits, QN_CU_ATTRIBUTE_MEMORY_BITS},
     };
     g->machine = (qn_machine){0};
     for (size_t i = 0; i < sizeof list / sizeof list[0]; i++) {
@@ -213,6 +218,11 @@ static void read_machine(qn_gpu *g)
         *list[i].to =
             g->cuda->api.device_attribute(&value, list[i].attribute, g->handle) ? 0 : value;
     }
+    double cycles = (double)clock * g->machine.multiprocessors;
+    double bytes = 2.0 * memory_clock * memory_bits / 8;
+    g->machine.far_bytes = l2;
+    g->machine.memory_rate =
+        cycles > 0 && bytes < QN_MOST_MEMORY_RATE * cycles ? (int32_t)(bytes / cycles) : 0;
 }
 
 /** Properties of the device that we use. */

@@ -46,7 +46,10 @@ enum {
 /** Attributes, flags and kinds, by the driver's numbers. */
 enum {
     QN_CU_ATTRIBUTE_MAX_PITCH = 11,
+    QN_CU_ATTRIBUTE_CLOCK = 13, /* kHz */
     QN_CU_ATTRIBUTE_MULTIPROCESSORS = 16,
+    QN_CU_ATTRIBUTE_MEMORY_CLOCK = 36, /* kHz */
+    QN_CU_ATTRIBUTE_MEMORY_BITS = 37,  /* of the bus, each moved twice in a clock */
     QN_CU_ATTRIBUTE_L2_BYTES = 38,
     QN_CU_ATTRIBUTE_RESIDENT_THREADS = 39, /* of a multiprocessor */
     QN_CU_ATTRIBUTE_UNIFIED_ADDRESSING = 41,

@@ -13,6 +13,7 @@
  * bench_cuda_arrays.c how they are checked against the interpreter and CUDA C
  * bench_cuda_math.c   mathematical functions, Black-Scholes, softmax
  * bench_cuda_time.c   how all of these are timed
+ * bench_cuda_model.c  how well estimates tell grids apart
  * bench_cuda_cost.c   what compiling, loading and launching cost
  * bench_cuda_raw.c    the driver without Quern, NVRTC and cuBLAS, all found with dlopen
  * bench_plan.h        what --plan says
@@ -52,9 +53,10 @@ typedef struct gpu_bench {
     void *peers; /* of dlopen, or NULL */
     const char *const *filter;
     int n_filters;
-    bool is_quick, is_tiny;
+    bool is_quick, is_tiny, wants_model;
     const char *text; /* --text: the stage that is printed with each line, or NULL */
     qn_plan_options plan; /* --plan */
+    struct bench_ranking *model; /* --model, or NULL */
     qn_view slot[GPU_SLOTS]; /* bytes */
     gpu_array holds[GPU_SLOTS]; /* dtype 0: nothing known */
     qn_view staging;            /* pinned bytes */
@@ -113,6 +115,10 @@ gpu_peer gpu_find_peer(const gpu_bench *b, const char *line);
 qn_status gpu_peer_status(const char *what, int result, qn_error *err);
 /** Prints the stage of code that --text names, as comments. */
 void gpu_print_text(const gpu_bench *b, const char *line, const qn_kernel *kernel, int n_args,
+                    const qn_arg *args, const qn_options *o);
+
+/** Times a line under several grids, and counts how estimates rank them; b->model is set. */
+void gpu_model_line(gpu_bench *b, const char *name, const qn_kernel *kernel, int n_args,
                     const qn_arg *args, const qn_options *o);
 
 /* Data. Values are multiples of 1/16 up to 1 that depend on the index, so that sums come out the

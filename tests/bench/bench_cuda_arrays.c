@@ -283,11 +283,18 @@ static bool run_size(gpu_bench *b, const gpu_arrays_line *u, qn_kernel *kernel,
     }
     if (!status)
         status = upload(&r, true, &err);
+    if (!status && b->text && !is_small)
+        gpu_print_text(b, u->name, kernel, u->n, args, &o);
+    if (!status && b->model) {
+        if (!is_small)
+            gpu_model_line(b, u->name, kernel, u->n, args, &o);
+        status = QN_ERR_CANCELLED;
+    }
     if (!status)
         status = expect(&r, is_small, &err);
     if (!status)
         status = qn_prepare(b->context, kernel, u->n, args, &o, &r.call, &err);
-    if (status)
+    if (status && !b->model)
         gpu_wrong(b, u->name, "%s", err.message);
     bool is_right =
         !status &&
@@ -302,7 +309,7 @@ static bool run_size(gpu_bench *b, const gpu_arrays_line *u, qn_kernel *kernel,
         free(r.array[i].wanted);
         free(r.array[i].found);
     }
-    return is_right;
+    return is_right || b->model;
 }
 
 void gpu_arrays_run(gpu_bench *b, const gpu_arrays_line *line, const gpu_arrays_how *how)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * bench_cuda_run.c: the benchmark of GPUs. `bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text
- * STAGE] [--plan FIELD=VALUE,...] [filter...]` times the lines whose names contain all filters.
- * Tab-separated lines; # marks comments. Without a GPU it says why and the exit status is 0; it is
- * 1 if a result is wrong or a call failed, 2 for bad arguments, 3 at the time limit.
+ * STAGE] [--plan FIELD=VALUE,...] [--model] [filter...]` times the lines whose names contain all
+ * filters. Tab-separated lines; # marks comments. Without a GPU it says why and the exit status is
+ * 0; it is 1 if a result is wrong or a call failed, 2 for bad arguments, 3 at the time limit.
  */
 #define _GNU_SOURCE
 #include "tests/bench/bench_cuda.h"
 #include "tests/bench/bench_plan.h"
+#include "tests/bench/bench_rank.h"
 
 #include <dlfcn.h>
 #include <math.h>
@@ -180,7 +181,7 @@ static void at_limit(int signal_number)
 static int usage(void)
 {
     fputs("usage: bench_cuda [--quick] [--tiny] [--limit SECONDS] [--text kernel|key|plan|ptx]"
-          " [--plan FIELD=VALUE,...] [filter...]\n", stderr);
+          " [--plan FIELD=VALUE,...] [--model] [filter...]\n", stderr);
     return 2;
 }
 
@@ -202,6 +203,8 @@ static bool read_arguments(gpu_bench *b, int argc, char **argv, int *limit)
         else if (strcmp(argv[i], "--plan") == 0 && has_value &&
                  bench_read_plan(argv[i + 1], &b->plan))
             printf("# plan of ours: %s\n", argv[++i]);
+        else if (strcmp(argv[i], "--model") == 0)
+            b->wants_model = true;
         else if (argv[i][0] == '-')
             return false;
         else
@@ -244,7 +247,10 @@ static void print_header(gpu_bench *b)
            (double)d->l2_bytes * 1e-6, d->driver / 1000, d->driver % 1000 / 10);
     if (b->is_tiny)
         puts("# --tiny: results are checked, times mean nothing");
-    puts("# name\tours\ttheirs\tratio\trate\tto memcpy\tgoals\tverdict");
+    if (b->model)
+        puts("# name\tplan\testimate, cycles\tmeasured, ns\tcycles a ns\tchosen");
+    else
+        puts("# name\tours\ttheirs\tratio\trate\tto memcpy\tgoals\tverdict");
     fflush(stdout);
 }
 
@@ -263,14 +269,17 @@ static void run_cases(gpu_bench *b)
     if (status)
         gpu_wrong(b, "device", "%s", err.message);
     if (!status && b->raw) {
-        open_peers(b);
+        if (!b->model)
+            open_peers(b);
         print_header(b);
         gpu_speed_cases(b);
         gpu_more_cases(b);
         gpu_unseen_cases(b);
         gpu_users_cases(b);
-        gpu_math_cases(b);
-        gpu_cost_cases(b);
+        if (!b->model) {
+            gpu_math_cases(b);
+            gpu_cost_cases(b);
+        }
     }
     gpu_memory_release(b);
     qn_stream_release(b->stream);
@@ -297,7 +306,11 @@ int gpu_bench_run(gpu_bench *b, int argc, char **argv)
     }
     void (*before)(int) = signal(SIGALRM, at_limit);
     alarm((unsigned)limit);
+    bench_ranking ranking;
+    b->model = b->wants_model && bench_ranking_begin(&ranking) ? &ranking : NULL;
     run_cases(b);
+    if (b->model)
+        bench_ranking_end(b->model);
     qn_context_release(b->context);
     gpu_raw_close(b->raw);
     alarm(0);

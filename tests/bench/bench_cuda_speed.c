@@ -362,6 +362,8 @@ static qn_status prepare(run *r, qn_error *err)
                           .stream = b->stream};
     if (b->text)
         gpu_print_text(b, c->name, r->k, r->n_args, r->args, &o);
+    if (b->model)
+        gpu_model_line(b, c->name, r->k, r->n_args, r->args, &o);
     return qn_prepare(b->context, r->k, r->n_args, r->args, &o, &r->call, err);
 }
 
@@ -397,7 +399,8 @@ void gpu_run_case(gpu_bench *b, const gpu_case *c)
     double median[GPU_SIDES] = {0};
     if (prepare(&r, &err)) {
         gpu_wrong(b, c->name, "%s", err.message);
-    } else if (run_and_check(&r, GPU_OURS, "ours",
+    } else if (!b->model &&
+               run_and_check(&r, GPU_OURS, "ours",
                              c->form >= FORM_ROWS && c->form <= FORM_DOT ? 3 : 1)) {
         const gpu_sides sides = {
             .b = b,

@@ -7,17 +7,15 @@
  */
 #include "bench_model.h"
 #include "bench_plan.h"
+#include "bench_rank.h"
 #include "bench_tune.h"
 
 #include <math.h>
 #include <stdio.h>
 
-enum { MOST_NAMES = 700, MOST_CANDIDATES = 9, MOST_PAIRS = 40000, N_SAMPLES = 7 };
+enum { MOST_NAMES = 700, MOST_CANDIDATES = 9, N_SAMPLES = 7 };
 #define SAMPLE_SECONDS 1e-3
 #define LONG_SECONDS 0.1
-#define DIFFERENT 1.1
-/* The planner's plan is left only for an estimate that is less by more than this. */
-#define CLEAR 0.97
 
 /* The first is the planner's. A field that a kernel does not follow gives code that was there. */
 static const char *const plans[] = {
@@ -76,25 +74,16 @@ static const char *const usual[] = {"saxpy/f32/in/right/exact",
                                     "dot/f32/in",
                                     "columns/mixed/in"};
 
-typedef struct candidate {
-    const char *plan;
-    char *text; /* the code */
-    double estimate, seconds;
-} candidate;
-
 struct bench_model {
     char name[MOST_NAMES][80];
     int n_names;
     bool is_collecting;
-    candidate candidate[MOST_CANDIDATES];
-    int n, at;                                                 /* candidates; the one that runs */
-    bool is_open;                                              /* it is timed */
-    bool is_again;                                             /* it was timed before */
-    double log_model, log_planner, worst_model, worst_planner; /* over the best */
-    char worst_name[80];
-    int n_kernels, n_cases;
-    double *estimated, *measured; /* ratios of pairs, as logarithms */
-    int n_pairs, n_right;
+    bench_candidate candidate[MOST_CANDIDATES];
+    int n, at;        /* candidates; the one that runs */
+    bool is_open;     /* it is timed */
+    bool is_again;    /* it was timed before */
+    int n_cases;
+    bench_ranking ranking;
 };
 
 /* ---------------------------------------------------------------- hooks of the cases */
@@ -141,7 +130,7 @@ static double cycles_of(const char *text)
 static void open_candidate(struct bench_model *m, const qn_code *f)
 {
     char *code = text_of(f, QN_DUMP_ASM), *estimate = text_of(f, QN_DUMP_ESTIMATE);
-    candidate *c = &m->candidate[m->at];
+    bench_candidate *c = &m->candidate[m->at];
     c->text = code;
     c->estimate = cycles_of(estimate);
     c->seconds = 0;
@@ -204,7 +193,7 @@ bool bench_model_times(bench *b, qn_call *call)
     struct bench_model *m = b->model;
     if (!m)
         return false;
-    candidate *c = &m->candidate[m->at];
+    bench_candidate *c = &m->candidate[m->at];
     double seconds = m->is_open ? seconds_of(call) : 0;
     if (m->is_open)
         c->seconds = m->is_again && c->seconds < seconds ? c->seconds : seconds;
@@ -222,47 +211,6 @@ static void run_cases(bench *b)
     bench_data_cases(b);
     bench_math_cases(b);
     bench_unseen_cases(b);
-}
-
-static void add_pairs(struct bench_model *m)
-{
-    for (int i = 0; i < m->n; i++)
-        for (int j = 0; j < m->n; j++) {
-            const candidate *x = &m->candidate[i], *y = &m->candidate[j];
-            double ratio = x->seconds / y->seconds;
-            if ((ratio < DIFFERENT && ratio > 1 / DIFFERENT) || m->n_pairs == MOST_PAIRS)
-                continue;
-            m->measured[m->n_pairs] = log(ratio);
-            m->estimated[m->n_pairs++] = log(x->estimate / y->estimate);
-            m->n_right += (ratio > 1) == (x->estimate > y->estimate) && x->estimate != y->estimate;
-        }
-}
-
-static void print_case(struct bench_model *m, const char *name)
-{
-    const candidate *best = &m->candidate[0], *chosen = best;
-    for (int n = 0; n < m->n; n++) {
-        best = m->candidate[n].seconds < best->seconds ? &m->candidate[n] : best;
-        bool is_less = m->candidate[n].estimate < chosen->estimate;
-        bool is_clear = m->candidate[n].estimate < CLEAR * m->candidate[0].estimate;
-        chosen = is_less && is_clear ? &m->candidate[n] : chosen;
-    }
-    double model = chosen->seconds / best->seconds;
-    double planner = m->candidate[0].seconds / best->seconds;
-    for (int n = 0; n < m->n; n++) {
-        const candidate *c = &m->candidate[n];
-        printf("%s\t%s\t%.4g\t%.4g\t%.2f\t%s%s\n", name, c->plan[0] ? c->plan : "planner",
-               c->estimate, c->seconds * 1e9, c->estimate / (c->seconds * 1e9),
-               c == chosen ? "model " : "", c == best ? "best" : "");
-    }
-    fflush(stdout);
-    m->log_model += log(model);
-    m->log_planner += log(planner);
-    if (model > m->worst_model)
-        snprintf(m->worst_name, sizeof m->worst_name, "%s", name);
-    m->worst_model = model > m->worst_model ? model : m->worst_model;
-    m->worst_planner = planner > m->worst_planner ? planner : m->worst_planner;
-    m->n_kernels++;
 }
 
 static void run_plan(bench *b, const char *plan)
@@ -292,94 +240,30 @@ static void run_case(bench *b, const char *name)
     m->is_again = true;
     for (m->at = 0; m->at < m->n && m->n > 1; m->at++)
         run_plan(b, m->candidate[m->at].plan);
-    if (m->n > 1) {
-        print_case(m, name);
-        add_pairs(m);
-    }
+    if (m->n > 1)
+        bench_ranking_add(&m->ranking, name, m->candidate, m->n);
     for (int n = 0; n < m->n; n++)
         free(m->candidate[n].text);
-}
-
-/* ---------------------------------------------------------------- ranks */
-
-typedef struct ranked {
-    double value;
-    int at;
-} ranked;
-
-static int by_value(const void *a, const void *b)
-{
-    double x = ((const ranked *)a)->value, y = ((const ranked *)b)->value;
-    return (x > y) - (x < y);
-}
-
-/** Replaces numbers by their ranks; equal ones share theirs. */
-static void rank(double *x, int n, ranked *room)
-{
-    for (int i = 0; i < n; i++)
-        room[i] = (ranked){x[i], i};
-    qsort(room, (size_t)n, sizeof *room, by_value);
-    for (int i = 0, end; i < n; i = end) {
-        for (end = i; end < n && room[end].value <= room[i].value; end++)
-            continue;
-        for (int at = i; at < end; at++)
-            x[room[at].at] = 0.5 * (i + end - 1);
-    }
-}
-
-/** Spearman's coefficient: the correlation of the ranks. */
-static double spearman(struct bench_model *m)
-{
-    int n = m->n_pairs;
-    ranked *room = malloc((size_t)(n > 0 ? n : 1) * sizeof *room);
-    double xy = 0, xx = 0, yy = 0, mean = 0.5 * (n - 1);
-    if (!room || n < 2) {
-        free(room);
-        return 0;
-    }
-    rank(m->estimated, n, room);
-    rank(m->measured, n, room);
-    for (int i = 0; i < n; i++) {
-        double x = m->estimated[i] - mean, y = m->measured[i] - mean;
-        xy += x * y;
-        xx += x * x;
-        yy += y * y;
-    }
-    free(room);
-    return xx > 0 && yy > 0 ? xy / sqrt(xx * yy) : 0;
 }
 
 void bench_model_run(bench *b)
 {
     struct bench_model *m = calloc(1, sizeof *m);
-    if (m)
-        *m = (struct bench_model){.is_collecting = true,
-                                  .estimated = calloc(MOST_PAIRS, sizeof(double)),
-                                  .measured = calloc(MOST_PAIRS, sizeof(double))};
-    if (!m || !m->estimated || !m->measured) {
+    if (!m || !bench_ranking_begin(&m->ranking)) {
         printf("# out of memory\n");
         b->n_wrong++;
         goto done;
     }
+    m->is_collecting = true;
     b->model = m;
     run_cases(b);
     m->is_collecting = false;
     printf("# case\tplan\testimate, cycles\tmeasured, ns\tcycles a ns\tchosen\n");
     for (m->n_cases = 0; m->n_cases < m->n_names; m->n_cases++)
         run_case(b, m->name[m->n_cases]);
-    double n = m->n_kernels ? m->n_kernels : 1;
-    printf("# over the best candidate, %d kernels: least estimate %.3f in geometric mean, %.2f at "
-           "worst (%s); planner %.3f, %.2f\n",
-           m->n_kernels, exp(m->log_model / n), m->worst_model, m->worst_name,
-           exp(m->log_planner / n), m->worst_planner);
-    printf(
-        "# %d pairs that differ by 10 %%: %.3f in the right order, Spearman's coefficient %.3f\n",
-        m->n_pairs / 2, m->n_pairs ? (double)m->n_right / m->n_pairs : 0, spearman(m));
 done:
     b->model = NULL;
-    if (m) {
-        free(m->estimated);
-        free(m->measured);
-    }
+    if (m)
+        bench_ranking_end(&m->ranking);
     free(m);
 }

@@ -194,16 +194,95 @@ static void test_samples(void)
         }
 }
 
-static void test_grid(void)
+/* ---------------------------------------------------------------- grids */
+
+/** The estimate of the planner's grid of a case. `plan`: fields that are fixed, or NULL. */
+static qn_grid_estimate estimate_grid(tree_case *c, const qn_plan_options *plan)
+{
+    qn_grid_estimate e = {.cycles = NAN};
+    qn_grid grid;
+    if (plan)
+        c->facts.plan = *plan;
+    qn__grid_make(c->kernel, &c->facts, &grid);
+    if (!qn__grid_estimate(&c->x, &grid, &e))
+        tap_ok(false, "there is an estimate of the grid");
+    return e;
+}
+
+static void test_grid_bytes(void)
+{
+    tree_case c;
+    if (!tree_case_open(&c, scale, vectors, QN_ISA_SM90, false))
+        return;
+    qn_grid_estimate near = estimate_grid(&c, NULL);
+    c.facts.machine.far_bytes = 1 << 16;
+    qn_grid_estimate far = estimate_grid(&c, NULL);
+    tap_is_int((int64_t)near.memory_bytes, 0, "arrays stay in the second-level cache of a GPU");
+    tap_is_int((int64_t)far.memory_bytes, 2 * (1 << 14) * 8,
+               "... and move once to and once from memory where that is smaller");
+    tap_is_int((int64_t)far.far_bytes, 2 * (1 << 14) * 8, "blocks move what they touch once");
+    c.facts.machine.multiprocessors = 1;
+    tap_ok(estimate_grid(&c, NULL).issue > 8 * near.issue,
+           "a single multiprocessor takes longer than 128 for the instructions of 16 blocks");
+    tree_case_close(&c);
+}
+
+/** Transposes: lanes of a warp that lie apart touch as many sectors. */
+static void test_grid_sectors(void)
+{
+    static const tree_view planes[] = {{{128, 128}, false}, {{128, 128}, false}};
+    tree_case c;
+    qn_plan_options rows = {.lane_dim = 2, .width = 1, .jam = 1},
+                    columns = {.lane_dim = 1, .width = 1, .jam = 1};
+    if (!tree_case_open(&c, tree_stencil, planes, QN_ISA_SM90, false))
+        return;
+    qn_grid_estimate along = estimate_grid(&c, &rows), across = estimate_grid(&c, &columns);
+    tap_ok(across.near > 8 * along.near,
+           "lanes in different lines take a GPU's first-level cache a cycle each");
+    tap_note("%.0f and %.0f cycles", across.near, along.near);
+    tree_case_close(&c);
+}
+
+static void test_grid_samples(void)
+{
+    for (int n = 0; n < TREE_SAMPLES; n++)
+        for (int dynamic = 0; dynamic < 2; dynamic++) {
+            tree_case c;
+            qn_grid grid;
+            qn_grid_estimate first, second;
+            if (!tree_case_open(&c, tree_samples[n].text, tree_samples[n].view, QN_ISA_SM90,
+                                dynamic))
+                continue;
+            qn__grid_make(c.kernel, &c.facts, &grid);
+            bool has = qn__grid_estimate(&c.x, &grid, &first),
+                 has_again = qn__grid_estimate(&c.x, &grid, &second);
+            qn_text text = {0};
+            qn__grid_estimate_print(&first, &text);
+            tap_ok(has == has_again && memcmp(&first, &second, sizeof first) == 0,
+                   "the grid of sample %d has one estimate", n);
+            tap_ok(!has || (isfinite(first.cycles) && first.issue > 0 && first.near > 0 &&
+                            first.waiting > 0),
+                   "... of which all parts are finite");
+            tap_ok(!text.failed && strstr(text.data, "cycles a launch, limit: "), "... and a text");
+            qn__text_release(&text);
+            tree_case_close(&c);
+        }
+}
+
+static void test_grid_forms(void)
 {
     tree_case c;
     qn_estimate e;
+    qn_grid_estimate of_grid;
     qn_error err = {0};
+    qn_grid one = qn__grid_of_one();
     if (!tree_case_open(&c, scale, vectors, QN_ISA_SM90, false))
         return;
     tap_is_int(qn__schedule_estimate(&c.x, c.schedule, &e, &err), QN_ERR_UNSUPPORTED,
-               "a GPU has no model yet");
-    tap_is_str(err.message, "estimate: target \"sm_90\" has no model", "... as the message says");
+               "a GPU has estimates of grids, not of schedules");
+    tap_is_str(err.message, "estimate: target \"sm_90\" has grids instead of schedules",
+               "... as the message says");
+    tap_ok(!qn__grid_estimate(&c.x, &one, &of_grid), "a single thread has no estimate");
     tree_case_close(&c);
 }
 
@@ -216,6 +295,9 @@ int main(void)
     test_chains();
     test_monotony();
     test_samples();
-    test_grid();
+    test_grid_bytes();
+    test_grid_sectors();
+    test_grid_samples();
+    test_grid_forms();
     return tap_done();
 }
