@@ -192,7 +192,8 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
         *slots = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                  registers * joins_of(e, bytes);
-    } else if (method == QN_METHOD_GATHER && qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
+    } else if (method == QN_METHOD_GATHER &&
+               qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
         *moves = registers;
         *slots = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {
