@@ -192,7 +192,7 @@ static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
 {
     const single *s = of;
     LLVMValueRef own =
-        g->hooks->private_place ? g->hooks->private_place(g, u->inst, s->pointer) : NULL;
+        g->hooks->place_in_block ? g->hooks->place_in_block(g, u->inst, s->pointer) : NULL;
     if (own)
         return qn__update_element(g, u, own, s->value, s->expected);
     bool may_combine = g->hooks->combine && !u->is_used && !u->is_plain;

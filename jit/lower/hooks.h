@@ -78,7 +78,7 @@ typedef struct qn_hooks {
     /** Where access i of the element at `pointer` goes instead; NULL: to that element. Threads of a
      * block collect updates there, and add them to the element later, or move elements there and
      * back. */
-    LLVMValueRef (*private_place)(lower *g, uint32_t i, LLVMValueRef pointer);
+    LLVMValueRef (*place_in_block)(lower *g, uint32_t i, LLVMValueRef pointer);
     /** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
     void (*lock)(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);
     void (*unlock)(lower *g);

@@ -72,7 +72,7 @@ static unsigned displace(lower *g, uint32_t i, address *x)
     const unsigned known = g->grid ? qn__wide_align(g, i, x) : 1, own = qn__align_of(g, i);
     qn__displace(g, x);
     if (is_moved(g, i)) {
-        x->pointer = g->hooks->private_place(g, i, x->pointer);
+        x->pointer = g->hooks->place_in_block(g, i, x->pointer);
         return own < QN_MOVED_WORD ? own : QN_MOVED_WORD;
     }
     return known > own ? known : own;

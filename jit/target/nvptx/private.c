@@ -195,7 +195,7 @@ void qn__moved_flush(lower *g)
 
 /* ---------------------------------------------------------------- all accesses */
 
-LLVMValueRef qn__private_place(lower *g, uint32_t update, LLVMValueRef pointer)
+LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
 {
     copy c;
     int param = (int)g->k->inst[update].imm;

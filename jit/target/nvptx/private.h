@@ -19,6 +19,6 @@ int32_t qn__moved_bytes(const qn_grid *p);
 void qn__moved_fetch(lower *g);
 void qn__moved_flush(lower *g);
 /** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
-LLVMValueRef qn__private_place(lower *g, uint32_t update, LLVMValueRef pointer);
+LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
 
 #endif
