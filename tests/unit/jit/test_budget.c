@@ -428,6 +428,8 @@ static int slow_provider(qn_request *r)
     return QN_ERR_CODEGEN;
 }
 
+enum { MOST_WAITS = 60000 }; /* of a millisecond at least */
+
 /** A compile that takes too long is begun again with the cheapest plan. */
 static void test_retry(void)
 {
@@ -463,7 +465,7 @@ static void test_retry(void)
      * while the process does, and code generators that end then are not released. */
     const int64_t references = atomic_load(&c->references);
     atomic_store(&may_leave, true);
-    while (atomic_load(&c->references) == references)
+    for (int i = 0; i < MOST_WAITS && atomic_load(&c->references) == references; i++)
         usleep(1000);
     qn_context_release(c);
 }
