@@ -24,6 +24,7 @@ typedef struct region {
     double begin;   /* cycles from the begin of the statement */
     bool is_inside; /* of a branch or a loop of the body: nothing moves out of it */
     bool is_test;   /* what a loop ends by: its branches go one way until then */
+    bool is_masked; /* some lanes may be off: they take another side, or fewer trips */
 } region;
 
 /* Cycles of a chain that has begun: what tells it from none. */
@@ -282,7 +283,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     bool is_load = x->op == QN_I_LOAD;
     placed p = place_of(e, dims, r->is_inside || !is_load);
     bool outer = e->is_masked;
-    e->is_masked |= r->is_inside && !is_of_indices(e, i);
+    e->is_masked |= r->is_masked && !is_of_indices(e, i);
     qn__estimate_access(e, i, record, p.lanes, &moves, &slots);
     e->is_masked = outer;
     double part = is_load ? shared_part(e, i) : 1;
@@ -445,7 +446,8 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
         double share = is_masked ? (x->sub && side == 0 ? QN_RARE_SHARE * 2 : 1)
                        : side    ? 1 - first
                                  : first;
-        region inside = {r->at, r->weight * share, r->begin, true, r->is_test};
+        region inside = {r->at, r->weight * share, r->begin, true, r->is_test,
+                         r->is_masked || is_masked};
         end = larger(end, walk(e, x->region[side], x->region[side + 1], &inside));
     }
     if (!is_masked) {
@@ -539,7 +541,8 @@ static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
     double trips = trips_of(e, i, &uneven), begin = r->begin;
     for (int n = 0; n < x->n_args; n++)
         begin = larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
-    region inside = {r->at, r->weight * trips, begin, true, x->op == QN_I_WHILE};
+    region inside = {r->at, r->weight * trips, begin, true, x->op == QN_I_WHILE,
+                     r->is_masked || uneven.lanes > 1};
     double end = walk(e, x->region[0], x->region[1], &inside);
     inside.is_test = false;
     if (x->op == QN_I_WHILE)
@@ -589,7 +592,7 @@ static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *
 void qn__estimate_statement(qn_estimator *e, qn_node at)
 {
     const qn_node_info *n = qn__node(e->s, at);
-    region r = {at, 1, 0, false, false};
+    region r = {at, 1, 0, false, false, false};
     /* values of other statements are known */
     memset(e->ready, 0, e->x->k->n_insts * sizeof *e->ready);
     double path = walk(e, n->first, n->end, &r);

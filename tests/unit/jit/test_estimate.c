@@ -173,6 +173,26 @@ static void test_monotony(void)
     tap_ok(moved.cycles > vector.cycles, "smaller caches are slower");
 }
 
+/** Rows of `for` in lanes that lie apart: of one length, or of lengths of their own. */
+static void test_masked_lanes(void)
+{
+    static const tree_view planes[] = {{{64, 203}, false}, {{64, 203}, false}};
+    static const char *const text =
+        "kernel \"rows\" { view x: f32[2]; view y: f32[2]; %%z: i64 = const 0; %%o: i64 = const 1;\n"
+        "%%n: i64 = extent y, 0; %%m: i64 = extent y, 1; %%i: i64 = parallel %%z, %%n;\n"
+        "%%h: i64 = %s; for %%k: i64 = %%z to %%h step 1 () {\n"
+        "%%a: f32 = load x[%%i, %%k]; store y[%%i, %%k], %%a; yield; }; }";
+    const char *steps = "split d0 8 tail=none; vectorize d0.1;";
+    char even[512], uneven[512];
+    snprintf(even, sizeof even, text, "add %m, %z");
+    snprintf(uneven, sizeof uneven, text, "add %i, %o");
+    qn_estimate whole = estimate(even, planes, NULL, steps),
+                masked = estimate(uneven, planes, NULL, steps);
+    tap_ok(masked.arithmetic / 32.5 > 3 * whole.arithmetic / 203,
+           "lanes apart are gathers where some may be off, in loops of uneven lengths only");
+    tap_note("%.0f and %.0f cycles", whole.arithmetic, masked.arithmetic);
+}
+
 /* ---------------------------------------------------------------- all of them */
 
 static void test_samples(void)
@@ -294,6 +314,7 @@ int main(void)
     test_tile();
     test_chains();
     test_monotony();
+    test_masked_lanes();
     test_samples();
     test_grid_bytes();
     test_grid_sectors();
