@@ -179,7 +179,8 @@ static void test_masked_lanes(void)
     static const tree_view planes[] = {{{64, 203}, false}, {{64, 203}, false}};
     static const char *const text =
         "kernel \"rows\" { view x: f32[2]; view y: f32[2]; %%z: i64 = const 0;\n"
-        "%%o: i64 = const 1; %%n: i64 = extent y, 0; %%m: i64 = extent y, 1; %%i: i64 = parallel %%z, %%n;\n"
+        "%%o: i64 = const 1; %%n: i64 = extent y, 0; %%m: i64 = extent y, 1;\n"
+        "%%i: i64 = parallel %%z, %%n;\n"
         "%%h: i64 = %s; for %%k: i64 = %%z to %%h step 1 () {\n"
         "%%a: f32 = load x[%%i, %%k]; store y[%%i, %%k], %%a; yield; }; }";
     const char *steps = "split d0 8 tail=none; vectorize d0.1;";
