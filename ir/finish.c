@@ -98,7 +98,7 @@ static qn_status run_pipeline(qn_builder *b, qn_kernel *k, qn_error *err)
             "qn_finish: kernel \"%.100s\" stores nothing: it has no store and no atomic", k->name);
     if (!status && (k->n_functions || k->has_prints))
         status = qn__inline_calls(
-            k, err); /* runs this pipeline for the kernel without calls and prints */
+            k, err); /* runs this pipeline for the kernel without calls, or without prints */
     else if (!status)
         status = qn__check_collisions(
             k, err); /* ensures: no provable collision of parallel iterations */

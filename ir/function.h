@@ -67,7 +67,8 @@ int qn__math_only_dtype(const char *keyword);
 void qn__near_math(qn_nearest *near);
 /** Reads one mathematical function, which may call others (ir/parse_function.c). */
 qn_status qn__parse_math(const char *text, size_t n, qn_function **out, qn_error *err);
-/** Makes k->inlined of a kernel with calls, if the result is not too large (ir/inline.c). */
+/** Makes k->inlined of a kernel with calls or prints, if the result is not too large
+ * (ir/inline.c). */
 qn_status qn__inline_calls(qn_kernel *k, qn_error *err);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inline.c: a kernel without calls and prints, for analysis and code generation: each call is
- * replaced by the body of its function, built anew with the arguments of the call, so constant
- * arguments fold into it. Calls nest as functions do, which only call functions that were finished
- * before them.
+ * inline.c: a kernel without calls, and from that one without prints, for analysis and code
+ * generation: each call is replaced by the body of its function, built anew with the arguments of
+ * the call, so constant arguments fold into it. Calls nest as functions do, which only call
+ * functions that were finished before them. Launches that print run the kernel between the two.
  */
 #include "ir/function.h"
 #include "ir/replay.h"
@@ -56,7 +56,12 @@ static bool inline_call(qn_replay *r, uint32_t i)
     int op = r->k->inst[i].op;
     if (op == QN_I_CALL)
         qn__replay_body(r, i);
-    return op == QN_I_CALL || op == QN_I_VIEW || op == QN_I_PRINT;
+    return op == QN_I_CALL || op == QN_I_VIEW;
+}
+
+static bool drop_print(qn_replay *r, uint32_t i)
+{
+    return r->k->inst[i].op == QN_I_PRINT;
 }
 
 qn_status qn__inline_calls(qn_kernel *k, qn_error *err)
@@ -66,7 +71,7 @@ qn_status qn__inline_calls(qn_kernel *k, qn_error *err)
     qn__measure_calls(k, &n, &n_regions, &height);
     if (n > QN_MAX_REPLAY_OPS || n_regions > QN_MAX_REPLAY_REGIONS)
         return QN_OK;
-    qn_replay r = {.k = k, .special = inline_call};
+    qn_replay r = {.k = k, .special = k->n_functions ? inline_call : drop_print};
     qn_status status = QN_ERR_MEMORY;
     if (qn__replay_start(&r, k->name, k->flags)) {
         qn__replay_declare(&r, NULL);

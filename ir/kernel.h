@@ -147,8 +147,8 @@ struct qn_kernel {
         *function; /* [n_functions], with references: those that it calls, callees before callers */
     int32_t n_functions;
     bool has_prints;    /* itself, or in functions that it calls */
-    qn_kernel *inlined; /* without calls and prints, with one reference; NULL: it has none, or would
-                           be too large */
+    qn_kernel *inlined; /* without calls, or of a kernel that has none: without prints; with one
+                           reference; NULL: neither is there, or the kernel would be too large */
     qn_kernel *_Atomic printing; /* made when it is first needed, with one reference
                                     (ir/print_kernel.c) */
     bool is_replay;          /* made of another kernel, under larger limits */
@@ -170,7 +170,16 @@ enum { QN_MAX_REPLAY_OPS = 40000, QN_MAX_REPLAY_REGIONS = 2000 };
  * exists. */
 static inline const qn_kernel *qn__kernel_to_run(const qn_kernel *k)
 {
-    return k && k->inlined ? k->inlined : k;
+    while (k && k->inlined)
+        k = k->inlined;
+    return k;
+}
+/** The kernel of launches whose lines the host wants: without calls where that exists, so that all
+ * engines load the same elements. A value that only an ignored argument of a call needs is not
+ * computed. */
+static inline const qn_kernel *qn__kernel_to_print(const qn_kernel *k)
+{
+    return k->n_functions > 0 && k->inlined ? k->inlined : k;
 }
 /** Whether an instruction is an atomic whose region says what it does. */
 static inline bool qn__is_update(const qn_inst *x)

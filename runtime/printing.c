@@ -150,6 +150,8 @@ qn_status qn__launch_printing(qn_context *c, const qn_kernel *k, int n, const qn
     qn_status status = check(who, k, n, args, o, err);
     bool is_interpreted =
         o->engine == QN_ENGINE_INTERP && status == QN_OK && !qn__has_tables(k, n, args);
+    if (!o->debug) /* what is found is named by the functions that it is in */
+        k = qn__kernel_to_print(k);
     if (is_interpreted)
         status = qn__late_atomics(k, n, args, &k, err); /* lines name instructions of that kernel */
     if (status == QN_OK)
@@ -217,6 +219,7 @@ qn_status qn__prepare_printing(qn_context *c, const qn_kernel *k, int n, const q
     qn_print_call *p = qn__zalloc(1, sizeof *p);
     if (!p)
         return qn__fail(err, QN_ERR_MEMORY, "%s: kernel \"%.60s\": no memory", who, k->name);
+    k = qn__kernel_to_print(k);
     status = open_rows(who, c, k, o, &p->rows, err);
     if (status) {
         qn__free(p);

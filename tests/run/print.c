@@ -112,6 +112,7 @@ qn_status case_lines_of_ptx(ptx_cases *p, const qn_kernel *k, int n, const qn_ar
     qn_view rows;
     qn_layout layout;
     const qn_kernel *printing;
+    k = qn__kernel_to_print(k);
     *lines = (case_lines){0};
     case_storage *s = &more.storage[more.n_storages];
     *s =
