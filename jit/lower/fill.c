@@ -236,13 +236,24 @@ static void emit(fill *f)
         copy_points(f, 0);
 }
 
+/** Whether a buffer that is filled at node n, beside or below these nodes, is used by tails. */
+static bool is_any_used_by_tails(const qn_schedule *s, qn_node n)
+{
+    for (; n.id; n = qn__node(s, n)->next)
+        if (qn__node(s, n)->kind == QN_NODE_FILL ? qn__is_used_by_tails(s, qn__node(s, n)->index)
+                                                 : is_any_used_by_tails(s, qn__node(s, n)->child))
+            return true;
+    return false;
+}
+
 bool qn__fills_whole_steps(const lower *g, qn_node n)
 {
     bool has_steps = false;
+    if (is_any_used_by_tails(g->schedule, n))
+        return false;
     for (; qn__node(g->schedule, n)->kind == QN_NODE_FILL; n = qn__node(g->schedule, n)->next) {
         qn_fill_loops how;
-        if (qn__fill_of(g->scalar, g->schedule, n, &how) ||
-            qn__is_used_by_tails(g->schedule, qn__node(g->schedule, n)->index))
+        if (qn__fill_of(g->scalar, g->schedule, n, &how))
             return false;
         has_steps |= how.has_steps;
     }
@@ -261,6 +272,7 @@ void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_who
     }
     f.inst = g->schedule->buffer[f.buffer].inst;
     f.has_rest = qn__is_used_by_tails(g->schedule, f.buffer);
+    g->filled[f.buffer].has_rest = f.has_rest || !f.how.has_steps;
     memcpy(f.of, of, sizeof f.of);
     memcpy(iv, g->iv, sizeof iv);
     memcpy(iv_level, g->iv_level, sizeof iv_level);

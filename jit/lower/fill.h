@@ -23,8 +23,9 @@ typedef struct fill {
  * whole steps if is_whole. Bit d of is_set: the index of d is set. Accesses that the fill makes go
  * to memory. */
 void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_whole);
-/** Whether nodes from n on are fills, and nothing goes through their buffers but in whole steps of
- * the lanes, over which one of them is. */
+/** Whether nodes from n on are fills, one of them over whole steps of the lanes, and nothing goes
+ * through their buffers, or through those that are filled in loops behind them, but in whole steps.
+ */
 bool qn__fills_whole_steps(const lower *g, qn_node n);
 /** Fills by transposing squares of lanes and points. */
 void qn__fill_rows(fill *f);

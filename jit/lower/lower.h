@@ -63,6 +63,7 @@ typedef struct filled {
     LLVMValueRef memory;            /* NULL: it was not filled yet, or it is in registers */
     LLVMValueRef base[QN_MAX_RANK]; /* index of each dimension where the buffer begins */
     int base_level[QN_MAX_RANK];
+    bool has_rest; /* it holds what steps of the lanes that are not whole read, too */
 } filled;
 
 /** Where the builder stands: before an instruction, or at the end of a block. */

@@ -423,7 +423,7 @@ static void emit_nodes(walk *w, qn_node n)
         if (!n.id)
             break;
         if (qn__node(w->s, n)->kind == QN_NODE_FILL && (w->is_rest || is_copy_of_rows(w, n)))
-            ; /* only whole steps use it */
+            w->g->filled[qn__node(w->s, n)->index].has_rest = false; /* only whole steps use it */
         else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
             qn__fill(w->g, n, w->of, w->is_set, w->is_whole);
         else if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n))
