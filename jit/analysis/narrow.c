@@ -91,7 +91,7 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     int least = bits_of(value[i], x->type), natural = qn__dtype_width(x->type);
     if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
         return least;
-    if (x->op == QN_I_CAST && qn__is_integer(x->type) && natural > CONVERTED &&
+    if (x->op == QN_I_CAST && x->type == QN_I64 && /* a negative number as u64 is 0 */
         qn__dtype_class(k->inst[arg[0]].type) == QN_CLASS_F && fits(value[i], CONVERTED, true)) {
         at->at = CONVERTED;
         at->at_signed = true;
