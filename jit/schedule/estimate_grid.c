@@ -8,14 +8,19 @@
  */
 #include "jit/schedule/estimate_grid.h"
 
-enum { QUARTERS = 4 };
+#define QUARTERS 4.0
 /* Points of a loop whose loads a thread has under way at once, loads where there is no loop, and
  * registers that a thread has beside its values. */
-enum { POINTS_UNDER_WAY = 4, LOADS_UNDER_WAY = 16, OWN_REGISTERS = 24, MOST_REGISTERS = 255 };
+#define POINTS_UNDER_WAY 4.0
+#define LOADS_UNDER_WAY 16.0
+#define OWN_REGISTERS 24.0
+#define MOST_REGISTERS 255.0
 /* Of one addition after the other in a thread, and where a thread adds what others put into shared
  * memory. */
-enum { SUM_CYCLES = 4, ADDED_CYCLES = 6 };
-enum { BLOCK_OVERHEAD = 1024 }; /* bytes of shared memory that a block takes beside its own */
+#define SUM_CYCLES 4.0
+#define ADDED_CYCLES 6.0
+/* Bytes of shared memory that a block takes beside its own. */
+#define BLOCK_OVERHEAD 1024.0
 
 static double trips_of(const qn_grid_model *m, int d)
 {
@@ -51,18 +56,18 @@ static void place_lanes(qn_grid_model *m)
     m->inside = m->outside = of_iterations;
     if (p->team == QN_TEAM_WARP) {
         m->inside = m->outside = (qn_grid_lanes){0};
-        add_lanes(&m->inside, points, QN_LANES, 1);
+        add_lanes(&m->inside, points, (int64_t)QN_LANES, 1);
         for (int d = m->x->k->n_dims - 1; d >= 0; d--)
             if (p->rest_dims >> d & 1)
-                add_lanes(&m->outside, d, QN_LANES, 1);
+                add_lanes(&m->outside, d, (int64_t)QN_LANES, 1);
     } else if (p->team == QN_TEAM_BLOCK) {
         m->inside = (qn_grid_lanes){0};
         int64_t tile = p->block[first];
         if (p->is_along_points)
-            add_lanes(&m->inside, points, QN_LANES, 1);
+            add_lanes(&m->inside, points, (int64_t)QN_LANES, 1);
         add_lanes(&m->inside, first, tile, 1);
         if (!p->is_along_points)
-            add_lanes(&m->inside, points, QN_LANES, 1);
+            add_lanes(&m->inside, points, (int64_t)QN_LANES, 1);
     }
 }
 
@@ -97,7 +102,7 @@ static void count_threads(qn_grid_model *m)
     if (is_block && p->is_split) {
         double pieces = 1;
         FOR_TOP_REDUCES (k, i)
-            pieces = qn__larger(pieces, qn__nominal_trips(m->x, i) / QN_BLOCK_POINTS);
+            pieces = qn__larger(pieces, qn__nominal_trips(m->x, i) / (double)QN_BLOCK_POINTS);
         m->blocks *= pieces;
         m->share *= pieces;
     }

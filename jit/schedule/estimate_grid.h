@@ -5,7 +5,9 @@
 
 #include "jit/schedule/estimate_parts.h"
 
-enum { QN_LANES = 32, QN_SECTOR_BYTES = 32 }; /* of a warp, and of a line of caches */
+/* Lanes of a warp, and bytes of a sector of a line. */
+#define QN_LANES 32.0
+#define QN_SECTOR_BYTES 32.0
 
 /** How the lanes of a warp lie: the first of these indices moves fastest. */
 typedef struct qn_grid_lanes {

@@ -6,10 +6,14 @@
 #include "jit/analysis/group.h"
 #include "jit/schedule/estimate_grid.h"
 
-enum { LINE = 128, ACCESS_BYTES = 16 };
+#define LINE 128.0
+#define ACCESS_BYTES 16.0
+enum { MOST_LANES = 32 };
 /* Instructions of an address, and of one turn of a loop that takes a few points, in slots of a
  * quarter. */
-enum { ADDRESS_SLOTS = 4, LOOP_SLOTS = 8, LOOP_POINTS = 4 };
+#define ADDRESS_SLOTS 4.0
+#define LOOP_SLOTS 8.0
+#define LOOP_POINTS 4.0
 /* Points of a loop that a step beside its neighbours takes to touch whole sectors. */
 enum { STEP_POINTS = 8 };
 
@@ -68,7 +72,7 @@ static bool is_anywhere(const qn_grid_model *m, uint32_t i)
     for (int r = 0; r < qn__n_indices(m->x->k, i); r++)
         for (int n = 0; n < 2; n++) {
             uint32_t sym = m->x->affine[qn__args(m->x->k, i)[r]].sym[n];
-            if (sym && m->loads[sym])
+            if (sym && m->loads[sym] > 0)
                 return true;
         }
     return false;
@@ -79,12 +83,21 @@ static bool stands_in_reduce(const qn_kernel *k, uint32_t i)
     return qn__enclosing_reduce(k, i) != 0;
 }
 
+/** The number of the part of memory in which a byte stands. */
+static int64_t part_of(double byte, double part)
+{
+    double n = byte / part;
+    int64_t whole = (int64_t)n;
+    return (double)whole > n ? whole - 1 : whole;
+}
+
 /** Sectors and lines that a warp touches with one access of so many bytes in each lane. */
 static void touch(const qn_grid_model *m, uint32_t i, double bytes, double *sectors,
                   double *n_lines)
 {
     const qn_grid_lanes *l = stands_in_reduce(m->x->k, i) ? &m->inside : &m->outside;
-    int64_t stride[3], at[QN_LANES];
+    int64_t stride[3];
+    double at[MOST_LANES];
     double unit = (double)qn__unit_of(m->x->k, m->x->f, i);
     *sectors = *n_lines = 0;
     for (int n = 0; n < l->n; n++)
@@ -94,18 +107,18 @@ static void touch(const qn_grid_model *m, uint32_t i, double bytes, double *sect
             *n_lines = is_apart ? QN_LANES : qn__larger(1, QN_LANES * bytes / LINE);
             return;
         }
-    for (int lane = 0; lane < QN_LANES; lane++) {
+    for (int lane = 0; lane < MOST_LANES; lane++) {
         int64_t left = lane;
         double byte = 0;
         for (int n = 0; n < l->n; n++) {
             byte += (double)(left % l->count[n]) * (double)l->step[n] * (double)stride[n] * unit;
             left /= l->count[n];
         }
-        at[lane] = qn__extent_of(byte < 0 ? byte + 0x1p61 : byte);
+        at[lane] = byte;
         bool is_new = true, is_new_line = true;
         for (int other = 0; other < lane; other++) {
-            is_new &= at[other] / QN_SECTOR_BYTES != at[lane] / QN_SECTOR_BYTES;
-            is_new_line &= at[other] / LINE != at[lane] / LINE;
+            is_new &= part_of(at[other], QN_SECTOR_BYTES) != part_of(at[lane], QN_SECTOR_BYTES);
+            is_new_line &= part_of(at[other], LINE) != part_of(at[lane], LINE);
         }
         *sectors += is_new ? qn__larger(1, bytes / QN_SECTOR_BYTES) : 0;
         *n_lines += is_new_line ? 1 : 0;
@@ -128,9 +141,8 @@ static double members_of(const qn_grid_model *m, uint32_t i)
     const qn_kernel *k = m->x->k;
     int64_t stride, element = qn__access_bytes(k, i);
     double n = 0;
-    if (m->p->wide < 2 ||
-        !qn__access_stride(m->x, i, m->p->wide_dim, &stride) || stride < 2 ||
-        stride * qn__unit_of(k, m->x->f, i) > ACCESS_BYTES)
+    if (m->p->wide < 2 || !qn__access_stride(m->x, i, m->p->wide_dim, &stride) || stride < 2 ||
+        (double)(stride * qn__unit_of(k, m->x->f, i)) > ACCESS_BYTES)
         return 1;
     for (uint32_t s = 0; s < k->n_accesses; s++) {
         uint32_t other = k->access[s].inst;

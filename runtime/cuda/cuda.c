@@ -222,7 +222,7 @@ static void read_machine(qn_gpu *g)
     double bytes = 2.0 * memory_clock * memory_bits / 8;
     g->machine.far_bytes = l2;
     g->machine.memory_rate =
-        cycles > 0 && bytes < QN_MOST_MEMORY_RATE * cycles ? (int32_t)(bytes / cycles) : 0;
+        cycles > 0 && bytes < (double)QN_MOST_MEMORY_RATE * cycles ? (int32_t)(bytes / cycles) : 0;
 }
 
 /** Properties of the device that we use. */

@@ -154,7 +154,7 @@ my %rules = (
     'docs/adding-an-op.md' => [['no code', 'a row with a blank to fill in']],
     'docs/ahead-of-time.md' => [['shell'], ['c', '', $host], ['shell'],
         ['c', 'static int64_t rows, columns; static double *old_data, *new_data;', '']],
-    'docs/estimate.md' => [[@nothing]],
+    'docs/estimate.md' => [[@nothing], [@nothing]],
     'docs/benchmarks.md' => [['names'], [@nothing], ['no code', 'needs Kokkos'], ['names'], ['no code', 'needs nvcc and a GPU'], ['names']],
     'docs/coming-from.md' => [['all elsewhere', 'views_doc.pl']],
     'docs/cuda.md' => [['c', '', $gpu]],
