@@ -366,6 +366,14 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
 
 /* ---------------------------------------------------------------- text */
 
+const char *qn__longest_part(const qn_estimate_part *parts, size_t n_parts)
+{
+    size_t longest = 0;
+    for (size_t n = 1; n < n_parts; n++)
+        longest = parts[n].cycles > parts[longest].cycles ? n : longest;
+    return parts[longest].name;
+}
+
 static const char *limit_of(const qn_estimate *e)
 {
     static const char *const between[QN_N_CACHES] = {"the second cache", "the last cache",
@@ -378,25 +386,15 @@ static const char *limit_of(const qn_estimate *e)
     }
     if (moved > e->core)
         return between[most];
-    const struct {
-        double cycles;
-        const char *name;
-    } parts[] = {{e->arithmetic, "arithmetic"},
-                 {e->loads, "loads"},
-                 {e->stores, "stores"},
-                 {e->chains, "chains of values"},
-                 {e->instructions, "instructions"},
-                 {e->loops, "loops"},
-                 {e->tails, "tails"},
-                 {e->guesses, "branches"}};
-    const char *name = parts[0].name;
-    double longest = 0;
-    for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
-        if (parts[n].cycles > longest) {
-            longest = parts[n].cycles;
-            name = parts[n].name;
-        }
-    return name;
+    const qn_estimate_part parts[] = {{e->arithmetic, "arithmetic"},
+                                      {e->loads, "loads"},
+                                      {e->stores, "stores"},
+                                      {e->chains, "chains of values"},
+                                      {e->instructions, "instructions"},
+                                      {e->loops, "loops"},
+                                      {e->tails, "tails"},
+                                      {e->guesses, "branches"}};
+    return qn__longest_part(parts, sizeof parts / sizeof parts[0]);
 }
 
 void qn__estimate_print(const qn_estimate *e, const qn_machine *m, qn_text *out)

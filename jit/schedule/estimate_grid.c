@@ -261,21 +261,12 @@ bool qn__grid_estimate(const qn_analysis *x, const qn_grid *p, qn_grid_estimate 
 
 void qn__grid_estimate_print(const qn_grid_estimate *e, qn_text *out)
 {
-    const struct {
-        double cycles;
-        const char *name;
-    } parts[] = {{e->issue, "instructions"},
-                 {e->near, "first-level cache"},
-                 {e->far, "second-level cache"},
-                 {e->memory, "memory"},
-                 {e->waiting, "waiting for loads"}};
-    const char *name = parts[0].name;
-    double most = 0;
-    for (size_t n = 0; n < sizeof parts / sizeof parts[0]; n++)
-        if (parts[n].cycles > most) {
-            most = parts[n].cycles;
-            name = parts[n].name;
-        }
+    const qn_estimate_part parts[] = {{e->issue, "instructions"},
+                                      {e->near, "first-level cache"},
+                                      {e->far, "second-level cache"},
+                                      {e->memory, "memory"},
+                                      {e->waiting, "waiting for loads"}};
+    const char *name = qn__longest_part(parts, sizeof parts / sizeof parts[0]);
     qn__text_add(out, "estimate %.0f cycles a launch, limit: %s\n", e->cycles, name);
     qn__text_add(out, "blocks %.0f, warps of a multiprocessor %.0f, registers of a thread %.0f\n",
                  e->blocks, e->warps, e->registers);

@@ -71,6 +71,13 @@ static inline int64_t qn__extent_of(double n)
     return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
 }
 
+/** What takes so many cycles of an estimate. */
+typedef struct qn_estimate_part {
+    double cycles;
+    const char *name;
+} qn_estimate_part;
+/** The name of what takes longest, the first of several; n > 0. */
+const char *qn__longest_part(const qn_estimate_part *parts, size_t n);
 /** Trips of a loop of the body, or points of a reduce in it, about. */
 double qn__nominal_trips(const qn_analysis *x, uint32_t i);
 /** Elements of a view that lie evenly apart. */

@@ -38,17 +38,6 @@ static const char *const plans[] = {"",
                                     "jam_dim=3,jam=4"};
 enum { N_PLANS = sizeof plans / sizeof plans[0] };
 
-static char *text_of(const qn_code *f, int stage)
-{
-    size_t n = qn_code_text(f, stage, NULL, 0);
-    char *text = malloc(n + 1);
-    if (text && qn_code_text(f, stage, text, n + 1) != n)
-        text[0] = 0;
-    if (text)
-        text[n] = 0;
-    return text;
-}
-
 /** Seconds of one of so many runs, between two marks. */
 static double seconds_of(gpu_bench *b, qn_call *call, int runs)
 {
@@ -94,8 +83,8 @@ static bool try_plan(gpu_bench *b, const qn_kernel *k, int n_args, const qn_arg 
     qn_error err = {0};
     c->text = NULL;
     if (qn_specialize(b->context, k, n_args, args, o, &f, &err) == QN_OK) {
-        char *estimate = text_of(f, QN_DUMP_ESTIMATE);
-        c->text = text_of(f, QN_DUMP_PTX);
+        char *estimate = bench_text_of(f, QN_DUMP_ESTIMATE);
+        c->text = bench_text_of(f, QN_DUMP_PTX);
         c->estimate = estimate && !strncmp(estimate, "estimate ", 9) ? atof(estimate + 9) : 0;
         free(estimate);
     }

@@ -105,17 +105,6 @@ bool bench_model_wants(bench *b, const char *name)
     return false;
 }
 
-static char *text_of(const qn_code *f, int stage)
-{
-    size_t n = qn_code_text(f, stage, NULL, 0);
-    char *text = malloc(n + 1);
-    if (text && qn_code_text(f, stage, text, n + 1) != n)
-        text[0] = 0;
-    if (text)
-        text[n] = 0;
-    return text;
-}
-
 /** Cycles in all, of the pieces that a kernel was made of. */
 static double cycles_of(const char *text)
 {
@@ -129,7 +118,7 @@ static double cycles_of(const char *text)
 /** Enters a candidate, unless its code was there already or nothing is estimated. */
 static void open_candidate(struct bench_model *m, const qn_code *f)
 {
-    char *code = text_of(f, QN_DUMP_ASM), *estimate = text_of(f, QN_DUMP_ESTIMATE);
+    char *code = bench_text_of(f, QN_DUMP_ASM), *estimate = bench_text_of(f, QN_DUMP_ESTIMATE);
     bench_candidate *c = &m->candidate[m->at];
     c->text = code;
     c->estimate = cycles_of(estimate);

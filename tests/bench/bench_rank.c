@@ -11,6 +11,17 @@
 /* The planner's plan is left only for an estimate that is less by more than this. */
 #define CLEAR 0.97
 
+char *bench_text_of(const qn_code *f, int stage)
+{
+    size_t n = qn_code_text(f, stage, NULL, 0);
+    char *text = malloc(n + 1);
+    if (text && qn_code_text(f, stage, text, n + 1) != n)
+        text[0] = 0;
+    if (text)
+        text[n] = 0;
+    return text;
+}
+
 bool bench_ranking_begin(bench_ranking *r)
 {
     *r = (bench_ranking){.estimated = calloc(BENCH_MOST_PAIRS, sizeof(double)),

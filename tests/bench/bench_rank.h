@@ -7,6 +7,8 @@
 #ifndef QN_TESTS_BENCH_RANK_H
 #define QN_TESTS_BENCH_RANK_H
 
+#include "quern.h"
+
 #include <stdbool.h>
 
 enum { BENCH_MOST_PAIRS = 40000 };
@@ -26,6 +28,8 @@ typedef struct bench_ranking {
     int n_pairs, n_right;
 } bench_ranking;
 
+/** A stage of code as text, to be freed; NULL without memory. */
+char *bench_text_of(const qn_code *f, int stage);
 /** False without memory; bench_ranking_end releases what there is. */
 bool bench_ranking_begin(bench_ranking *r);
 /** Prints a line for each of n candidates of a kernel, and counts them. */
