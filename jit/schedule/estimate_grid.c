@@ -9,9 +9,8 @@
 #include "jit/schedule/estimate_grid.h"
 
 #define QUARTERS 4.0
-/* Points of a loop whose loads a thread has under way at once, loads where there is no loop, and
- * registers that a thread has beside its values. */
-#define POINTS_UNDER_WAY 4.0
+/* Loads that a thread has under way at once where there is no loop, and registers that a thread has
+ * beside its values. */
 #define LOADS_UNDER_WAY 16.0
 #define OWN_REGISTERS 24.0
 #define MOST_REGISTERS 255.0
@@ -19,13 +18,12 @@
  * memory. */
 #define SUM_CYCLES 4.0
 #define ADDED_CYCLES 6.0
-/* Bytes of shared memory that a block takes beside its own. */
-#define BLOCK_OVERHEAD 1024.0
 
 static double trips_of(const qn_grid_model *m, int d)
 {
     return (double)qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
 }
+
 /* ---------------------------------------------------------------- threads */
 
 static void add_lanes(qn_grid_lanes *l, int dim, int64_t count, int64_t step)
@@ -112,6 +110,7 @@ static void count_threads(qn_grid_model *m)
     }
     m->blocks = qn__larger(m->blocks, 1);
 }
+
 /* ---------------------------------------------------------------- waiting */
 
 /** Loads one after the other on the way to a value, and cycles of the sums of a reduce. */
@@ -138,7 +137,7 @@ static double wait_of_warp(qn_grid_model *m, double load_cycles)
         double under_way = !is_reduce                ? 1
                            : n <= m->p->straight     ? LOADS_UNDER_WAY / qn__larger(1, loads)
                            : m->p->team == QN_TEAM_BLOCK ? LOADS_UNDER_WAY / qn__larger(1, loads)
-                                                         : POINTS_UNDER_WAY;
+                                                         : QN_LOOP_POINTS;
         double rounds = qn__larger(1, n / qn__larger(1, under_way));
         bool is_in_order = is_reduce && !qn__is_associative(k, i) &&
                            qn__order_rule(k, i) != QN_STRIPED;
@@ -193,9 +192,10 @@ static double held_blocks(const qn_grid_model *m, double shared)
     n = qn__smaller(n, g->threads / threads);
     n = qn__smaller(n, g->registers / (m->out->registers * threads));
     if (shared > 0)
-        n = qn__smaller(n, g->shared_bytes / (shared + BLOCK_OVERHEAD));
+        n = qn__smaller(n, g->shared_bytes / (shared + g->system_bytes));
     return qn__larger(1, qn__whole(n));
 }
+
 /* ---------------------------------------------------------------- all of it */
 
 /** Sets m->loads. */

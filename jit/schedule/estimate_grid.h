@@ -8,6 +8,8 @@
 /* Lanes of a warp, and bytes of a sector of a line. */
 #define QN_LANES 32.0
 #define QN_SECTOR_BYTES 32.0
+/* Points that a thread takes in one turn of a loop, whose loads are under way together. */
+#define QN_LOOP_POINTS 4.0
 
 /** How the lanes of a warp lie: the first of these indices moves fastest. */
 typedef struct qn_grid_lanes {

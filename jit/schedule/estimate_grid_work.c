@@ -9,11 +9,9 @@
 #define LINE 128.0
 #define ACCESS_BYTES 16.0
 enum { MOST_LANES = 32 };
-/* Instructions of an address, and of one turn of a loop that takes a few points, in slots of a
- * quarter. */
+/* Instructions of an address, and of one turn of a loop, in slots of a quarter. */
 #define ADDRESS_SLOTS 4.0
 #define LOOP_SLOTS 8.0
-#define LOOP_POINTS 4.0
 /* Points of a loop that a step beside its neighbours takes to touch whole sectors. */
 enum { STEP_POINTS = 8 };
 
@@ -78,11 +76,6 @@ static bool is_anywhere(const qn_grid_model *m, uint32_t i)
     return false;
 }
 
-static bool stands_in_reduce(const qn_kernel *k, uint32_t i)
-{
-    return qn__enclosing_reduce(k, i) != 0;
-}
-
 /** The number of the part of memory in which a byte stands. */
 static int64_t part_of(double byte, double part)
 {
@@ -95,7 +88,7 @@ static int64_t part_of(double byte, double part)
 static void touch(const qn_grid_model *m, uint32_t i, double bytes, double *sectors,
                   double *n_lines)
 {
-    const qn_grid_lanes *l = stands_in_reduce(m->x->k, i) ? &m->inside : &m->outside;
+    const qn_grid_lanes *l = qn__enclosing_reduce(m->x->k, i) ? &m->inside : &m->outside;
     int64_t stride[3];
     double at[MOST_LANES];
     double unit = (double)qn__unit_of(m->x->k, m->x->f, i);
@@ -157,15 +150,13 @@ static double members_of(const qn_grid_model *m, uint32_t i)
 static void add_access(qn_grid_model *m, uint32_t i)
 {
     const qn_grid *p = m->p;
-    double element = (double)qn__access_bytes(m->x->k, i), bytes = element, sectors, n_lines;
+    double element = (double)qn__access_bytes(m->x->k, i), bytes, sectors, n_lines;
     double n = qn__grid_values(m, qn__grid_deps(m, i));
     int wide = is_vector(m, i, p->wide_dim)                    ? p->wide_dim
                : p->is_crossed && is_vector(m, i, p->tall_dim) ? p->tall_dim
                                                                : -1;
-    if (wide >= 0)
-        bytes = qn__smaller(ACCESS_BYTES, element * (double)qn__grid_at_once(p, wide));
-    if (wide < 0)
-        bytes = qn__smaller(ACCESS_BYTES, element * members_of(m, i));
+    double together = wide >= 0 ? (double)qn__grid_at_once(p, wide) : members_of(m, i);
+    bytes = qn__smaller(ACCESS_BYTES, element * together);
     n /= bytes / element;
     touch(m, i, bytes, &sectors, &n_lines);
     bool is_shared = qn__grid_moved(p, m->x->k->inst[i].imm) != NULL;
@@ -214,7 +205,7 @@ void qn__grid_add_work(qn_grid_model *m)
             double trips = qn__nominal_trips(m->x, i) *
                            (x->op == QN_I_REDUCE ? 1 / m->share : 1);
             if (trips > m->p->straight || x->op != QN_I_REDUCE)
-                m->issue += qn__grid_times(m, i) * trips / LOOP_POINTS * LOOP_SLOTS;
+                m->issue += qn__grid_times(m, i) * trips / QN_LOOP_POINTS * LOOP_SLOTS;
         }
     }
 }
