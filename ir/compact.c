@@ -2,7 +2,8 @@
 /*
  * compact.c: from the builder's instructions to those of a finished kernel: what is live, in
  * program order, renumbered. Live are stores, atomics, assertions, prints, dimensions, returns,
- * what they need, and the regions around them. A region instruction that is live keeps all its
+ * what they need, and the regions around them; in a kernel that is made of a finished one also the
+ * loads of that one. A region instruction that is live keeps all its
  * carried values and results. Scalar parameters move to the front, where the text declares them; an
  * else branch without instructions and values goes, as the text does not show it.
  */
@@ -12,10 +13,12 @@
 
 #include <string.h>
 
-/** Whether an instruction does something beside giving a value. */
-static bool has_effect(const qn_builder *b, const qn_inst *x)
+/** Whether instruction i stays although nothing needs its value. */
+static bool has_effect(const qn_builder *b, uint32_t i)
 {
+    const qn_inst *x = &b->inst[i];
     return qn__effect(x) == QN_EFFECT_STORE || qn__effect(x) == QN_EFFECT_TELL ||
+           b->note[i].is_kept ||
            (x->op == QN_I_CALL && qn__has_assertions(&b->function[x->imm]->body));
 }
 
@@ -24,8 +27,8 @@ static void mark_live(const qn_builder *b, uint8_t *live)
 {
     for (uint32_t i = 1; i < b->n_insts; i++) {
         const qn_inst *x = &b->inst[i];
-        live[i] |= x->op == QN_I_DIM || x->op == QN_I_RETURN || has_effect(b, x);
-        if (has_effect(b, x))
+        live[i] |= x->op == QN_I_DIM || x->op == QN_I_RETURN || has_effect(b, i);
+        if (has_effect(b, i))
             for (uint32_t p = x->parent; p && !live[p]; p = b->inst[p].parent)
                 live[p] = 1;
     }

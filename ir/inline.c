@@ -59,8 +59,39 @@ static bool inline_call(qn_replay *r, uint32_t i)
     return op == QN_I_CALL || op == QN_I_VIEW;
 }
 
+/**
+ * Marks what a kernel needs beside its prints: needs is [n_insts], all zero. A load whose value
+ * nothing uses is one that a call performs.
+ */
+static void mark_needs(const qn_kernel *k, uint8_t *needs)
+{
+    enum { IS_NEEDED = 1, IS_USED = 2 };
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        for (uint32_t a = 0; a < k->inst[i].n_args; a++)
+            needs[qn__args(k, i)[a]] |= IS_USED;
+    for (uint32_t i = k->n_insts - 1; i > 0; i--) {
+        const qn_inst *x = &k->inst[i];
+        bool is_root = qn__effect(x) == QN_EFFECT_STORE || x->op == QN_I_ASSERT ||
+                       (x->op == QN_I_LOAD && needs[i] == 0);
+        for (uint32_t p = i; is_root && p && !(needs[p] & IS_NEEDED); p = k->inst[p].parent)
+            needs[p] |= IS_NEEDED;
+    }
+    for (uint32_t i = k->n_insts - 1; i > 0; i--) {
+        const qn_inst *x = &k->inst[i];
+        if (x->op == QN_I_YIELD || x->op == QN_I_CARRIED)
+            needs[i] |= needs[x->parent] & IS_NEEDED;
+        for (uint32_t a = 0; needs[i] & IS_NEEDED && a < x->n_args; a++)
+            needs[qn__args(k, i)[a]] |= IS_NEEDED;
+    }
+    for (uint32_t i = 1; i < k->n_insts; i++)
+        needs[i] &= IS_NEEDED;
+}
+
+/** Prints go, and with them the loads that only they need. */
 static bool drop_print(qn_replay *r, uint32_t i)
 {
+    const uint8_t *needs = r->data;
+    r->b->keeps_loads = needs[i];
     return r->k->inst[i].op == QN_I_PRINT;
 }
 
@@ -71,9 +102,12 @@ qn_status qn__inline_calls(qn_kernel *k, qn_error *err)
     qn__measure_calls(k, &n, &n_regions, &height);
     if (n > QN_MAX_REPLAY_OPS || n_regions > QN_MAX_REPLAY_REGIONS)
         return QN_OK;
-    qn_replay r = {.k = k, .special = k->n_functions ? inline_call : drop_print};
+    uint8_t *needs = qn__zalloc(k->n_insts, 1);
+    qn_replay r = {
+        .k = k, .special = k->n_functions ? inline_call : drop_print, .data = needs};
     qn_status status = QN_ERR_MEMORY;
-    if (qn__replay_start(&r, k->name, k->flags)) {
+    if (needs && qn__replay_start(&r, k->name, k->flags)) {
+        mark_needs(k, needs);
         qn__replay_declare(&r, NULL);
         qn__replay_region(&r, 1, k->n_insts);
         status = qn_finish(r.b, &k->inlined, err);
@@ -81,5 +115,6 @@ qn_status qn__inline_calls(qn_kernel *k, qn_error *err)
         qn__fail(err, status, "qn_finish: out of memory for the calls");
     }
     qn__replay_end(&r);
+    qn__free(needs);
     return status;
 }

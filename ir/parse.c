@@ -247,7 +247,7 @@ bool qn__parse_head(parser *p, qn_builder *make(const char *name, uint32_t flags
     p->b = make(p->scratch.data, flags);
     if (!p->b)
         return qn__parse_fail_memory(p);
-    p->b->is_replay = p->b->keeps_products = p->is_canonical;
+    p->b->is_replay = p->b->keeps_products = p->b->keeps_loads = p->is_canonical;
     if (!qn__parse_check_builder(p))
         return false;
     if (has_list) {

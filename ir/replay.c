@@ -20,7 +20,7 @@ bool qn__replay_start(qn_replay *r, const char *name, uint32_t flags)
     r->b = qn_builder_new(name, flags);
     if (!r->value || !r->b)
         return false;
-    r->b->is_replay = r->b->keeps_products = true;
+    r->b->is_replay = r->b->keeps_products = r->b->keeps_loads = true;
     return true;
 }
 

@@ -19,6 +19,7 @@ typedef struct qn_note {
     bool is_uniform;  /* depends on no index, memory or carried value */
     bool has_atomic_load; /* a load through an atomic view, or arithmetic of one */
     bool is_stored;   /* what a store through an atomic view became */
+    bool is_kept;     /* a load that stays though nothing needs its value */
     uint32_t place, name; /* see qn_locations */
 } qn_note;
 
@@ -47,6 +48,7 @@ struct qn_builder {
     bool is_function;    /* made by qn_function_new */
     bool is_replay;      /* of a finished kernel (replay.h): under larger limits */
     bool keeps_products; /* finished instructions are built again: no product is contracted anew */
+    bool keeps_loads; /* which are appended: a finished kernel performs its loads, in each form */
     char *name;
     uint32_t flags;
     qn_kernel_parameter param[QN_MAX_PARAMS];

@@ -197,6 +197,27 @@ static bool use_views(qn_builder *b, const char *who, const qn_function *f, int 
     return true;
 }
 
+/** Whether the body of a function has a use for a part of a parameter. */
+static bool takes(const qn_function *f, int parameter, int part)
+{
+    const qn_inst *inst = f->body.inst;
+    for (uint32_t i = 1; i < f->body.n_insts && inst[i].op == QN_I_PARAM; i++)
+        if (inst[i].imm == (uint64_t)parameter && inst[i].sub == part)
+            return true;
+    return false;
+}
+
+/** Gives zeros for what the function ignores, so that nothing is computed or loaded for it. */
+static void drop_ignored(qn_builder *b, const char *who, const qn_function *f, uint32_t *args)
+{
+    for (int p = 0, at = 0; p < f->body.n_params; p++) {
+        int n = f->body.param[p].rank < 0 ? qn__n_parts(f->body.param[p].dtype, NULL) : 0;
+        for (int part = 0; part < n; part++, at++)
+            if (!takes(f, p, part))
+                args[at] = qn__append_const(b, who, b->inst[args[at]].type, 0);
+    }
+}
+
 /** The result instructions of call i, which follow it or are appended. */
 static void take_results(qn_builder *b, const char *who, const qn_function *f, uint32_t i,
                          qn_val *results)
@@ -250,6 +271,7 @@ void qn__invoke(qn_builder *b, const char *who, const qn_function *f, int n_valu
     if (number < 0 || !use_arguments(b, who, f, n_values, values, args) ||
         !use_views(b, who, f, n_views, views, args + f->n_values))
         return;
+    drop_ignored(b, who, f, args);
     uint32_t n = (uint32_t)(f->n_values + f->n_views);
     qn_inst x = {.op = QN_I_CALL, .imm = (uint64_t)number};
     uint32_t i = (f->body.has_prints ? qn__append : qn__append_numbered)(b, who, x, n, args);

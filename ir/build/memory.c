@@ -89,9 +89,12 @@ uint32_t qn__append_load(qn_builder *b, const char *who, qn_param p, int part,
                  .type = (uint8_t)qn__part_dtype(view->dtype, view->record, part),
                  .sub = (uint8_t)part,
                  .imm = p.id - 1};
-    if (view->traits & QN_ATOMIC)
-        return qn__append(b, who, x, (uint32_t)view->rank, index);
-    return qn__append_numbered(b, who, x, (uint32_t)view->rank, index);
+    bool is_atomic = view->traits & QN_ATOMIC;
+    uint32_t i =
+        (is_atomic ? qn__append : qn__append_numbered)(b, who, x, (uint32_t)view->rank, index);
+    if (i && b->keeps_loads)
+        b->note[i].is_kept = true;
+    return i;
 }
 
 void qn__append_store(qn_builder *b, const char *who, qn_param p, int part, const uint32_t *index,

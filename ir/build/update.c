@@ -89,6 +89,7 @@ static bool find_loads(update *u)
             if (is_element(u, i)) {
                 u->old = u->old ? u->old : i;
                 u->n_loads++;
+                b->note[i].is_kept = false; /* the update performs it */
                 u->is_stale = u->is_stale || is_stale(u, i);
             }
             continue;

@@ -457,8 +457,18 @@ typedef struct runner {
     int64_t n_runs[N_WAYS], n_differences[N_WAYS], n_with[N_FEATURES], n_plans[N_PLAN_MARKS];
     schedule_counts schedules;
     int64_t n_updates, n_redone, n_math, n_neighbours; /* kernels */
-    int64_t n_kernels, n_references, n_text_errors, n_escapes, n_lists, n_points, n_by_status[64];
+    int64_t n_lists, n_lists_differ; /* launches compared with dense copies */
+    int64_t n_kernels, n_references, n_text_errors, n_escapes, n_points, n_by_status[64];
 } runner;
+
+/** What a launch gave. */
+typedef struct outcome {
+    qn_status status;
+    qn_error error;
+    bool has_lines; /* it was to print */
+    int n_lines;
+    uint64_t lines; /* their hash */
+} outcome;
 
 const char *way_name(int id);
 /** Where a kernel is run in this way. */
@@ -509,8 +519,11 @@ void close_runner(runner *r);
 bool run_case(runner *r, test_case *t, way *first);
 /** Whether a case has lists and no views that share memory, so that is_meant can be asked. */
 bool has_lists(const test_case *t);
-/** Whether the kernel on dense copies of the restored views' elements gives what is expected. */
-bool is_meant(runner *r, const test_case *t);
+/** Whether the kernel on dense copies of the restored views' elements gives what the views gave:
+ * status, message and elements. Elements at bad values of lists have no copies: true. */
+bool is_meant(runner *r, const test_case *t, const outcome *reference, char *what, size_t bytes);
+/** Messages start with the entry point, which differs between a launch and a prepared call. */
+bool is_same_message(const char *a, const char *b);
 /** Whether two elements are the same bits, or two NaN. */
 bool is_same_element(int dtype, const unsigned char *a, const unsigned char *b);
 /** Runs the interpreter and one way for a kernel with the arguments of a case; true, and one line,

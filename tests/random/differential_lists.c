@@ -5,6 +5,7 @@
  */
 #include "differential.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,22 +106,31 @@ bool has_lists(const test_case *t)
     return has_list;
 }
 
-bool is_meant(runner *r, const test_case *t)
+bool is_meant(runner *r, const test_case *t, const outcome *reference, char *what, size_t bytes)
 {
     qn_view dense[MAX_VIEWS] = {{0}};
     qn_arg args[MAX_ARGS];
     qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_INTERP};
+    qn_error error = {0};
     bool is_good = true, is_whole = true;
     memcpy(args, t->args, sizeof args);
+    snprintf(what, bytes, "no memory");
     for (int i = 0; i < t->n_views && is_good && is_whole; i++) {
         is_good = make_dense(&t->view[i], &dense[i]);
         is_whole = is_good && visit(&t->view[i], &dense[i], false); /* no bad value in the list */
         args[i].view = &dense[i];
     }
-    is_good =
-        is_good && is_whole && qn_launch(r->context, t->kernel, t->n_args, args, &o, NULL) == QN_OK;
-    for (int i = 0; i < t->n_views && is_good; i++)
+    if (is_good && is_whole) {
+        qn_status status = qn_launch(r->context, t->kernel, t->n_args, args, &o, &error);
+        is_good = status == reference->status &&
+                  is_same_message(error.message, reference->error.message);
+        snprintf(what, bytes, "%s (%s), expected %s (%s)", qn_status_name((int)status),
+                 error.message, qn_status_name((int)reference->status), reference->error.message);
+    }
+    for (int i = 0; i < t->n_views && is_good && is_whole && reference->status == QN_OK; i++) {
         is_good = visit(&t->view[i], &dense[i], true);
+        snprintf(what, bytes, "other elements of view %s", t->view[i].name);
+    }
     for (int i = 0; i < t->n_views; i++)
         qn_view_release(&dense[i]);
     return is_good || !is_whole;
