@@ -9,6 +9,14 @@
 
 #include <string.h>
 
+static void bind(maker *m, qn_axis a, int role)
+{
+    qn__step(m, &(qn_step){.which = QN_DO_bind,
+                           .n_axes = 1,
+                           .axis[0] = a,
+                           .option = (uint8_t)(role - QN_ROLE_GRID)});
+}
+
 /** The grid, then what a block takes, then its threads, then what a thread takes at once. */
 static void cut_blocks(maker *m, const qn_grid *p)
 {
@@ -20,10 +28,10 @@ static void cut_blocks(maker *m, const qn_grid *p)
         int64_t steps = p->block[d] > at_once * threads ? p->block[d] / (at_once * threads) : 1;
         if (!qn__is_parallel(m->x->k, d) || p->block[d] == 0)
             continue;
-        qn__cut(m, d, 3, (int64_t[]){steps, threads, at_once}, 1, "mask");
-        qn__step(m, "bind %s role=grid;", m->of[d].name[0]);
+        qn__cut(m, d, 3, (int64_t[]){steps, threads, at_once}, 1, QN_TAIL_MASK);
+        bind(m, m->of[d].digit[0], QN_ROLE_GRID);
         if (threads > 1)
-            qn__step(m, "bind %s role=block;", m->of[d].name[m->of[d].n - 1 - (at_once > 1)]);
+            bind(m, m->of[d].digit[m->of[d].n - 1 - (at_once > 1)], QN_ROLE_BLOCK);
     }
 }
 
@@ -32,24 +40,15 @@ static void cut_blocks(maker *m, const qn_grid *p)
 static void order_loops(maker *m, const qn_grid *p)
 {
     const int inside[2] = {p->tall_dim, p->wide_dim};
-    char text[900] = "";
-    int n_loops = 0;
+    qn_step order = {.which = QN_DO_reorder};
     for (int n = 0; n < p->n_loops; n++) {
         const pieces *x = &m->of[p->order[n]];
-        for (int i = 0; i < x->n - x->n_inner; i++, n_loops++)
-            qn__add_name(text, sizeof text, x->name[i]);
+        for (int i = 0; i < x->n - x->n_inner; i++)
+            qn__add_axis(&order, x->digit[i]);
     }
-    for (int n = 0; n < 2; n++)
-        if (qn__is_parallel(m->x->k, inside[n]) && m->of[inside[n]].n_inner) {
-            const pieces *x = &m->of[inside[n]];
-            qn__add_name(text, sizeof text, x->name[x->n - 1]);
-            memcpy(m->inner[m->n_inner++], x->name[x->n - 1], NAME_BYTES);
-            n_loops++;
-        }
-    if (n_loops > 1)
-        qn__step(m, "reorder%s;", text);
+    qn__order_loops(m, &order, inside, 2);
     for (int n = 0; n < m->n_inner; n++)
-        qn__step(m, "unroll %s;", m->inner[n]);
+        qn__step_on(m, QN_DO_unroll, m->inner[n]);
     for (int n = m->n_inner - 1; n >= 0; n--)
         qn__move_inside(m, m->inner[n]);
 }
@@ -60,15 +59,18 @@ static void share_points(maker *m, const qn_grid *p)
 {
     const qn_kernel *k = m->x->k;
     bool is_shared = p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID;
+    const int64_t extent[2] = {128, 32};
+    qn_axis part[3] = {{0}};
     FOR_TOP_REDUCES (k, i) {
         int d = qn__dim_of(k, i, k->inst[i].n_args - 1);
         if (!is_shared || !qn__may_share_points(k, i))
             continue;
         bool is_grid = p->team == QN_TEAM_GRID && k->inst[i].n_args == 1;
-        qn__step(m, "split r%ud%d%s 32 tail=scalar;", i, d, is_grid ? " 128" : "");
-        qn__step(m, "bind r%ud%d.%d role=thread;", i, d, 1 + is_grid);
+        qn__split(m, qn__axis_over(m->s, i, d), 1 + is_grid, extent + !is_grid, QN_TAIL_SCALAR,
+                  part);
+        bind(m, part[1 + is_grid], QN_ROLE_THREAD);
         if (is_grid)
-            qn__step(m, "bind r%ud%d.0 role=grid;", i, d);
+            bind(m, part[0], QN_ROLE_GRID);
     }
 }
 

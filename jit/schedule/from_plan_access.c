@@ -5,7 +5,35 @@
  */
 #include "jit/schedule/from_plan_parts.h"
 
-#include <stdio.h>
+/** A step QN_DO_... of access i, and of a loop if there is one. */
+static qn_step of_access(int which, uint32_t i, qn_axis a)
+{
+    qn_step how = {.which = (uint8_t)which, .inst = i};
+    qn__add_axis(&how, a);
+    return how;
+}
+
+static void mark(maker *m, int which, uint32_t i, qn_axis a, int option)
+{
+    qn_step how = of_access(which, i, a);
+    how.option = (uint8_t)option;
+    qn__mark(m, &how);
+}
+
+/** Asks for what load i reads so many iterations of a loop ahead. */
+static void prefetch(maker *m, uint32_t i, qn_axis along, int64_t ahead)
+{
+    qn_step how = of_access(QN_DO_prefetch, i, along);
+    how.n_numbers = 1;
+    how.number[0] = ahead;
+    qn__mark(m, &how);
+}
+
+static void add_digits(qn_step *how, const pieces *x, int first, int end)
+{
+    for (int n = first; n < end; n++)
+        qn__add_axis(how, x->digit[n]);
+}
 
 /** Elements that load i moves with dimension d. */
 static int64_t distance(const maker *m, uint32_t i, int d)
@@ -23,9 +51,8 @@ static void buffer_steps(maker *m, uint32_t i)
     const qn_kernel *k = m->x->k;
     const pieces *lanes = &m->of[m->p->lane_dim];
     int dim[QN_MAX_RANK], n_dims = 0, n_outside = lanes->n - lanes->n_inner;
-    uint32_t dims = qn__packed_dims(m->x, m->p, i);
-    uint32_t reduce = qn__enclosing_reduce(k, i);
-    char text[600] = "", points[32];
+    uint32_t dims = qn__packed_dims(m->x, m->p, i), reduce = qn__enclosing_reduce(k, i);
+    qn_step copy = of_access(QN_DO_buffer, i, lanes->digit[0]);
     for (int d = 0; d < k->n_dims; d++) {
         int at = n_dims;
         if (!(dims >> d & 1))
@@ -35,18 +62,15 @@ static void buffer_steps(maker *m, uint32_t i)
         dim[at] = d;
         n_dims++;
     }
-    for (int n = 1; n < n_outside; n++)
-        qn__add_name(text, sizeof text, lanes->name[n]);
-    for (int n = 0; n < n_dims; n++) {
-        snprintf(points, sizeof points, "r%ud%d", reduce, dim[n]);
+    add_digits(&copy, lanes, 1, n_outside);
+    for (int n = 0; n < n_dims; n++)
         if (qn__is_reduction(k, dim[n]))
-            qn__add_name(text, sizeof text, points);
-        for (int a = 0; !qn__is_reduction(k, dim[n]) && a < m->of[dim[n]].n; a++)
-            qn__add_name(text, sizeof text, m->of[dim[n]].name[a]);
-    }
-    for (int n = n_outside; n < lanes->n; n++)
-        qn__add_name(text, sizeof text, lanes->name[n]);
-    qn__mark(m, "buffer %%%u %s%s storage=scratch;", i, lanes->name[0], text);
+            qn__add_axis(&copy, qn__axis_over(m->s, reduce, dim[n]));
+        else
+            add_digits(&copy, &m->of[dim[n]], 0, m->of[dim[n]].n);
+    add_digits(&copy, lanes, n_outside, lanes->n);
+    copy.option = QN_STORAGE_SCRATCH;
+    qn__mark(m, &copy);
     for (int r = 0; r < m->s->n_records; r++) {
         qn_record_info *of = &m->s->record[r];
         if (of->inst != i || !of->is_tail)
@@ -61,12 +85,11 @@ static void buffer_steps(maker *m, uint32_t i)
 static void copy_rows(maker *m, uint32_t i)
 {
     const pieces *across = &m->of[m->p->jam_dim], *lanes = &m->of[m->p->lane_dim];
-    char order[600] = "";
-    for (int n = lanes->n - lanes->n_inner; n < lanes->n; n++)
-        qn__add_name(order, sizeof order, lanes->name[n]);
-    for (int n = across->n - 2; n < across->n; n++)
-        qn__add_name(order, sizeof order, across->name[n]);
-    qn__mark(m, "buffer %%%u %s%s storage=frame;", i, across->name[across->n - 3], order);
+    qn_step copy = of_access(QN_DO_buffer, i, across->digit[across->n - 3]);
+    add_digits(&copy, lanes, lanes->n - lanes->n_inner, lanes->n);
+    add_digits(&copy, across, across->n - 2, across->n);
+    copy.option = QN_STORAGE_FRAME;
+    qn__mark(m, &copy);
 }
 
 /** Loads that meet new memory ask for what comes so many bytes later. */
@@ -80,8 +103,8 @@ static void ask_for_fronts(maker *m, const pieces *lanes)
     }
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (fronts[n])
-            qn__mark(m, "prefetch %%%u %s %d;", k->access[n].inst, lanes->name[lanes->n - 1],
-                     (int)(m->p->front_bytes / qn__access_bytes(k, k->access[n].inst)));
+            prefetch(m, k->access[n].inst, lanes->digit[lanes->n - 1],
+                     m->p->front_bytes / qn__access_bytes(k, k->access[n].inst));
     qn__free(fronts);
 }
 
@@ -91,28 +114,28 @@ void qn__mark_accesses(maker *m)
     const qn_analysis *x = m->x;
     const qn_kernel *k = x->k;
     const pieces *lanes = qn__is_parallel(k, p->lane_dim) ? &m->of[p->lane_dim] : NULL;
+    const qn_axis none = {0};
     FOR_ACCESSES (k, n, i) {
         uint32_t reduce = qn__enclosing_reduce(k, i);
         if (qn__has_row_copy(x, p, n))
             copy_rows(m, i);
         if (lanes && p->pack == i)
-            qn__mark(m, "buffer %%%u %s storage=scratch;", i, lanes->name[0]);
+            mark(m, QN_DO_buffer, i, lanes->digit[0], QN_STORAGE_SCRATCH);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(x, p, i))
             buffer_steps(m, i);
         if (p->streams && (qn__is_stream(x, p, n) || qn__has_line_ends(x, p, n)))
-            qn__mark(m, "stream %%%u;", i);
+            mark(m, QN_DO_stream, i, none, 0);
         if (p->prefetch && reduce && i != p->pack &&
             qn__is_prefetched(x, p->lane_dim, p->jam > 1 ? p->jam_dim : -1, i))
-            qn__mark(m, "prefetch %%%u r%ud%d %d;", i, reduce, qn__dim_of(k, reduce, 0),
-                 p->prefetch);
+            prefetch(m, i, qn__axis_over(m->s, reduce, qn__dim_of(k, reduce, 0)), p->prefetch);
         if (lanes && p->steps_ahead && qn__asked_by(x, p->lane_dim, i) >= 0)
-            qn__mark(m, "prefetch %%%u %s %d;", i, lanes->name[0], p->steps_ahead);
+            prefetch(m, i, lanes->digit[0], p->steps_ahead);
         if (k->inst[i].op == QN_I_LOAD && lanes && qn__table_registers(x, i))
-            qn__mark(m, "table %%%u;", i);
+            mark(m, QN_DO_table, i, none, 0);
     }
     for (uint32_t n = k->n_accesses; p->end_rows && n-- > 0;)
         if (qn__has_line_ends(x, p, n))
-            qn__mark(m, "join %%%u %s;", k->access[n].inst, lanes->name[lanes->n - 2]);
+            mark(m, QN_DO_join, k->access[n].inst, lanes->digit[lanes->n - 2], 0);
     if (lanes && p->front_bytes)
         ask_for_fronts(m, lanes);
 }

@@ -9,12 +9,9 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/transform.h"
 
-enum { NAME_BYTES = QN_AXIS_NAME_BYTES + 16, MOST_PIECES = 5 };
-
-/** The loops of a dimension, by name: the tile, if there is one, then its digits, slowest first. */
+/** The loops of a dimension: the tile, if there is one, then its digits, slowest first. */
 typedef struct pieces {
-    char tile[NAME_BYTES]; /* "" if there is none */
-    char name[MOST_PIECES][NAME_BYTES];
+    qn_axis tile, digit[QN_MOST_PARTS];
     int n;       /* digits; 1: it is not cut */
     int n_inner; /* of these, the last ones stand inside all other loops */
 } pieces;
@@ -26,27 +23,33 @@ typedef struct maker {
     qn_error *err;
     qn_status status;
     pieces of[QN_MAX_RANK];
-    char inner[8][NAME_BYTES]; /* loops that are emitted one beside the other, outermost first */
+    qn_axis inner[8]; /* loops that are emitted one beside the other, outermost first */
     int n_inner;
     bool is_careful; /* each mark of an access is verified */
 } maker;
 
 /** A step that must be possible. The result is verified at the end, as what is between need not be
  * a schedule that may be run. */
-void qn__step(maker *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void qn__step(maker *m, const qn_step *how);
+/** A step QN_DO_... of one loop. */
+void qn__step_on(maker *m, int which, qn_axis a);
+/** Appends a loop to those of a step, if there is one. */
+void qn__add_axis(qn_step *how, qn_axis a);
 /** Every dimension whole. */
 void qn__pieces_begin(maker *m);
-/** Cuts a dimension by these extents, of which those of one iteration are left out; the last
- * n_inner of them stand inside. */
-void qn__cut(maker *m, int d, int n, const int64_t *extent, int n_inner, const char *tail);
+/** Cuts an axis into digits of n extents; part: room for n + 1 of them, slowest first. */
+void qn__split(maker *m, qn_axis a, int n, const int64_t *extent, int tail, qn_axis *part);
+/** Cuts a dimension by these extents, at most four, of which those of one iteration are left out;
+ * the last n_inner of them stand inside. */
+void qn__cut(maker *m, int d, int n, const int64_t *extent, int n_inner, int tail);
+/** Completes a reorder by the inner digits of dimensions, -1: none, which become m->inner. */
+void qn__order_loops(maker *m, qn_step *order, const int *inside, int n_inside);
 /** Moves a loop that is emitted together inside of the reduces: each has an accumulator for every
  * one of its iterations. */
-void qn__move_inside(maker *m, const char *name);
+void qn__move_inside(maker *m, qn_axis a);
 /** A mark of an access, which is left out where it cannot be made or, if the maker is careful,
  * where the verifier refuses it. */
-void qn__mark(maker *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/** Appends " NAME" to a text; nothing if the name is empty. */
-void qn__add_name(char *text, size_t bytes, const char *name);
+void qn__mark(maker *m, const qn_step *how);
 /** Marks accesses as the plan says. */
 void qn__mark_accesses(maker *m);
 

@@ -23,6 +23,11 @@ typedef struct qn_transform_info {
 } qn_transform_info;
 extern const qn_transform_info qn__transforms[];
 extern const int qn__n_transforms;
+enum { /* QN_DO_split and so on: what qn_step names by `which` */
+#define QN_TRANSFORM(name, operands, options, option, function, doc) QN_DO_##name,
+#include "jit/schedule/transforms.def"
+#undef QN_TRANSFORM
+};
 
 /** Applies one step to a copy, verifies the copy, and keeps it, with the step in its history. */
 qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err);

@@ -193,6 +193,15 @@ qn_axis qn__axis_find(const qn_schedule *s, const char *name)
     return (qn_axis){0};
 }
 
+qn_axis qn__axis_over(const qn_schedule *s, uint32_t reduce, int d)
+{
+    for (uint16_t n = 1; n <= s->n_axes; n++)
+        if (s->axis[n].kind == (reduce ? QN_AXIS_POINT : QN_AXIS_DIM) &&
+            s->axis[n].inst == reduce && s->axis[n].number == d)
+            return (qn_axis){n};
+    return (qn_axis){0};
+}
+
 /* ---------------------------------------------------------------- the kernel as declared */
 
 typedef struct maker {

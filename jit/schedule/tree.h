@@ -297,6 +297,8 @@ enum { QN_AXIS_NAME_BYTES = 64 };
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);
 /** The axis of a name; 0: none. */
 qn_axis qn__axis_find(const qn_schedule *s, const char *name);
+/** The axis of the points of a reduce along dimension d; of reduce 0 that of the iterations. */
+qn_axis qn__axis_over(const qn_schedule *s, uint32_t reduce, int d);
 /** How often an axis is walked, from facts. */
 qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Steps of its root by which an axis moves; 0 if that is not known, or it has several roots.
