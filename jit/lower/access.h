@@ -82,6 +82,9 @@ LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value);
  * stood before, or which the second piece made. */
 void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others,
                        int n);
+/** What is `first` from one block and `other` from another. */
+LLVMValueRef qn__phi(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef other,
+                     LLVMBasicBlockRef from_other);
 /** What a branch that has ended makes of two values. */
 LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other);
 
@@ -94,6 +97,9 @@ typedef struct check {
     bool is_clamped;
     LLVMValueRef position[QN_MAX_RANK];
 } check;
+/** The address of part p of access i with its displacement; of a checked one that may be clamped. c:
+ * NULL: nothing is. */
+address qn__displaced(lower *g, uint32_t i, int p, const check *c);
 
 /** Tests the indices of part p of access i as far as the facts leave them open. */
 check qn__make_check(lower *g, uint32_t i, int p);

@@ -136,9 +136,7 @@ LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int6
             : kind == MEMO_QUOTIENT  ? LLVMBuildUDiv(g->b, a, b, "")
             : kind == MEMO_REMAINDER ? LLVMBuildURem(g->b, a, b, "")
                                      : qn__gep(g, g->i8, a, b);
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, *at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, *at, found);
 }
 
 /** Digits of `rest`, fastest first, at the level `at`. */
@@ -316,6 +314,14 @@ void qn__displace(lower *g, address *x)
 {
     if (x->constant)
         x->pointer = qn__ahead(g, x->pointer, x->constant);
+}
+
+address qn__displaced(lower *g, uint32_t i, int p, const check *c)
+{
+    address x;
+    qn__make_address(g, i, p, c && c->is_clamped ? c->position : NULL, &x);
+    qn__displace(g, &x);
+    return x;
 }
 
 /** Address of part p of access i. With `clamped`, positions come from there instead of the index

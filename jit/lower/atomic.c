@@ -222,9 +222,7 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
         then = qn__begin_checked(g, c);
     else if (condition)
         then = qn__begin_branch(g, condition);
-    address x;
-    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, i, p, c);
     s.pointer = x.pointer;
     LLVMValueRef old = qn__update_as_needed(g, i, e, emit_single, &s);
     old = old ? old : LLVMConstNull(LLVMTypeOf(s.value));

@@ -304,8 +304,7 @@ LLVMValueRef qn__update_lanes(lower *g, uint32_t i, int p, const check *c, const
         l.mask = qn__access_mask(g, i, p, c);
     }
     l.expected = inst->n_args > n + 1 ? qn__vector(g, arg[n + 1], p) : NULL;
-    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &l.x);
-    qn__displace(g, &l.x);
+    l.x = qn__displaced(g, i, p, c);
     LLVMValueRef old = qn__update_as_needed(g, i, e, emit_lanes, &l);
     return old ? old : LLVMConstNull(LLVMTypeOf(l.value));
 }

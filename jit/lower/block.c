@@ -64,7 +64,6 @@ void qn__parts_of_block(lower *g)
 static bool has_whole_steps(const lower *g, int d, int64_t w)
 {
     const qn_schedule *s = g->schedule;
-    qn_axis root;
     for (int c = 0; c < s->n_cuts; c++)
         if (qn__axis_dim(g->scalar, s, s->cut[c].of) == d &&
             (s->cut[c].kind == QN_CUT_SECTIONS || s->cut[c].tail == QN_TAIL_OVERLAP))
@@ -73,7 +72,7 @@ static bool has_whole_steps(const lower *g, int d, int64_t w)
         const qn_node_info *l = qn__node(s, (qn_node){n});
         if (l->kind == QN_NODE_LOOP && qn__axis_dim(g->scalar, s, l->axis) == d &&
             !qn__is_of_block(g->scalar, s, (qn_node){n}) &&
-            qn__axis_weight(g->scalar, s, l->axis, &root) % w)
+            qn__axis_weight(g->scalar, s, l->axis, NULL) % w)
             return false;
     }
     return true;

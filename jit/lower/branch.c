@@ -88,12 +88,18 @@ void qn__begin_other(lower *g, branch *x)
     begin_side(g, x->other);
 }
 
-LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other)
+LLVMValueRef qn__phi(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef other,
+                     LLVMBasicBlockRef from_other)
 {
-    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(taken), ""), values[2] = {taken, other};
-    LLVMBasicBlockRef blocks[2] = {x->last[0], x->last[1]};
+    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(first), ""), values[2] = {first, other};
+    LLVMBasicBlockRef blocks[2] = {from, from_other};
     LLVMAddIncoming(phi, values, blocks, 2);
     return phi;
+}
+
+LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRef other)
+{
+    return qn__phi(g, taken, x->last[0], other, x->last[1]);
 }
 
 LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value)

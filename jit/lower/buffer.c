@@ -133,9 +133,7 @@ static LLVMValueRef relative_index(lower *g, const filled *b, int d, int64_t ahe
     *at = qn__seek(g, *at, &here);
     r = LLVMBuildSub(g->b, g->iv[d], b->base[d], "");
     r = LLVMBuildAdd(g->b, r, qn__const_i64(g, ahead), "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, *at, r);
-    return r;
+    return qn__memo_end(g, &key, &here, *at, r);
 }
 
 /** The digits of dimension d at an index, one by one. */

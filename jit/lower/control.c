@@ -168,12 +168,8 @@ void qn__loop_close(lower *g, loop *l)
     if (l->is_guarded)
         qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, l->after);
-    for (int n = 0; n < l->n_carried && l->is_guarded; n++) {
-        LLVMValueRef values[2] = {l->init[n], l->value[n]};
-        LLVMBasicBlockRef blocks[2] = {l->guard, latch};
-        l->value[n] = LLVMBuildPhi(g->b, LLVMTypeOf(values[1]), "");
-        LLVMAddIncoming(l->value[n], values, blocks, 2);
-    }
+    for (int n = 0; n < l->n_carried && l->is_guarded; n++)
+        l->value[n] = qn__phi(g, l->init[n], l->guard, l->value[n], latch);
     qn__free(l->init);
 }
 

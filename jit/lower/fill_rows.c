@@ -66,9 +66,7 @@ static void copy_square(const rows *r, LLVMValueRef first)
     lower *g = r->f->g;
     const int lanes = g->block->lane_dim;
     LLVMValueRef row[QN_MOST_TRANSPOSED], index = g->iv[lanes];
-    address x;
-    qn__make_address(g, r->f->inst, 0, NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, r->f->inst, 0, NULL);
     for (int l = 0; l < g->width; l++)
         row[l] = load_row(r, row_pointer(r, x.pointer, l));
     transpose(g, row);

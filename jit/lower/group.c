@@ -172,8 +172,7 @@ static void store_part(lower *g, const qn_group *x, const qn_weave *w, int p, LL
         member[m] = qn__to_memory(g, qn__access_dtype(g->k, i), qn__vector(g, v, p));
         last = i == x->last ? m : last;
     }
-    qn__make_address(g, x->last, p, NULL, &at);
-    qn__displace(g, &at);
+    at = qn__displaced(g, x->last, p, NULL);
     woven memory = {w, LLVMGetElementType(LLVMTypeOf(member[last])),
                     qn__ahead(g, at.pointer, -last * qn__access_bytes(g->k, x->last)), count};
     qn__store_woven(g, &memory, member);

@@ -282,6 +282,14 @@ void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result)
     memo_link(g, g->n_memos++);
 }
 
+LLVMValueRef qn__memo_end(lower *g, const memo_key *key, const place *here, int at,
+                          LLVMValueRef result)
+{
+    qn__unseek(g, here);
+    qn__memo_add(g, key, at, result);
+    return result;
+}
+
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
 {
     if (g->width == 1)
@@ -300,9 +308,7 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
         LLVMBuildInsertElement(g->b, zero, scalar, LLVMConstInt(g->i32, 0, false), "");
     LLVMValueRef all = LLVMConstNull(LLVMVectorType(g->i32, (unsigned)g->width));
     found = LLVMBuildShuffleVector(g->b, one, zero, all, "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, at, found);
 }
 
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
@@ -315,9 +321,7 @@ LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
     stand_at_end_of(g, 0); /* level 0 dominates everything, branches included */
     LLVMValueRef where = qn__gep(g, g->i64, g->slots, qn__const_i64(g, slot));
     found = qn__load_at(g, t, where, 8);
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, 0, found);
-    return found;
+    return qn__memo_end(g, &key, &here, 0, found);
 }
 
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact)

@@ -123,10 +123,8 @@ void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBl
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on,
                     limit);
     LLVMPositionBuilderAtEnd(g->b, go_on);
-    c->left = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(c->left, left, from, 2);
-    c->rest = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(c->rest, rest, from, 2);
+    c->left = qn__phi(g, left[0], from[0], left[1], from[1]);
+    c->rest = qn__phi(g, rest[0], from[0], rest[1], from[1]);
 }
 
 void qn__limit_close(lower *g, countdown *c)

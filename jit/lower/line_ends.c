@@ -101,9 +101,7 @@ static void end_row(lower *g, uint32_t site)
 {
     uint32_t i = g->k->access[site].inst;
     int64_t bytes = qn__access_bytes(g->k, i);
-    address x;
-    qn__make_address(g, i, 0, NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, i, 0, NULL);
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, qn__access_dtype(g->k, i)));
     LLVMValueRef first =
         LLVMBuildSub(g->b, qn__const_i64(g, LINE_BYTES), bytes_into_line(g, x.pointer), "");

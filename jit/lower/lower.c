@@ -169,6 +169,32 @@ static void free_arrays(lower *g)
     qn__analysis_release(&g->a);
 }
 
+/** Begins a function, and what is known of it; false: there is no memory. */
+static bool open_function(lower *g, const char *symbol)
+{
+    g->context = LLVMGetModuleContext(g->module);
+    qn__parts_of_block(g);
+    if (!make_arrays(g))
+        return false;
+    g->b = LLVMCreateBuilderInContext(g->context);
+    set_types(g);
+    g->hooks->open(g, symbol);
+    qn__debug_function(g);
+    compute_bounds(g);
+    return true;
+}
+
+static qn_emitted close_function(lower *g)
+{
+    LLVMBuildRetVoid(g->b);
+    qn__poll_end(g);
+    if (g->is_fast && !g->failed)
+        qn__llvm_suit_fast(g->function, g->b);
+    LLVMDisposeBuilder(g->b);
+    return g->failed && !g->is_over ? (qn_emitted){.instructions = -1}
+                                    : qn__llvm_count(g->function, g->f->target, g->is_fast);
+}
+
 qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
                               const qn_function_how *how, const char *symbol, int32_t *block_bytes)
 {
@@ -177,7 +203,6 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
     const qn_hooks *hooks = to->hooks;
     const qn_block *block = x->block;
     lower g = {.module = to->module,
-               .context = LLVMGetModuleContext(to->module),
                .k = k,
                .f = f,
                .grid = x->grid,
@@ -194,13 +219,7 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};
-    qn__parts_of_block(&g);
-    if (make_arrays(&g)) {
-        g.b = LLVMCreateBuilderInContext(g.context);
-        set_types(&g);
-        hooks->open(&g, symbol);
-        qn__debug_function(&g);
-        compute_bounds(&g);
+    if (open_function(&g, symbol)) {
         qn__find_alignment(&g);
         qn__find_lane_order(&g);
         if (block->scratch_bytes)
@@ -220,12 +239,7 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
         if (!is_empty)
             hooks->run(&g, spans);
         qn__stream_fence(&g);
-        LLVMBuildRetVoid(g.b);
-        qn__poll_end(&g);
-        if (how->is_fast && !g.failed)
-            qn__llvm_suit_fast(g.function, g.b);
-        n = g.failed && !g.is_over ? n : qn__llvm_count(g.function, f->target, how->is_fast);
-        LLVMDisposeBuilder(g.b);
+        n = close_function(&g);
     }
     free_arrays(&g);
     *block_bytes = g.shared_bytes > *block_bytes ? g.shared_bytes : *block_bytes;
@@ -237,7 +251,6 @@ qn_emitted qn__lower_calls(const qn_lowering *to, const qn_piece *piece,
 {
     const qn_block block = qn__block_of_one();
     lower g = {.module = to->module,
-               .context = LLVMGetModuleContext(to->module),
                .k = piece->kernel,
                .f = &piece->facts,
                .block = &block,
@@ -247,18 +260,9 @@ qn_emitted qn__lower_calls(const qn_lowering *to, const qn_piece *piece,
                .budget = INT64_MAX,
                .debug = to->debug};
     qn_emitted n = {.instructions = -1};
-    qn__parts_of_block(&g);
-    if (make_arrays(&g)) {
-        g.b = LLVMCreateBuilderInContext(g.context);
-        set_types(&g);
-        g.hooks->open(&g, symbol);
-        qn__debug_function(&g);
-        compute_bounds(&g);
+    if (open_function(&g, symbol)) {
         qn__lower_parts(&g, piece, function, scratch_word);
-        LLVMBuildRetVoid(g.b);
-        qn__poll_end(&g);
-        n = g.failed ? n : qn__llvm_count(g.function, g.f->target, false);
-        LLVMDisposeBuilder(g.b);
+        n = close_function(&g);
     }
     free_arrays(&g);
     return n;

@@ -342,6 +342,9 @@ void qn__unseek(lower *g, const place *here);
 /** The value, and its level; NULL: it is not there. */
 LLVMValueRef qn__memo_find(const lower *g, const memo_key *key, int *at);
 void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result);
+/** Goes back behind qn__seek, and adds a result, which is returned. */
+LLVMValueRef qn__memo_end(lower *g, const memo_key *key, const place *here, int at,
+                          LLVMValueRef result);
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */

@@ -124,9 +124,7 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
 
 LLVMValueRef qn__load_word(lower *g, uint32_t i)
 {
-    address x;
-    qn__make_address(g, i, 0, NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, i, 0, NULL);
     LLVMValueRef v = qn__load_at(g, g->i32, x.pointer, 4);
     qn__mark_invariant(g, v);
     return v;
@@ -214,8 +212,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     address x;
     if (v)
         return v;
-    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    qn__displace(g, &x);
+    x = qn__displaced(g, i, p, c);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(
             g,
@@ -262,8 +259,7 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
     int dtype = g->k->inst[i].type;
     address x;
     branch then = qn__begin_checked(g, c);
-    qn__make_address(g, i, p, NULL, &x);
-    qn__displace(g, &x);
+    x = qn__displaced(g, i, p, NULL);
     LLVMValueRef v = qn__to_register(
         g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer, qn__align_of(g, i)));
     v = qn__end_checked(g, &then, i, p, v);
@@ -359,9 +355,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     const unsigned align = qn__align_of(g, i);
     LLVMValueRef v = qn__to_memory(g, dtype, qn__vector(g, value, p)),
                  mask = qn__access_mask(g, i, p, c);
-    address x;
-    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, i, p, c);
     if (x.kind == ADDRESS_REVERSED) {
         v = reverse(g, v);
         mask = mask ? reverse(g, mask) : NULL;
@@ -388,9 +382,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
 static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
 {
     LLVMValueRef v = qn__pack_vectors(g, i, p, value, n);
-    address x;
-    qn__make_address(g, i, p, NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, i, p, NULL);
     LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
     LLVMSetAlignment(store, qn__align_of(g, i));
     qn__mark_stream(g, i, store);

@@ -123,28 +123,14 @@ static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef
     }
     LLVMValueRef rest =
         LLVMBuildURem(g->b, LLVMBuildSub(g->b, n, l->step, ""), qn__const_i64(g, most), "");
-    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, l->start, rest, ""), l->step, ""),
-                 values[2] = {l->end, first};
-    LLVMBasicBlockRef blocks[2] = {from, longer};
+    LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, l->start, rest, ""), l->step, "");
     LLVMBuildBr(g->b, *entry);
     if (!l->is_guarded) {
         LLVMPositionBuilderAtEnd(g->b, *entry);
         LLVMBuildBr(g->b, l->head);
     }
     LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(*entry));
-    LLVMValueRef end = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(end, values, blocks, 2);
-    return end;
-}
-
-/** A phi of two values. */
-static LLVMValueRef phi_of(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef next,
-                           LLVMBasicBlockRef back)
-{
-    LLVMValueRef phi = LLVMBuildPhi(g->b, LLVMTypeOf(first), ""), values[2] = {first, next};
-    LLVMBasicBlockRef blocks[2] = {from, back};
-    LLVMAddIncoming(phi, values, blocks, 2);
-    return phi;
+    return qn__phi(g, l->end, from, first, longer);
 }
 
 LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, int64_t trips)
@@ -161,12 +147,12 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, int64_t
     LLVMValueRef first = first_end(g, l, most, &entry);
     LLVMSetSuccessor(LLVMGetBasicBlockTerminator(entry), 0, strip);
     LLVMPositionBuilderAtEnd(g->b, strip);
-    LLVMValueRef from = phi_of(g, l->start, entry, index, next_strip),
-                 end = phi_of(g, first, entry, further, next_strip);
+    LLVMValueRef from = qn__phi(g, l->start, entry, index, next_strip),
+                 end = qn__phi(g, first, entry, further, next_strip);
     LLVMAddIncoming(l->index, &from, &strip, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
     for (int n = 0; n < l->n_carried; n++) {
-        LLVMValueRef carried = phi_of(g, l->init[n], entry, l->value[n], next_strip);
+        LLVMValueRef carried = qn__phi(g, l->init[n], entry, l->value[n], next_strip);
         LLVMAddIncoming(l->phi[n], &carried, &strip, 1);
         LLVMAddIncoming(l->phi[n], &l->value[n], &latch, 1);
     }

@@ -41,9 +41,7 @@ static bool goes_with(const lower *g, uint32_t site, int anchor)
 /** Address of lane 0 of an access, as a number, where the lanes begin. */
 static LLVMValueRef address_number(lower *g, uint32_t site)
 {
-    address x;
-    qn__make_address(g, g->k->access[site].inst, 0, NULL, &x);
-    qn__displace(g, &x);
+    address x = qn__displaced(g, g->k->access[site].inst, 0, NULL);
     return LLVMBuildPtrToInt(g->b, x.pointer, g->i64, "");
 }
 

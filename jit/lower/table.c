@@ -63,9 +63,7 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     else
         found = qn__load_masked(g, t->type, pointer, align,
                                 LLVMConstVector(mask, (unsigned)t->lanes));
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, at, found);
 }
 
 /** Elements of registers first to first + n - 1, by the low bits of the index. */

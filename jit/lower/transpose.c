@@ -94,8 +94,7 @@ static pieces pieces_at(lower *g, uint32_t i, int u, int j, int q)
     s.bytes = qn_dtype_bytes(dtype);
     s.element = qn__memory_type(g, dtype);
     s.mask = g->tail_mask[s.p];
-    qn__make_address(g, i, s.p, NULL, &x);
-    qn__displace(g, &x);
+    x = qn__displaced(g, i, s.p, NULL);
     s.base = x.pointer;
     s.step = x.lane_bytes;
     return s;

@@ -283,9 +283,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
     found = to < from   ? LLVMBuildTrunc(g->b, v, t, "")
             : is_signed ? LLVMBuildSExt(g->b, v, t, "")
                         : LLVMBuildZExt(g->b, v, t, "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, at, found);
 }
 
 /** The first vector of a linear value in `bits` bits: from its first lane, without the lanes in 64
@@ -305,9 +303,7 @@ static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
     place here;
     int at = qn__seek(g, level_of_first, &here);
     found = LLVMBuildAdd(g->b, all, qn__lanes(g, qn__int_type(g, bits), step), "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, at, found);
 }
 
 /** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one,
@@ -329,9 +325,7 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
     place here;
     int at = qn__seek(g, g->value[i].level, &here);
     found = LLVMBuildAdd(g->b, first, by, "");
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, found);
-    return found;
+    return qn__memo_end(g, &key, &here, at, found);
 }
 
 LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)

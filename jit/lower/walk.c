@@ -68,8 +68,7 @@ static LLVMValueRef bound_at(walk *w, const qn_bound *b, int64_t weight, span s)
 static span section_of(walk *w, const qn_cut *c, int number, span s)
 {
     LLVMValueRef low = s.low, high = s.low;
-    qn_axis root;
-    int64_t weight = qn__axis_weight(w->x, w->s, c->of, &root);
+    int64_t weight = qn__axis_weight(w->x, w->s, c->of, NULL);
     for (int n = 0; n <= number; n++) {
         low = high;
         high = larger(w->g, low, n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], weight, s));
@@ -266,12 +265,11 @@ static void whole_pieces(lower *g, const steps *of, span s)
     const walk_steps *x = (const walk_steps *)of;
     walk *w = x->w;
     walk_steps pieces = *x;
-    qn_axis root;
     pieces.steps.all = s;
     w->is_whole = true;
     (void)g;
     emit_pieces(w, &pieces,
-                qn__axis_weight(w->x, w->s, qn__node(w->s, x->loop)->axis, &root));
+                qn__axis_weight(w->x, w->s, qn__node(w->s, x->loop)->axis, NULL));
     w->is_whole = false;
 }
 

@@ -187,7 +187,8 @@ qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis axis
 int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis axis, qn_axis *root)
 {
     const qn_axis_info *a = qn__axis(s, axis);
-    *root = axis;
+    if (root)
+        *root = axis;
     if (a->kind == QN_AXIS_FUSED || a->kind == QN_AXIS_NONE)
         return 0;
     if (a->kind != QN_AXIS_PART)

@@ -39,10 +39,9 @@ void qn__buffer_layout(const qn_analysis *x, const qn_schedule *s, int buffer,
     qn_buffer_digit fastest[QN_MOST_BUFFER_AXES]; /* first */
     int n = 0;
     for (int a = b->n_axes - 1; a >= 0; a--) {
-        qn_axis root;
         int64_t most = qn__axis_count(x, s, b->axis[a]).most;
         qn_buffer_digit own = {.d = qn__axis_dim(x, s, b->axis[a]),
-                               .weight = qn__axis_weight(x, s, b->axis[a], &root),
+                               .weight = qn__axis_weight(x, s, b->axis[a], NULL),
                                .range = most,
                                .bytes = bytes};
         qn_buffer_digit *last = n ? &fastest[n - 1] : NULL;
@@ -215,8 +214,7 @@ static int take_dimension(const filler *m, int n)
     for (int i = 0; i < m->n; i++)
         wanted += m->loop[i].d == d;
     for (; n + taken < m->n && m->loop[n + taken].d == d; taken++) {
-        qn_axis root;
-        int64_t weight = qn__axis_weight(m->x, m->s, m->loop[n + taken].axis, &root);
+        int64_t weight = qn__axis_weight(m->x, m->s, m->loop[n + taken].axis, NULL);
         if (m->loop[n + taken].role != QN_ROLE_SEQUENTIAL || weight >= before)
             return 0;
         before = weight;

@@ -72,9 +72,8 @@ static double transposed(const qn_estimator *e, uint32_t i)
         const qn_around *l = &e->around[n];
         qn_axis axis = qn__node(e->s, l->node)->axis;
         int d = qn__axis_dim(x, e->s, axis);
-        qn_axis root;
         if (l->is_together && !l->is_lanes && l->count >= 4 && lanes >= 0 && d >= 0 &&
-            qn__axis_weight(x, e->s, axis, &root) == 1 &&
+            qn__axis_weight(x, e->s, axis, NULL) == 1 &&
             qn__is_transposed(x, lanes, d, qn__site_of(x->k, i)))
             return l->count;
     }

@@ -115,9 +115,8 @@ static void touch(touched *t, const qn_box *box, double accesses)
 /** Widens the spans of dimensions by a loop over an axis. */
 static void add_span(const qn_estimator *e, qn_axis axis, int64_t *span)
 {
-    qn_axis root;
     int d = qn__axis_dim(e->x, e->s, axis);
-    int64_t weight = qn__axis_weight(e->x, e->s, axis, &root);
+    int64_t weight = qn__axis_weight(e->x, e->s, axis, NULL);
     qn_count count = qn__axis_count(e->x, e->s, axis);
     uint32_t dims = qn__axis_dims(e->x, e->s, axis);
     for (int n = 0; n < e->x->k->n_dims; n++) {

@@ -375,10 +375,10 @@ static void make_strip(maker *m)
 static void divide(maker *m, int d, int64_t granule)
 {
     pieces *x = &m->of[d];
-    qn_axis *outer = x->tile.id ? &x->tile : &x->digit[0], root, part[2] = {{0}};
+    qn_axis *outer = x->tile.id ? &x->tile : &x->digit[0], part[2] = {{0}};
     if (m->status != QN_OK)
         return;
-    int64_t own = qn__axis_weight(m->x, m->s, *outer, &root), more = own > 0 ? granule / own : 1;
+    int64_t own = qn__axis_weight(m->x, m->s, *outer, NULL), more = own > 0 ? granule / own : 1;
     if (more <= 1 || granule % own) {
         qn__step_on(m, QN_DO_parallelize, *outer);
         return;

@@ -21,8 +21,7 @@ qn_node qn__vector_around(const qn_schedule *s, qn_node n)
 static bool lane_stride(const qn_analysis *x, const qn_schedule *s, qn_axis lanes, uint32_t inst,
                         int64_t *stride)
 {
-    qn_axis root;
-    int64_t weight = qn__axis_weight(x, s, lanes, &root);
+    int64_t weight = qn__axis_weight(x, s, lanes, NULL);
     int d = qn__axis_dim(x, s, lanes);
     if (d < 0 || !qn__access_stride(x, inst, d, stride))
         return false;
@@ -35,10 +34,9 @@ static bool lane_stride(const qn_analysis *x, const qn_schedule *s, qn_axis lane
 static uint8_t group_number(const qn_analysis *x, const qn_schedule *s, qn_axis lanes,
                             uint32_t inst)
 {
-    qn_axis root;
     qn_group group;
     int d = qn__axis_dim(x, s, lanes);
-    if (qn__axis_weight(x, s, lanes, &root) != 1 || !qn__group_of(x, d, inst, &group))
+    if (qn__axis_weight(x, s, lanes, NULL) != 1 || !qn__group_of(x, d, inst, &group))
         return 0;
     uint32_t first = qn__site_of(x->k, group.first);
     return first < UINT8_MAX ? (uint8_t)(first + 1) : 0;

@@ -233,10 +233,9 @@ static bool may_be_shared(shaper *m, uint32_t reduce, qn_node n)
     const qn_axis_info *a = qn__axis(m->s, l->axis);
     const qn_cut *c = &m->s->cut[a->cut];
     int n_long, d = qn__long_dim(m->x->k, m->x->f, reduce, &n_long);
-    qn_axis root;
     bool is_it = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
                  qn__axis(m->s, c->of)->kind == QN_AXIS_POINT && c->tail != QN_TAIL_OVERLAP &&
-                 qn__axis_weight(m->x, m->s, l->axis, &root) == QN_BLOCK_POINTS && n_long == 1 &&
+                 qn__axis_weight(m->x, m->s, l->axis, NULL) == QN_BLOCK_POINTS && n_long == 1 &&
                  qn__axis_dim(m->x, m->s, l->axis) == d &&
                  qn__order_rule(m->x->k, reduce) != QN_ORDERED && !m->x->k->inst[reduce].parent;
     if (!is_it || (m->n_shared && m->shared_dim != d))
@@ -446,13 +445,12 @@ static void read_block(shaper *m, qn_block *b)
 {
     const qn_node_info *v = qn__node(m->s, m->vector);
     int64_t all = 1;
-    qn_axis root;
     *b = qn__block_of_one();
     if (m->vector.id) {
         int64_t width = qn__axis_count(m->x, m->s, v->axis).most;
         b->lane_dim = qn__axis_dim(m->x, m->s, v->axis);
         b->width = (int)width;
-        if (qn__axis_weight(m->x, m->s, v->axis, &root) != 1 || (width & (width - 1)))
+        if (qn__axis_weight(m->x, m->s, v->axis, NULL) != 1 || (width & (width - 1)))
             qn__no_code(m->r, "lanes that are not neighbours, or no power of two", v->axis);
     }
     for (int n = 0; n < m->n_block && m->r->status == QN_OK; n++) {
@@ -462,7 +460,7 @@ static void read_block(shaper *m, qn_block *b)
         bool is_vectors = qn__axis_dim(m->x, m->s, a) == b->lane_dim;
         int64_t extent = qn__axis_count(m->x, m->s, a).most;
         all *= extent;
-        if (is_vectors && (b->unroll > 1 || qn__axis_weight(m->x, m->s, a, &root) != b->width))
+        if (is_vectors && (b->unroll > 1 || qn__axis_weight(m->x, m->s, a, NULL) != b->width))
             qn__no_code(m->r, "vectors that are not neighbours", a);
         else if (is_vectors)
             b->unroll = (int)extent;

@@ -17,10 +17,9 @@ static int64_t extent_over(const qn_analysis *x, const qn_schedule *s, const qn_
                            int d, int *at)
 {
     int64_t all = 1, weight = 1;
-    qn_axis root;
     for (; *at < b->n_axes && qn__axis_dim(x, s, b->axis[*at]) == d; ++*at) {
         all *= qn__axis_count(x, s, b->axis[*at]).most;
-        weight = qn__axis_weight(x, s, b->axis[*at], &root);
+        weight = qn__axis_weight(x, s, b->axis[*at], NULL);
     }
     return weight == 1 ? all : 0;
 }
@@ -31,13 +30,12 @@ static bool has_steps(const qn_analysis *x, const qn_schedule *s, int buffer, in
 {
     for (uint16_t n = 1; n <= s->n_nodes; n++) {
         const qn_node_info *l = &s->node[n], *around = qn__node(s, l->parent);
-        qn_axis root;
         bool is_it = (l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH) && l->index == buffer;
         if (!is_it)
             continue;
         if (l->child.id || around->kind != QN_NODE_LOOP ||
             qn__axis_dim(x, s, around->axis) != d ||
-            qn__axis_weight(x, s, around->axis, &root) != size)
+            qn__axis_weight(x, s, around->axis, NULL) != size)
             return false;
     }
     return true;

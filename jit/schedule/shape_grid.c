@@ -46,8 +46,7 @@ static bool read_points(reader *m, const qn_node_info *l, int64_t weight, int64_
 
 static bool read_loop(reader *m, const qn_node_info *l, bool is_walked)
 {
-    qn_axis root;
-    int64_t weight = qn__axis_weight(m->x, m->s, l->axis, &root),
+    int64_t weight = qn__axis_weight(m->x, m->s, l->axis, NULL),
             count = qn__axis_count(m->x, m->s, l->axis).most;
     int d = qn__iteration_dim(m->x, m->s, l->axis);
     if (!weight)

@@ -86,13 +86,12 @@ static bool may_overlap(qn_reading *m, const qn_block *b)
 {
     for (int n = 0; n < m->s->n_cuts; n++) {
         const qn_cut *c = &m->s->cut[n];
-        qn_axis root;
         int d = qn__iteration_dim(m->x, m->s, c->of);
         if (c->kind != QN_CUT_DIGITS || c->tail != QN_TAIL_OVERLAP || d < 0)
             continue;
-        int64_t step = qn__axis_weight(m->x, m->s, c->first, &root);
+        int64_t step = qn__axis_weight(m->x, m->s, c->first, NULL);
         bool is_exact = qn__axis_count(m->x, m->s, c->of).most % step == 0;
-        if (qn__axis_weight(m->x, m->s, c->of, &root) != 1 ||
+        if (qn__axis_weight(m->x, m->s, c->of, NULL) != 1 ||
             (!is_exact && step != block_size(b, d)))
             return qn__no_code(m, "steps that overlap and are no blocks", c->of);
     }
@@ -104,9 +103,8 @@ static bool is_block_whole(qn_reading *m, const qn_block *b, int d)
 {
     int64_t size = block_size(b, d);
     qn_node last = steps_over(m, d);
-    qn_axis root;
     if (last.id)
-        return qn__axis_weight(m->x, m->s, qn__node(m->s, last)->axis, &root) == size ||
+        return qn__axis_weight(m->x, m->s, qn__node(m->s, last)->axis, NULL) == size ||
                qn__no_code(m, "steps that are no multiple of the block",
                       qn__node(m->s, last)->axis);
     return qn__trips(m->x->f, d) == size ||
@@ -236,13 +234,12 @@ static bool has_buffers(const qn_schedule *s, qn_node n)
  * at each step inside, if they fill no buffers. */
 static int64_t granule_of(const qn_reading *m, qn_node n, int d)
 {
-    qn_axis root;
-    int64_t granule = qn__axis_weight(m->x, m->s, qn__node(m->s, n)->axis, &root);
+    int64_t granule = qn__axis_weight(m->x, m->s, qn__node(m->s, n)->axis, NULL);
     if (qn__is_only_chunks(m->x, m->s, n) || has_buffers(m->s, n))
         return granule;
     for (qn_node in = n; (in = qn__loop_below(m->x, m->s, qn__node(m->s, in)->child, d)).id &&
                          !qn__is_of_block(m->x, m->s, in);)
-        granule = qn__axis_weight(m->x, m->s, qn__node(m->s, in)->axis, &root);
+        granule = qn__axis_weight(m->x, m->s, qn__node(m->s, in)->axis, NULL);
     return granule;
 }
 
@@ -299,9 +296,8 @@ static bool may_divide(qn_reading *m, qn_node n, const qn_block *p)
         int d = qn__node_dim(m->x, m->s, l);
         bool is_divided =
             d >= 0 && (d == p->split_dim || (p->second_granule && d == p->second_dim));
-        qn_axis root;
         if (is_divided && has_section(m->s, l->axis) &&
-            qn__axis_weight(m->x, m->s, l->axis, &root) > 1)
+            qn__axis_weight(m->x, m->s, l->axis, NULL) > 1)
             return qn__no_code(m, "threads over steps of a section", l->axis);
         if (!may_divide(m, l->child, p))
             return false;

@@ -25,11 +25,10 @@ typedef struct chain {
 static int64_t next_weight(const chain *c, int d, int role)
 {
     const qn_node_info *l = qn__node(c->s, c->at);
-    qn_axis root;
     if (l->kind != QN_NODE_LOOP || l->role != role || l->next.id ||
         qn__axis_dim(c->x, c->s, l->axis) != d)
         return 0;
-    return qn__axis_weight(c->x, c->s, l->axis, &root);
+    return qn__axis_weight(c->x, c->s, l->axis, NULL);
 }
 
 /** Goes into the loop that comes next, if that is one over dimension d in steps of `weight`. */
@@ -123,10 +122,9 @@ static bool is_rest(const qn_analysis *x, const qn_schedule *s, qn_node at, int 
 {
     const qn_node_info *l = qn__node(s, at);
     chain c = {x, s, l->child};
-    qn_axis root;
     if (l->kind != QN_NODE_LOOP || l->role != QN_ROLE_SEQUENTIAL ||
         qn__axis_dim(x, s, l->axis) != lanes ||
-        qn__axis_weight(x, s, l->axis, &root) != strip->step)
+        qn__axis_weight(x, s, l->axis, NULL) != strip->step)
         return false;
     while (qn__is_of_block(x, s, c.at) && !qn__node(s, c.at)->next.id)
         c.at = qn__node(s, c.at)->child;
@@ -149,8 +147,7 @@ bool qn__strip_of(const qn_analysis *x, const qn_schedule *s, qn_node loop, qn_s
 {
     const qn_node_info *l = qn__node(s, loop);
     int lanes = qn__axis_dim(x, s, l->axis), n_places = 0;
-    qn_axis root;
-    *out = (qn_strip){.length = qn__axis_weight(x, s, l->axis, &root),
+    *out = (qn_strip){.length = qn__axis_weight(x, s, l->axis, NULL),
                       .dim = lanes < 0 ? -1 : qn__strip_dim(x, lanes)};
     if (out->dim < 0 || !have_rests(x, s, out->dim) || !have_rests(x, s, lanes))
         return false;

@@ -175,9 +175,8 @@ bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t re
         bool is_partial;
         int place;
         bool may_stand = is_free(x, s, reduce, w->loop[i], rule, &is_partial);
-        qn_axis root;
         points_of(x, s, reduce, w->loop[i], &place);
-        int64_t own = qn__axis_weight(x, s, w->loop[i], &root);
+        int64_t own = qn__axis_weight(x, s, w->loop[i], NULL);
         if (w->role[i] == QN_ROLE_VECTOR && rule != QN_POINTS_ANY && !is_partial) {
             *why = "lanes must be the partials of the striped order";
             return false;

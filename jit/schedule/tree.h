@@ -302,7 +302,7 @@ qn_axis qn__axis_over(const qn_schedule *s, uint32_t reduce, int d);
 /** How often an axis is walked, from facts. */
 qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Steps of its root by which an axis moves; 0 if that is not known, or it has several roots.
- * *root: the root. */
+ * *root: the root, if that is wanted. */
 int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis a, qn_axis *root);
 /** The domain dimension of an axis that is made of one, else -1. */
 int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);

@@ -192,12 +192,11 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
             return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
     }
     for (int i = 0; i < w.n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
-        qn_axis root;
         if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED)
             return qn__refuse(v, "loop %s: trips come in order, and it is %s",
                               qn__axis_text(v, w.loop[i]).name, qn__role_names[w.role[i]]);
-        if (i > 0 && qn__axis_weight(v->x, v->s, w.loop[i], &root) >=
-                         qn__axis_weight(v->x, v->s, w.loop[i - 1], &root))
+        if (i > 0 && qn__axis_weight(v->x, v->s, w.loop[i], NULL) >=
+                         qn__axis_weight(v->x, v->s, w.loop[i - 1], NULL))
             return qn__refuse(v, "loop %s: trips come in order", qn__axis_text(v, w.loop[i]).name);
     }
     return true;
