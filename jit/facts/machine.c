@@ -16,8 +16,8 @@
         .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
         .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
         .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
-        .gather_slots = 3, .misses = 24, .cache_cycles = {5, 14, 50},                              \
-        .bytes_a_cycle = {32, 32, 8},                                                              \
+        .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4,                              \
+        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
         .are_moved_at_once = 1                                                                     \
     }
 /* Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove; what it does not say
@@ -29,8 +29,8 @@
         .near_pages = 96, .page_sets = 128, .page_ways = 16, .latency = 4, .operations = 2,        \
         .window = 512, .memory_cycles = 350, .instructions = 6, .loads = 3, .stores = 2,           \
         .load_bytes = 128, .store_bytes = 64, .lane_moves = 1, .port_bytes = 64,                   \
-        .wrong_guess = 17, .gather_slots = 1, .misses = 16, .cache_cycles = {5, 15, 70},           \
-        .bytes_a_cycle = {48, 12, 8}                                                               \
+        .wrong_guess = 17, .gather_slots = 1, .misses = 16, .ports = 2, .next_lines = 4,           \
+        .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {48, 12, 8}                                  \
     }
 /* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a
  * server. What they do not say (memory, lines that are waited for, rates between levels) is as
@@ -41,8 +41,8 @@
         .near_pages = 48, .page_sets = 256, .page_ways = 5, .latency = 4, .operations = 2,         \
         .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
         .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
-        .gather_slots = 1, .misses = 24, .cache_cycles = {4, 11, 50},                              \
-        .bytes_a_cycle = {32, 32, 8},                                                              \
+        .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4,                              \
+        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
         .are_moved_at_once = 1                                                                     \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. The way

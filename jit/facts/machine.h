@@ -42,10 +42,12 @@ typedef struct qn_machine {
     int32_t loads, stores; /* that begin in a cycle */
     int32_t load_bytes, store_bytes; /* at most, in a cycle */
     int32_t lane_moves; /* single lanes that get into or out of vectors in a cycle */
+    int32_t ports;      /* for operations and lanes: fewer than both where some take either */
     int32_t port_bytes; /* of a vector that a port for arithmetic takes in a cycle */
     int32_t wrong_guess;   /* cycles that a branch costs which was guessed wrong */
     int32_t gather_slots; /* for each that the table of costs has of a gather or scatter */
     int32_t misses;        /* lines that one core waits for at once */
+    int32_t next_lines;    /* that are fetched with one, whatever is loaded next */
     int32_t cache_cycles[QN_N_CACHES]; /* of a load that finds its line there */
     /* bytes in a cycle that one core moves into a level from the one behind it, or back */
     int32_t bytes_a_cycle[QN_N_CACHES];

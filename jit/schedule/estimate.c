@@ -107,29 +107,29 @@ static void mark_gathered(qn_estimator *e)
     e->are_gathered = d >= 0 && qn__are_gathered(e->x, d, (int64_t)lanes);
 }
 
-/** Points of a loop and of those inside it. */
-static double points_below(const qn_estimator *e, qn_node node)
+/** Additions of the points of a loop and of those inside it: one for each sum of a tile. */
+static double additions_below(const qn_estimator *e, qn_node node)
 {
     const qn_node_info *l = qn__node(e->s, node);
     double most = 1;
     qn_axis root;
     for (qn_node n = l->child; n.id; n = qn__node(e->s, n)->next)
-        most = larger(most, points_below(e, n));
+        most = larger(most, additions_below(e, n));
     if (l->kind != QN_NODE_LOOP)
         return most;
     qn__axis_weight(e->x, e->s, l->axis, &root);
     bool is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT;
-    return is_points ? most * qn__nominal_count(e, l->axis) : most;
+    return is_points || l->role == QN_ROLE_UNROLLED ? most * qn__nominal_count(e, l->axis) : most;
 }
 
-/** Whether a loop over points has so few, with those inside it, that the code has none. Loops over
- * steps have a tail. */
+/** Whether a loop over points has so few, with those inside it, that the code has none: of these
+ * there are so few additions. Loops over steps have a tail. */
 static bool is_straight(const qn_estimator *e, const qn_around *l)
 {
     const qn_axis_info *a = qn__axis(e->s, qn__node(e->s, l->node)->axis);
     bool is_stepped = a->kind == QN_AXIS_PART && e->is_stepped[a->cut];
     return l->is_points && !is_stepped &&
-           points_below(e, l->node) <= qn__straight_of(e->x, e->s);
+           additions_below(e, l->node) <= qn__straight_of(e->x, e->s);
 }
 
 /* ---------------------------------------------------------------- loops */
@@ -150,7 +150,9 @@ static double cycles_of(qn_estimator *e, const qn_around *l)
     const qn_demand *d = &l->demand;
     const qn_machine *m = e->m;
     double runs = executions(e), all = d->instructions * l->count;
-    double instructions = d->instructions / m->instructions, slots = d->slots / m->operations;
+    double instructions = d->instructions / m->instructions;
+    double slots = larger(larger(d->slots / m->operations, d->shuffles / m->lane_moves),
+                          (d->slots + d->shuffles) / m->ports);
     double loads = larger(d->loads / m->loads, d->load_bytes / m->load_bytes);
     double stores = larger(d->stores / m->stores, d->store_bytes / m->store_bytes);
     double busy = larger(larger(instructions, slots), larger(loads, stores));
@@ -313,18 +315,20 @@ static void walk(qn_estimator *e, qn_node n)
     }
 }
 
-/** The longest of the core's cycles and the transfers, and a part of the others. */
+/** The longest of the core's cycles and the transfers, and a part of the others. Meanwhile nothing
+ * waits for lines: those that are not fetched ahead fill the window. */
 static double in_all(const qn_estimator *e)
 {
     qn_estimate *r = e->out;
-    double sum = 0, longest_transfer = 0;
+    double sum = 0, longest_transfer = 0, waiting = 0;
     for (int n = 0; n < QN_N_CACHES; n++) {
         longest_transfer = larger(longest_transfer, r->transfer[n]);
         sum += r->transfer[n];
+        waiting += r->waiting[n];
     }
     r->moved = e->m->are_moved_at_once ? longest_transfer : sum;
     double longest = larger(r->core, r->moved);
-    return longest + (r->core + sum - longest) * QN_SHOWN_SHARE;
+    return longest + (r->core + sum - longest) * QN_SHOWN_SHARE + waiting;
 }
 
 qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
@@ -381,8 +385,8 @@ static const char *limit_of(const qn_estimate *e)
     int most = 0;
     double moved = 0;
     for (int n = 0; n < QN_N_CACHES; n++) {
-        moved += e->transfer[n];
-        most = e->transfer[n] > e->transfer[most] ? n : most;
+        moved += e->transfer[n] + e->waiting[n];
+        most = e->transfer[n] + e->waiting[n] > e->transfer[most] + e->waiting[most] ? n : most;
     }
     if (moved > e->core)
         return between[most];
@@ -409,6 +413,6 @@ void qn__estimate_print(const qn_estimate *e, const qn_machine *m, qn_text *out)
     qn__text_add(out, "... of which loops %.0f, tails %.0f, wrong guesses %.0f\n", e->loops,
                  e->tails, e->guesses);
     for (int n = 0; n < QN_N_CACHES && m->cache[n].bytes; n++)
-        qn__text_add(out, "between %s %.0f bytes, %.0f cycles\n", ends[n], e->bytes[n],
-                     e->transfer[n]);
+        qn__text_add(out, "between %s %.0f bytes, %.0f cycles and %.0f of waiting\n", ends[n],
+                     e->bytes[n], e->transfer[n], e->waiting[n]);
 }

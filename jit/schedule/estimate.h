@@ -13,7 +13,8 @@
 
 /** Of one call on one thread, after others on the same arrays; in cycles. */
 typedef struct qn_estimate {
-    double cycles; /* the longest of the core's and the transfers, and a part of the others */
+    double cycles; /* the longest of the core's and the transfers, a part of the others, and what is
+                      waited for */
     double core;   /* over all loops, the longest of what follows, and loops, tails, guesses */
     /* each as if there were nothing else */
     double instructions; /* that begin */
@@ -26,6 +27,7 @@ typedef struct qn_estimate {
     double guesses; /* of branches in the body */
     /* between a cache and what lies behind it: the last one and memory */
     double bytes[QN_N_CACHES], transfer[QN_N_CACHES];
+    double waiting[QN_N_CACHES]; /* for lines that nothing fetches ahead */
     double moved; /* cycles of all transfers: of the longest, or of their sum */
 } qn_estimate;
 

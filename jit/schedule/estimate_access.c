@@ -114,9 +114,8 @@ static double joins_of(const qn_estimator *e, double bytes)
     return slots;
 }
 
-/** Operations and slots of one member of a group; false: the access moves alone. */
-static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double *moves,
-                           double *slots)
+/** What one member of a group takes; false: the access moves alone. */
+static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, qn_access_work *out)
 {
     const qn_analysis *x = e->x;
     const qn_target *t = x->f->target;
@@ -128,12 +127,12 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, double 
         !qn__weave_of_group(x, &group, i, lanes < most ? lanes : most, 0, &w))
         return false;
     double steps = lanes < most ? 1 : (double)lanes / most, members = __builtin_popcount(w.places);
-    *moves = steps * w.moves / members;
+    out->moves = steps * w.moves / members;
     /* each permutation has indices of its own, and half of the registers have room for them */
     double again = w.shuffles > t->vectors / 2 ? w.shuffles : 0;
-    *moves += steps * again / members;
-    *slots = steps * (w.shuffles + again) / members *
-             shuffle_slots(e, 8 * w.unit, t->vector_bytes / w.unit);
+    out->moves += steps * again / members;
+    out->shuffles = steps * (w.shuffles + again) / members *
+                    shuffle_slots(e, 8 * w.unit, t->vector_bytes / w.unit);
     return true;
 }
 
@@ -145,8 +144,8 @@ static int log2_of(int n)
     return log2;
 }
 
-void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r, int lanes,
-                         double *moves, double *slots)
+qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r,
+                                   int lanes)
 {
     const qn_target *t = e->x->f->target;
     bool is_load = e->x->k->inst[i].op == QN_I_LOAD;
@@ -160,43 +159,43 @@ void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info
         (qn__lanes_are_in_digit(e, i, lanes) ||
          (!e->is_masked && qn__nearness(e->x, lane_dim_of(e), i) == QN_NEAR_LIMITED)))
         method = QN_METHOD_CONTIGUOUS;
-    *moves = registers;
-    *slots = 0;
+    qn_access_work w = {.moves = registers};
     if (lanes == 1 || method == QN_METHOD_UNIFORM) {
-        *moves = 1;
+        w.moves = 1;
     } else if (method == QN_METHOD_CONTIGUOUS) {
         double bytes = qn__register_bytes(e, bits, lanes);
         if (is_unaligned(e, i, (int64_t)bytes * 8 / bits))
-            *moves *= 1 + bytes / e->m->cache[0].line;
+            w.moves *= 1 + bytes / e->m->cache[0].line;
     } else if (method == QN_METHOD_TABLE) {
-        *moves = 0;
-        *slots = registers * shuffle * (r->index > 1 ? 2 : 1);
-    } else if (method == QN_METHOD_GROUP && moves_of_group(e, i, lanes, moves, slots)) {
-        return;
+        w.moves = 0;
+        w.shuffles = registers * shuffle * (r->index > 1 ? 2 : 1);
+    } else if (method == QN_METHOD_GROUP && moves_of_group(e, i, lanes, &w)) {
+        return w;
     } else if (method == QN_METHOD_STRIDED && r->stride == -1) {
-        *slots = registers * shuffle;
+        w.shuffles = registers * shuffle;
     } else if (method == QN_METHOD_STRIDED && together > 0) {
         double run = together < lanes ? together : lanes;
-        *moves = registers * (double)lanes / run;
-        *slots = *moves * shuffle * log2_of(lanes);
+        w.moves = registers * (double)lanes / run;
+        w.shuffles = w.moves * shuffle * log2_of(lanes);
     } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
         double taken = (double)(apart > 2 ? apart - 1 : 1); /* LLVM 19: of half registers by two */
         taken *= qn__register_bytes(e, bits, lanes) < t->vector_bytes ? 2 : 1;
-        *moves = registers * (double)apart;
-        *slots = is_load ? registers * taken * shuffle : *moves * (shuffle + 1); /* under masks */
+        w.moves = registers * (double)apart;
+        w.shuffles = is_load ? registers * taken * shuffle : w.moves * shuffle;
+        w.slots = is_load ? 0 : w.moves; /* under masks */
     } else if (method == QN_METHOD_STRIDED) {
-        *moves = lanes;
+        w.moves = lanes;
         double bytes = qn__register_bytes(e, bits, lanes);
         double parts = bytes / (double)QN_CHUNK_BYTES;
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
-        *slots = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
-                 registers * joins_of(e, bytes);
+        w.shuffles = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
+                     registers * joins_of(e, bytes);
     } else if (method == QN_METHOD_GATHER &&
                qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
-        *moves = registers;
-        *slots = 4 * registers * shuffle; /* the index, its mask, and the permutation */
+        w.shuffles = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {
-        *moves = lanes;
-        *slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);
+        w.moves = lanes;
+        w.slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);
     }
+    return w;
 }

@@ -17,6 +17,7 @@ typedef struct group {
     uint32_t inst;  /* an access of it */
     uint32_t parts; /* accesses that it has, of different parts of elements */
     bool is_written, is_stream, is_anywhere; /* data says where */
+    bool is_interleaved; /* one step has several runs of lines of one page */
 } group;
 
 /** What a node touches of a group. */
@@ -131,14 +132,38 @@ static void add_span(const qn_estimator *e, qn_axis axis, int64_t *span)
     }
 }
 
+static bool is_together(const qn_node_info *l)
+{
+    return l->kind == QN_NODE_LOOP &&
+           (l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED);
+}
+
+/** Whether elements of a box lie in runs of lines that begin in one page, but too far apart for
+ * lines between them to be fetched with them. */
+static bool is_interleaved(const mover *m, uint32_t inst, const qn_box *box)
+{
+    const qn_machine *machine = m->e->m;
+    qn_stretch s[QN_MOST_STRETCHES];
+    double line = machine->cache[0].line, apart = machine->page_bytes;
+    for (int n = qn__stretches_of(m->e->x, inst, box, s); n-- > 0;)
+        if (s[n].stride > machine->next_lines * line)
+            apart = s[n].stride;
+    return apart < machine->page_bytes;
+}
+
 /** Adds an access, which stands in `at`, to the boxes of all nodes around it. */
 static void touch_around(mover *m, qn_node at, uint32_t inst, int64_t *span, double accesses)
 {
     const qn_estimator *e = m->e;
     int g = group_of(m, inst);
+    bool is_step = true;
+    qn_box box = {0};
     for (qn_node n = at; g >= 0; n = qn__node(e->s, n)->parent) {
         const qn_node_info *l = qn__node(e->s, n);
-        qn_box box;
+        if (is_step && n.id != at.id && !is_together(l)) {
+            m->group[g].is_interleaved |= is_interleaved(m, inst, &box);
+            is_step = false;
+        }
         if (l->kind == QN_NODE_LOOP) {
             add_span(e, l->axis, span);
             accesses *= qn__nominal_count(e, l->axis);
@@ -319,7 +344,8 @@ static lines lines_of(const mover *m, const touched *t, int g)
     sets *= own_lines;
     if (sets * m->cache->ways < r.room && runs > 1)
         r.room = sets * m->cache->ways;
-    r.is_far = own->is_anywhere || (run <= line && runs > 1 && apart >= m->e->m->page_bytes);
+    r.is_far = own->is_anywhere || own->is_interleaved ||
+               (run <= line && runs > 1 && apart >= m->e->m->page_bytes);
     return r;
 }
 
@@ -386,14 +412,16 @@ static void moved_by(const mover *m, qn_node n, moved *out)
         out[g] = (moved){0};
     if ((kept & groups) != groups)
         moved_by_children(m, l->child, out);
-    double count = is_loop ? qn__steps(m->e, l->axis) : 1;
+    double steps = is_loop ? qn__steps(m->e, l->axis) : 1, rest = steps - qn__whole(steps);
     for (int g = 0; g < m->n_groups; g++) {
+        lines own = lines_of(m, touched_at(m, n, g), g);
+        touched each = is_loop ? iteration_of(m, n, g) : (touched){0};
+        bool is_again = is_loop && rest > 0 && lines_of(m, &each, g).n >= own.n;
+        double count = is_again ? steps - rest + 1 : steps; /* the last iteration moves all, too */
         out[g].n *= count;
         out[g].far *= count;
-        if (!(kept >> g & 1))
-            continue;
-        lines own = lines_of(m, touched_at(m, n, g), g);
-        out[g] = (moved){own.n, own.is_far ? own.n : 0};
+        if (kept >> g & 1)
+            out[g] = (moved){own.n, own.is_far ? own.n : 0};
     }
 }
 
@@ -438,10 +466,9 @@ static void move(mover *m, int level)
     }
     double away =
         level == QN_CACHE_LAST ? machine->memory_cycles : machine->cache_cycles[level + 1];
-    double streaming = bytes / machine->bytes_a_cycle[level],
-           waiting = far * away / machine->misses;
     m->e->out->bytes[level] = bytes;
-    m->e->out->transfer[level] = streaming > waiting ? streaming : waiting;
+    m->e->out->transfer[level] = bytes / machine->bytes_a_cycle[level];
+    m->e->out->waiting[level] = far * away / machine->misses;
 }
 
 qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err)

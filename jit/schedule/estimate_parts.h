@@ -26,7 +26,8 @@ enum { QN_FORESEEN_TRIPS = 32 };
 
 /** What one iteration of a loop asks of the core. */
 typedef struct qn_demand {
-    double instructions, slots, loads, stores;
+    double instructions, loads, stores;
+    double slots, shuffles; /* of ports: for arithmetic, and for what puts lanes into place */
     double load_bytes, store_bytes;
     double chain; /* cycles from one iteration to the next, of what one adds to the other */
     double path;  /* cycles of the longest way through the body */
@@ -93,16 +94,20 @@ double qn__nominal_count(const qn_estimator *e, qn_axis a);
 double qn__steps(const qn_estimator *e, qn_axis a);
 /** Adds what a DO asks for to the loops around it. */
 void qn__estimate_statement(qn_estimator *e, qn_node at);
-/** Memory operations and slots of access i of `lanes` lanes; r: its record, or NULL. */
-void qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r, int lanes,
-                         double *moves, double *slots);
+/** Memory operations of an access, and slots as in qn_demand. */
+typedef struct qn_access_work {
+    double moves, slots, shuffles;
+} qn_access_work;
+/** Access i of `lanes` lanes; r: its record, or NULL. */
+qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r,
+                                   int lanes);
 /** Whether lanes stay within the fastest digit of a layout, whose elements stand side by side. */
 bool qn__lanes_are_in_digit(const qn_estimator *e, uint32_t i, int lanes);
 /** Bytes of the registers that hold lanes, at most those of one. */
 double qn__register_bytes(const qn_estimator *e, int bits, int lanes);
 /** Adds whole registers that are loaded and stored in one iteration of the innermost loop. */
-void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slots);
-/** Sets bytes and transfer. */
+void qn__estimate_moves(qn_estimator *e, double loads, double stores, double shuffles);
+/** Sets bytes, transfer and waiting. */
 qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err);
 
 #endif

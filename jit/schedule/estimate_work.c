@@ -275,7 +275,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     }
     const qn_record_info *record = record_of(e->s, r->at, i);
     uint32_t dims = e->x->value[i].deps;
-    double moves, slots, begin = r->begin;
+    double begin = r->begin;
     for (int n = 0; n < x->n_args; n++) {
         dims |= e->x->value[qn__args(k, i)[n]].deps;
         begin = larger(begin, e->ready[qn__args(k, i)[n]]);
@@ -284,12 +284,13 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     placed p = place_of(e, dims, r->is_inside || !is_load);
     bool outer = e->is_masked;
     e->is_masked |= r->is_masked && !is_of_indices(e, i);
-    qn__estimate_access(e, i, record, p.lanes, &moves, &slots);
+    qn_access_work w = qn__estimate_access(e, i, record, p.lanes);
     e->is_masked = outer;
     double part = is_load ? shared_part(e, i) : 1;
-    double all = r->weight * p.parts * moves * part;
-    add(&p, r->weight * part, moves + slots, slots);
-    bool is_whole = p.lanes > 1 && moves < p.lanes;
+    double all = r->weight * p.parts * w.moves * part;
+    add(&p, r->weight * part, w.moves + w.slots + w.shuffles, w.slots);
+    p.in->demand.shuffles += r->weight * part * p.parts * w.shuffles;
+    bool is_whole = p.lanes > 1 && w.moves < p.lanes;
     add_moves(&p, x->op != QN_I_STORE ? all : 0, is_load ? 0 : all,
               qn__register_bytes(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1));
     placed digits = p;
@@ -301,7 +302,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     if (x->op == QN_I_ATOMIC && !(record && record->is_plain))
         add(&p, r->weight, 0,
             p.lanes * (double)qn__work_slots(QN_WORK_ATOMIC, 64, 1, e->x->f->target));
-    int work = p.lanes > 1 && moves >= p.lanes ? QN_WORK_GATHER : QN_WORK_MOVE;
+    int work = p.lanes > 1 && w.moves >= p.lanes ? QN_WORK_GATHER : QN_WORK_MOVE;
     e->ready[i] = begin + (is_load ? latency_of(e, work) : 1);
 }
 
@@ -350,14 +351,14 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
         *chain = larger(*chain, in_turn * latency_of(e, work));
 }
 
-void qn__estimate_moves(qn_estimator *e, double loads, double stores, double slots)
+void qn__estimate_moves(qn_estimator *e, double loads, double stores, double shuffles)
 {
     qn_around *in = &e->around[e->n - 1];
     while (in->is_together)
         in--;
     add_moves(&(placed){in, 1, 1}, loads, stores, e->x->f->target->vector_bytes);
-    in->demand.slots += slots;
-    in->demand.instructions += loads + stores + slots;
+    in->demand.shuffles += shuffles;
+    in->demand.instructions += loads + stores + shuffles;
 }
 
 /* ---------------------------------------------------------------- regions */
