@@ -411,8 +411,10 @@ qn_interval qn__interval_of_pure(const qn_kernel *k, const qn_interval *value, u
 {
     const qn_inst *x = &k->inst[i];
     qn_interval operand[3] = {ANYTHING, ANYTHING, ANYTHING};
+    bool is_select = x->op >= QN_I_PURE && qn__pure(x) == QN_OP_select && qn__is_integer(x->type);
     for (int j = 0; j < x->n_args && j < 3; j++)
-        operand[j] = value[qn__args(k, i)[j]];
+        operand[j] = is_select && j > 0 ? qn__range_of_side(k, value, i, j)
+                                        : value[qn__args(k, i)[j]];
     return qn__interval_of_operands(k, i, operand);
 }
 

@@ -18,6 +18,9 @@ qn_interval qn__cast_from_float(int to, int from, qn_interval a, qn_interval all
 /** Of value i that a loop carries, by those of the instructions before it: each trip adds numbers
  * to it. False: that is not so. */
 bool qn__carried_range(const qn_kernel *k, const qn_interval *value, uint32_t i, qn_interval *out);
+/** Of operand 1 or 2 of a select of integers, where it is the one that is taken. */
+qn_interval qn__range_of_side(const qn_kernel *k, const qn_interval *value, uint32_t select,
+                              int side);
 /** Of value i where instruction `at` runs. */
 qn_interval qn__range_at(const qn_kernel *k, const qn_interval *value, uint32_t i, uint32_t at);
 

@@ -116,9 +116,15 @@ static void compare(narrowed *s, int op, const uint32_t *arg, bool holds)
     int type = s->k->inst[s->of].type;
     if ((!is_first && arg[1] != s->of) || !qn__is_integer(type) || type == QN_U64)
         return;
-    if (op == QN_OP_eq && holds) {
+    if (op == (holds ? QN_OP_eq : QN_OP_ne)) {
         at_most(s, other.high, 0);
         at_least(s, other.low, 0);
+    }
+    if (op == (holds ? QN_OP_ne : QN_OP_eq) && other.low == other.high) { /* not at an end */
+        if (s->now.low == other.low)
+            at_least(s, other.low, 1);
+        if (s->now.high == other.low)
+            at_most(s, other.low, 1);
     }
     if (!is_below && op != QN_OP_gt && op != QN_OP_ge)
         return;
@@ -166,30 +172,52 @@ static void suppose(narrowed *s, uint32_t condition, bool holds, int depth)
         compare(s, op, arg, holds);
 }
 
-static qn_interval range_at(const qn_kernel *k, const qn_interval *value, uint32_t i, uint32_t at,
-                            int depth)
+/** What holds: the conditions around instruction `at`, or, where that is 0, one of a select. */
+typedef struct place {
+    uint32_t at, condition;
+    bool holds;
+} place;
+
+static void suppose_place(narrowed *s, const place *p)
+{
+    const qn_kernel *k = s->k;
+    if (!p->at)
+        suppose(s, p->condition, p->holds, MOST_DEPTH);
+    for (uint32_t inner = p->at, r = k->inst[p->at].parent; p->at && r;
+         inner = r, r = k->inst[r].parent) {
+        const qn_inst *owner = &k->inst[r];
+        if (owner->op == QN_I_IF)
+            suppose(s, qn__args(k, r)[0], inner < owner->region[1], MOST_DEPTH);
+        else if (owner->op == QN_I_WHILE && inner >= owner->region[1])
+            suppose(s, qn__args(k, owner->region[1] - 1)[0], true, MOST_DEPTH);
+    }
+}
+
+static qn_interval range_at(const qn_kernel *k, const qn_interval *value, uint32_t i,
+                            const place *p, int depth)
 {
     const qn_inst *x = &k->inst[i];
     narrowed s = {k, value, i, value[i]};
     if (depth > 0 && qn__is_integer(x->type) && x->type != QN_U64 && x->op >= QN_I_PURE) {
         qn_interval operand[3] = {{0}}, made;
         for (int n = 0; n < x->n_args && n < 3; n++)
-            operand[n] = range_at(k, value, qn__args(k, i)[n], at, depth - 1);
+            operand[n] = range_at(k, value, qn__args(k, i)[n], p, depth - 1);
         made = qn__interval_of_operands(k, i, operand);
         at_most(&s, made.high, 0);
         at_least(&s, made.low, 0);
     }
-    for (uint32_t inner = at, r = k->inst[at].parent; r; inner = r, r = k->inst[r].parent) {
-        const qn_inst *owner = &k->inst[r];
-        if (owner->op == QN_I_IF)
-            suppose(&s, qn__args(k, r)[0], inner < owner->region[1], MOST_DEPTH);
-        else if (owner->op == QN_I_WHILE && inner >= owner->region[1])
-            suppose(&s, qn__args(k, owner->region[1] - 1)[0], true, MOST_DEPTH);
-    }
+    suppose_place(&s, p);
     return s.now;
 }
 
 qn_interval qn__range_at(const qn_kernel *k, const qn_interval *value, uint32_t i, uint32_t at)
 {
-    return k->inst[at].parent ? range_at(k, value, i, at, MOST_DEPTH) : value[i];
+    return k->inst[at].parent ? range_at(k, value, i, &(place){.at = at}, MOST_DEPTH) : value[i];
+}
+
+qn_interval qn__range_of_side(const qn_kernel *k, const qn_interval *value, uint32_t select,
+                              int side)
+{
+    const uint32_t *arg = qn__args(k, select);
+    return range_at(k, value, arg[side], &(place){0, arg[0], side == 1}, MOST_DEPTH);
 }

@@ -151,6 +151,7 @@ static void test_guards(void)
     check_guard("if s < 1000 { y[i] = x[s] }", 0, "a scalar without a lower bound");
     check_guard("if i == 5 { y[i] = x[i + 994] }", QN_GUARDED, "an equal number");
     check_guard("if i != 5 { y[i] = x[i + 994] }", 0, "another number");
+    check_guard("if i != 0 { y[i] = x[i - 1] }", QN_GUARDED, "any number but the first");
     check_guard("k: i64 = 0\nwhile k < 1000 && x[k] < 0.5 max 5000 { k += 1 }\ny[i] = f32(k)",
                 QN_GUARDED, "in the condition of a loop, by what the loop carries");
     check_guard("k: i64 = 0\nwhile k < 1000 && x[k] < 0.5 max 5000 { k -= 1 }\ny[i] = f32(k)", 0,
@@ -162,6 +163,12 @@ static void test_guards(void)
     check_guard("k: i64 = 9\n" ADD, QN_IN_RANGE, "sides that add other numbers");
     check_guard("k: i64 = 8\n" ADD, 0, "... and leave the view");
     check_guard("k: i64 = 1\nfor j in 0 .. 3 { k = k * 2 }\ny[i] = x[k]", 0, "a product");
+    check_guard("y[i] = x[i == 0 ? 999 : i - 1]", QN_IN_RANGE, "the neighbour of a ring");
+    check_guard("y[i] = x[i != 999 ? i + 1 : 0]", QN_IN_RANGE, "... on the other side");
+    check_guard("y[i] = x[i == 1 ? 999 : i - 1]", 0, "... with the seam at another place");
+    check_guard("y[i] = x[i < 3 ? i + 997 : i - 3]", QN_IN_RANGE, "... three elements away");
+    check_guard("y[i] = x[i < 2 ? i + 997 : i - 3]", 0, "... where the seam is too short");
+    check_guard("y[i] = x[select(i < 3, i - 3, i)]", 0, "the wrong side of a select");
 }
 
 /* A function whose values are in [low, high], called as kernels call it, or one of unknown range.
