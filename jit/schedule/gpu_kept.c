@@ -169,12 +169,15 @@ static uint64_t last_read(const gpu_planner *s, int n)
     return last;
 }
 
-/** Bytes of the value of entry n at all points of a row. Rows of a block begin an odd number of
- * pieces of 16 bytes apart, as threads side by side read such pieces of a row each. */
+/** Bytes of the value of entry n at all points of a row, or at so many that no shared memory has
+ * them. Rows of a block begin an odd number of pieces of 16 bytes apart, as threads side by side
+ * read such pieces of a row each. */
 static int64_t bytes_of(const gpu_planner *s, int n)
 {
+    enum { TOO_MANY = 1 << 24 };
     const qn_kept *x = &s->p->kept[n];
-    int64_t points = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0)),
+    int64_t trips = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0)),
+            points = trips < TOO_MANY ? trips : TOO_MANY,
             pieces = (points * qn_dtype_bytes(s->k->inst[x->from].type) + 15) / 16;
     return 16 * (s->p->team == QN_TEAM_BLOCK ? pieces | 1 : pieces);
 }
@@ -213,8 +216,10 @@ void qn__gpu_place_kept(const gpu_planner *s)
         p->kept[n].at = first < n     ? p->kept[first].at
                         : shared >= 0 ? p->kept[shared].at
                                       : p->kept_bytes;
-        if (first == n && shared < 0)
-            p->kept_bytes += (int32_t)bytes;
+        if (first == n && shared < 0) {
+            bytes += p->kept_bytes;
+            p->kept_bytes = bytes < INT32_MAX ? (int32_t)bytes : INT32_MAX;
+        }
     }
 }
 

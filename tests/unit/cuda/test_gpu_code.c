@@ -3,7 +3,10 @@
  * test_gpu_code.c: what stands in the PTX of small kernels, and what does not: instructions that
  * are the reason for a rule of the lowering. What the kernels compute is tested elsewhere.
  */
+#define _DEFAULT_SOURCE /* mmap */
 #include "tests/unit/launch.h"
+
+#include <sys/mman.h>
 
 enum { TEXT_BYTES = 1 << 20, N = 1000 };
 
@@ -289,8 +292,19 @@ static void test_kept(void)
                    "rows of 16 KiB: elements are loaded once, and what is computed is kept");
     }
     qn_view v[2];
-    const int64_t n = 4, extent[2] = {n, N / n};
     qn_layout l;
+    const int64_t huge[2] = {1, INT64_C(1) << 29};
+    const size_t bytes = (size_t)huge[1] * sizeof(float);
+    char *reserved =
+        mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    qn_layout_right(2, huge, &l, NULL);
+    for (int i = 0; i < 2; i++)
+        qn_view_wrap("v", reserved + (size_t)i * bytes, QN_F32, &l, 0, &v[i], NULL);
+    const qn_arg far[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    tap_ok(reserved != MAP_FAILED && !strstr(ptx_of(softmax, 2, far), "st.shared.f32"),
+           "nor do rows of 2 GiB, whose bytes are no i32");
+    munmap(reserved, 2 * bytes);
+    const int64_t n = 4, extent[2] = {n, N / n};
     qn_layout_right(2, extent, &l, NULL);
     for (int i = 0; i < 2; i++) /* one memory */
         qn_view_wrap("v", memory, QN_F32, &l, 0, &v[i], NULL);
