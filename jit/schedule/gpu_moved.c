@@ -9,10 +9,13 @@
 
 enum { WORD = QN_MOVED_WORD, LEAST_WORDS = 3, MOST_WORDS = 64 };
 
-/** Whether all of the address of access i but its course along x is a constant. */
+/** Whether all of the address of access i but its course along x is a constant, and the access in
+ * range for every iteration: a block moves the records of all. */
 static bool is_plain(const gpu_planner *s, uint32_t i, int x)
 {
     const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
+    if (s->k->inst[i].parent && !qn__is_in_range(s->f, qn__site_of(s->k, i)))
+        return false;
     for (int d = 0; d < s->k->n_dims; d++)
         if ((s->a.value[i].deps >> d & 1) && d != x && qn__trips(s->f, d) != 1)
             return false;

@@ -313,6 +313,30 @@ static void test_kept(void)
            "what the launch writes may change between two loads: nothing is kept");
 }
 
+/** Records of an array under a condition, which a block moves for all of its iterations. */
+static void test_moved(void)
+{
+    enum { RECORDS = 4096 };
+    static _Alignas(16) float most[2][3 * RECORDS];
+    static const char form[] = "kernel move (x: f32[,], y: f32[]) {\n  for all i in dim(x, 0) {\n"
+                               "    v: f32 = 0\n    if %s {\n      v = x[%s, 0] + x[%s, 1] * x[%s, 2]\n"
+                               "    }\n    y[i] = v\n  }\n}\n";
+    const int64_t records[2] = {RECORDS, 3};
+    qn_layout l;
+    qn_view v[2];
+    char kernel[512];
+    qn_layout_right(2, records, &l, NULL);
+    qn_view_wrap("x", most[0], QN_F32, &l, 0, &v[0], NULL);
+    qn_layout_right(1, records, &l, NULL);
+    qn_view_wrap("y", most[1], QN_F32, &l, 0, &v[1], NULL);
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    snprintf(kernel, sizeof kernel, form, "y[i] > 0", "i", "i", "i");
+    tap_ok(strstr(ptx_of(kernel, 2, args), "st.shared"), "records in range: a block moves them");
+    snprintf(kernel, sizeof kernel, form, "i > 0", "i - 1", "i - 1", "i - 1");
+    tap_ok(*ptx_of(kernel, 2, args) && !strstr(text, "st.shared"),
+           "records that are in range where the condition holds only: each thread loads its own");
+}
+
 /** The usual sides of rare branches: once for each iteration, and one test for all of them. */
 static void test_rare(void)
 {
@@ -368,6 +392,7 @@ int main(void)
     test_rare();
     test_trips();
     test_kept();
+    test_moved();
     qn_context_release(c);
     return tap_done();
 }
