@@ -294,6 +294,9 @@ void choose_plain_views(test_case *t)
     t->has_windows = !t->is_contraction && random_percent(r, t->has_channels ? 20 : 65);
     t->has_digits = !t->has_channels && random_percent(&digits, 15);
     t->has_bends = random_percent(&digits, 25);
+    t->has_guards = random_percent(&digits, t->has_channels ? 50 : 25);
+    if (t->has_guards && t->has_channels && random_percent(&digits, 60)) /* records of words */
+        t->dtype = often[random_below(&digits, 4)];
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     for (int i = random_percent(r, 15); i >= 0; i--)
         choose_plain_view(t, ROLE_OUTPUT);
@@ -329,6 +332,49 @@ static qn_val gen_bent(generator *g, int view, int k, qn_val index)
     return qn_add(g->b, low, qn_op(g->b, ops[op], 2, (qn_val[]){at, by}));
 }
 
+static qn_val gen_element(generator *g, int view, const qn_val *index, int dtype)
+{
+    const test_view *v = &g->t->view[view];
+    int found = v->dtype;
+    qn_val x = has_plain_elements(v) || v->unit ? qn_load(g->b, g->param[view], v->rank, index)
+                                                : gen_load_part(g, view, index, &found);
+    return gen_convert(g, x, found, dtype);
+}
+
+/* A few elements beside an index, or all channels there, where a condition says that the view has
+ * them; else 0. */
+static qn_val gen_guarded(generator *g, int view, qn_val *index, int dtype)
+{
+    const test_view *v = &g->t->view[view];
+    const int k = v->rank ? random_below(g->r, v->rank) : 0;
+    if (v->rank == 0 || v->along[k] == NO_SOURCE)
+        return gen_element(g, view, index, dtype);
+    const int64_t far = random_between(g->r, -3, 3);
+    qn_val low = gen_lower(g, view, k, 0), extent = qn_extent(g->b, g->param[view], k),
+           at = qn_add(g->b, index[k], qn_index(g->b, far)), of = at,
+           bound[2] = {low, qn_add(g->b, low, extent)}, holds[2], more;
+    if (random_percent(g->r, 50)) { /* of the index that is moved, not of the one moved to */
+        of = index[k];
+        for (int n = 0; n < 2; n++)
+            bound[n] = qn_sub(g->b, bound[n], qn_index(g->b, far));
+    }
+    index[k] = at;
+    holds[0] = qn_op(g->b, QN_OP_ge, 2, (qn_val[]){of, bound[0]});
+    holds[1] = qn_op(g->b, QN_OP_lt, 2, (qn_val[]){of, bound[1]});
+    qn_if(g->b, random_percent(g->r, 40) ? qn_and(g->b, holds[0], holds[1]) : holds[far > 0]);
+    qn_val x = gen_element(g, view, index, dtype);
+    for (int d = 0; d < v->rank; d++)
+        for (int64_t c = 0; v->along[d] == NO_SOURCE && c < v->extent[d] && c < 4; c++) {
+            index[d] = gen_lower(g, view, d, c);
+            more = gen_element(g, view, index, dtype);
+            x = dtype == QN_BOOL ? qn_xor(g->b, x, more) : qn_add(g->b, x, more);
+        }
+    qn_else(g->b, 1, &x);
+    qn_val none = qn_const_bits(g->b, dtype, 0);
+    qn_end_if(g->b, 1, &none, &x);
+    return x;
+}
+
 /* A load at the index that a dimension of the domain gives, or a little beside it where there is
  * room. */
 static qn_val gen_beside(generator *g, int view, int dtype)
@@ -353,10 +399,8 @@ static qn_val gen_beside(generator *g, int view, int dtype)
         if (g->t->has_bends && random_percent(g->r, 50))
             index[k] = gen_bent(g, view, k, index[k]);
     }
-    int found = v->dtype;
-    qn_val x = has_plain_elements(v) || v->unit ? qn_load(g->b, g->param[view], v->rank, index)
-                                                : gen_load_part(g, view, index, &found);
-    return gen_convert(g, x, found, dtype);
+    return g->t->has_guards && random_percent(g->r, 40) ? gen_guarded(g, view, index, dtype)
+                                                        : gen_element(g, view, index, dtype);
 }
 
 static qn_val gen_plain_leaf(generator *g, int dtype, bool is_in_reduce);
