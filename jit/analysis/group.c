@@ -35,16 +35,16 @@ static bool lane_bytes(const grouper *s, uint32_t i, int64_t *bytes)
 
 /** The constant part of the address of access i; accesses of one view that lie a constant apart
  * differ by nothing else. */
-static bool constant_bytes(const grouper *s, uint32_t i, int64_t *bytes)
+static bool constant_bytes(const qn_analysis *a, uint32_t i, int64_t *bytes)
 {
-    const qn_kernel *k = s->k;
+    const qn_kernel *k = a->k;
     int64_t sum = 0, move;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
-        const qn_dim_fact *dim = &s->f->param[k->inst[i].imm].dim[r];
+        const qn_dim_fact *dim = &a->f->param[k->inst[i].imm].dim[r];
         if (dim->n_digits == 0)
             continue;
-        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        int64_t constant = s->a->affine[qn__args(k, i)[r]].constant;
+        const qn_fact *stride = &a->f->digit[dim->first_digit].stride;
+        int64_t constant = a->affine[qn__args(k, i)[r]].constant;
         if (constant == 0)
             continue;
         if (dim->n_digits != 1 || stride->kind != QN_FACT_EXACT ||
@@ -52,7 +52,7 @@ static bool constant_bytes(const grouper *s, uint32_t i, int64_t *bytes)
             __builtin_add_overflow(sum, move, &sum))
             return false;
     }
-    return !__builtin_mul_overflow(sum, qn__unit_of(s->k, s->f, i), &sum) &&
+    return !__builtin_mul_overflow(sum, qn__unit_of(k, a->f, i), &sum) &&
            !__builtin_add_overflow(sum, qn__access_offset(k, i), bytes);
 }
 
@@ -61,12 +61,11 @@ static int64_t floor_div(int64_t a, int64_t b)
     return a / b - (a % b < 0);
 }
 
-/** Bytes from the element of m to that of i in each iteration; false: not a known number. */
-static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart)
+bool qn__bytes_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
 {
     int64_t elements, at, other;
-    return qn__elements_apart(s->a, i, m, &elements) && constant_bytes(s, i, &at) &&
-           constant_bytes(s, m, &other) && !__builtin_sub_overflow(at, other, apart);
+    return qn__elements_apart(a, i, m, &elements) && constant_bytes(a, i, &at) &&
+           constant_bytes(a, m, &other) && !__builtin_sub_overflow(at, other, apart);
 }
 
 /** Whether access m is known to touch none of the bytes of i, in any lane. Both are of one view, or
@@ -75,7 +74,7 @@ static bool bytes_apart(const grouper *s, uint32_t i, uint32_t m, int64_t *apart
 static bool is_between(const grouper *s, uint32_t i, uint32_t m)
 {
     int64_t step, apart;
-    if (!lane_bytes(s, m, &step) || step != s->step || !bytes_apart(s, m, i, &apart))
+    if (!lane_bytes(s, m, &step) || step != s->step || !qn__bytes_apart(s->a, m, i, &apart))
         return false;
     int64_t inside = apart - floor_div(apart, step) * step;
     return inside >= qn__access_bytes(s->k, i) && inside + qn__access_bytes(s->k, m) <= step;
@@ -155,13 +154,14 @@ static int find_alike(const grouper *s, uint32_t *inst, int *place)
 {
     int64_t own;
     int n = 0;
-    if (!constant_bytes(s, s->i, &own))
+    if (!constant_bytes(s->a, s->i, &own))
         return -1;
     const int64_t window = floor_div(own, s->step);
     FOR_ACCESSES (s->k, site, m) {
         int64_t apart, other, at;
         if (!is_alike(s->k, s->i, m) || !lane_bytes(s, m, &other) || other != s->step ||
-            !bytes_apart(s, m, s->i, &apart) || floor_div(at = own + apart, s->step) != window)
+            !qn__bytes_apart(s->a, m, s->i, &apart) ||
+            floor_div(at = own + apart, s->step) != window)
             continue;
         int64_t inside = at - window * s->step;
         if (inside % s->bytes || n == MOST_ALIKE)
@@ -227,6 +227,21 @@ bool qn__group_of(const qn_analysis *a, int lane_dim, uint32_t i, qn_group *out)
             return false;
     out->known = known_places(&s, out->place, out->n);
     return n_members >= 2;
+}
+
+bool qn__may_wait(const qn_analysis *a, int lane_dim, uint32_t load, const qn_group *stores)
+{
+    grouper s = {a->k, a->f, a, lane_dim, load, qn__access_bytes(a->k, load), 0, false};
+    if (!lane_bytes(&s, load, &s.step))
+        return false;
+    for (uint32_t m = load; m < stores->last; m = a->k->inst[m].region[2]) {
+        bool is_member = false;
+        for (int p = 0; p < stores->n; p++)
+            is_member |= stores->inst[p] == m;
+        if (!is_member && disturbs(&s, load, m))
+            return false;
+    }
+    return true;
 }
 
 int qn__held_bytes(const qn_analysis *a, const qn_group *x)

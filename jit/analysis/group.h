@@ -28,6 +28,12 @@ int64_t qn__unit_of(const qn_kernel *k, const qn_facts *f, uint32_t access);
  * of them stands, its stores where the last one does. False: there is none of two members or more.
  */
 bool qn__group_of(const qn_analysis *a, int lane_dim, uint32_t i, qn_group *out);
+/** Bytes from the element of m to that of i in each iteration, of one view; false: not a known
+ * number. */
+bool qn__bytes_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);
+/** Whether what a load reads is there until the last of a group of stores is made, but for what
+ * this group writes. */
+bool qn__may_wait(const qn_analysis *a, int lane_dim, uint32_t load, const qn_group *stores);
 /** Bytes in which lanes hold every member of a group at least: what they are extended to where they
  * are used, or cut from before they are stored. */
 int qn__held_bytes(const qn_analysis *a, const qn_group *x);

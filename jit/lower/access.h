@@ -97,8 +97,8 @@ typedef struct check {
     bool is_clamped;
     LLVMValueRef position[QN_MAX_RANK];
 } check;
-/** The address of part p of access i with its displacement; of a checked one that may be clamped. c:
- * NULL: nothing is. */
+/** The address of part p of access i with its displacement; that of a checked access may be
+ * clamped. c: NULL: no access is. */
 address qn__displaced(lower *g, uint32_t i, int p, const check *c);
 
 /** Tests the indices of part p of access i as far as the facts leave them open. */

@@ -31,13 +31,23 @@ static bool is_asked(const lower *g, uint32_t i)
     return !r || r->method == QN_METHOD_GROUP;
 }
 
+bool qn__is_flat(const lower *g, uint32_t i)
+{
+    const qn_record_info *r = qn__record_of(g, i);
+    FOR_PARTS (g, p)
+        if (g->mask[p] || g->tail_mask[p])
+            return false;
+    return r && r->is_flat && g->width == g->block->width;
+}
+
 /* ---------------------------------------------------------------- the order of the lanes */
 
 /** Whether access i, whose elements differ between lanes, is one of two places that both move. */
 static bool is_of_pair(const lower *g, uint32_t i)
 {
     qn_group x;
-    if (!is_asked(g, i) || !qn__group_of(&g->a, g->block->lane_dim, i, &x) || x.n != 2)
+    if (!is_asked(g, i) || qn__is_flat(g, i) ||
+        !qn__group_of(&g->a, g->block->lane_dim, i, &x) || x.n != 2)
         return false;
     for (int p = 0; p < x.n; p++)
         if (!x.inst[p] || !is_asked(g, x.inst[p]) || !qn__is_in_range(g->f, g->site[x.inst[p]]))

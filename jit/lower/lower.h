@@ -98,6 +98,7 @@ enum {
     MEMO_AHEAD,
     MEMO_TABLE,
     MEMO_GROUP,
+    MEMO_FLAT,
     MEMO_PLACE
 };
 enum { MEMO_HEADS = 1024 };
@@ -390,6 +391,16 @@ LLVMValueRef qn__scalar(lower *g, uint32_t i, int p);
 LLVMValueRef qn__vector(lower *g, uint32_t i, int p);
 /** An integer as a vector of so many bits: the value modulo 2^bits. */
 LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits);
+/** Bits of the lanes of value i, and the operands of a pure op on lanes: the value that operand n
+ * comes from, and the bits in which an integer is wanted; 0: those of its type. */
+int qn__lane_bits(const lower *g, uint32_t i);
+typedef struct lane_operand {
+    uint32_t from;
+    int bits;
+} lane_operand;
+lane_operand qn__lane_operand(const lower *g, uint32_t i, int n);
+/** The op of instruction i, of which part p is emitted, on such operands. */
+LLVMValueRef qn__build_lanes(lower *g, uint32_t i, int p, const LLVMValueRef *v);
 int qn__level_of(lower *g, uint32_t i, int p);
 /** Whether control flow on a value is the same for the whole block. */
 bool qn__is_uniform(const lower *g, uint32_t i);

@@ -3,6 +3,7 @@
  * memory.c: loads and stores. lower/check.c says for which lanes they are performed,
  * lower/address.c where.
  */
+#include "jit/lower/flat.h"
 #include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/wide.h"
@@ -312,7 +313,7 @@ bool qn__is_late(const lower *g, uint32_t i)
 
 void qn__lower_load(lower *g, uint32_t i)
 {
-    if (g->loads_are_late && qn__is_late(g, i))
+    if ((g->loads_are_late && qn__is_late(g, i)) || qn__is_flat(g, i))
         return;
     if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;
@@ -398,6 +399,10 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
+    if (qn__is_flat(g, i)) {
+        qn__store_flat(g, i);
+        return;
+    }
     if (qn__lower_transposed_store(g, i, value) || qn__wide_store(g, i) || qn__store_grouped(g, i))
         return;
     int together = qn__stored_together(g, i, value);

@@ -162,17 +162,17 @@ static int integer_of(int bits, bool is_signed)
     return types[is_signed][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
 }
 
-/** Operand n of an instruction that is computed narrow. */
-static LLVMValueRef narrow_operand(lower *g, uint32_t i, int n, int p)
+lane_operand qn__lane_operand(const lower *g, uint32_t i, int n)
 {
     const qn_inst *x = &g->k->inst[i];
     uint32_t arg = qn__args(g->k, i)[n];
+    if (!is_narrow(g, i))
+        return (lane_operand){n == 0 ? cast_operand(g, i) : arg, 0};
     if (!qn__is_integer(g->k->inst[arg].type))
-        return qn__vector(g, arg, p);
-    if (x->op == QN_I_CAST)
-        return qn__vector_bits(g, arg, p,
-                               qn__is_integer(x->type) ? g->a.value[i].bits : g->a.value[arg].bits);
-    return qn__vector_bits(g, arg, p, g->a.value[i].at);
+        return (lane_operand){arg, 0};
+    if (x->op != QN_I_CAST)
+        return (lane_operand){arg, g->a.value[i].at};
+    return (lane_operand){arg, g->a.value[qn__is_integer(x->type) ? i : arg].bits};
 }
 
 static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
@@ -180,8 +180,8 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     const qn_inst *x = &g->k->inst[i];
     const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
     if (x->op == QN_I_CAST && info->at) /* of a float */
-        return qn__lower_cast(g, integer_of(info->at, true),
-                              g->k->inst[qn__args(g->k, i)[0]].type, v[0]);
+        return qn__lower_cast(g, integer_of(info->at, true), g->k->inst[qn__args(g->k, i)[0]].type,
+                              v[0]);
     if (x->op == QN_I_CAST)
         return qn__is_integer(x->type)
                    ? v[0]
@@ -189,37 +189,43 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
 }
 
+LLVMValueRef qn__build_lanes(lower *g, uint32_t i, int p, const LLVMValueRef *v)
+{
+    return is_narrow(g, i) ? build_narrow(g, i, v) : qn__build_pure(g, i, p, v);
+}
+
+/** An operand of an instruction, as the instruction takes it. */
+static LLVMValueRef operand_value(lower *g, uint32_t i, int p, lane_operand x)
+{
+    if (g->k->inst[i].op == QN_I_LOOKUP)
+        return qn__lookup_index(g, i, p);
+    if (!is_vector(g, i))
+        return qn__scalar(g, x.from, p);
+    return x.bits ? qn__vector_bits(g, x.from, p, x.bits) : qn__vector(g, x.from, p);
+}
+
 /** Emits part p of a pure instruction: operands first, then the operation at the lowest level where
  * they exist. */
 static void emit_pure(lower *g, uint32_t i, int p)
 {
     const qn_inst *x = &g->k->inst[i];
-    const uint32_t *arg = qn__args(g->k, i);
     LLVMValueRef v[3] = {NULL, NULL, NULL};
-    int wanted = 0;
+    int wanted = x->op == QN_I_DIM ? qn__index_level(g, (int)x->imm) : 0;
     p = qn__canonical_part(g, i, p);
-    if (x->op == QN_I_DIM) {
-        wanted = qn__index_level(g, (int)x->imm);
-    } else {
-        for (int n = 0; n < x->n_args && n < 3; n++) {
-            uint32_t from = n == 0 ? cast_operand(g, i) : arg[n];
-            v[n] = x->op == QN_I_LOOKUP ? qn__lookup_index(g, i, p)
-                   : is_narrow(g, i)    ? narrow_operand(g, i, n, p)
-                   : is_vector(g, i)    ? qn__vector(g, from, p)
-                                        : qn__scalar(g, from, p);
-            int at = qn__level_of(g, from, p);
-            wanted = at > wanted ? at : wanted;
-        }
+    for (int n = 0; x->op != QN_I_DIM && n < x->n_args && n < 3; n++) {
+        lane_operand operand = qn__lane_operand(g, i, n);
+        v[n] = operand_value(g, i, p, operand);
+        int at = qn__level_of(g, operand.from, p);
+        wanted = at > wanted ? at : wanted;
     }
     place here;
     int at = qn__seek(g, wanted, &here);
-    LLVMValueRef result = is_narrow(g, i) ? build_narrow(g, i, v) : qn__build_pure(g, i, p, v);
+    LLVMValueRef result = qn__build_lanes(g, i, p, v);
     qn__unseek(g, &here);
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }
 
-/** Bits of the lanes of value i. */
-static int lane_bits(const lower *g, uint32_t i)
+int qn__lane_bits(const lower *g, uint32_t i)
 {
     bool is_vector = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
     return is_vector ? g->a.value[i].bits : qn__dtype_width(g->k->inst[i].type);
@@ -230,7 +236,7 @@ static LLVMValueRef nothing(const lower *g, uint32_t i)
 {
     int type = g->k->inst[i].type;
     LLVMTypeRef t = qn__is_integer(type)
-                        ? LLVMIntTypeInContext(g->context, (unsigned)lane_bits(g, i))
+                        ? LLVMIntTypeInContext(g->context, (unsigned)qn__lane_bits(g, i))
                         : qn__scalar_type(g, type);
     return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t)
                                                                            : t);
@@ -335,7 +341,7 @@ LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
         return linear_vector(g, i, p, bits);
     LLVMValueRef v = value_of(g, i, p);
     if (shape == QN_VARYING)
-        return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, bits);
+        return resize(g, v, g->value[i].level, qn__lane_bits(g, i), g->a.value[i].is_signed, bits);
     v = resize(g, v, g->value[i].level, natural, g->a.value[i].is_signed, bits);
     return qn__splat(g, v, g->value[i].level);
 }
@@ -351,5 +357,5 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
     if (shape == QN_UNIFORM)
         return qn__splat(g, v, g->value[i].level);
     int natural = qn__dtype_width(g->k->inst[i].type);
-    return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, natural);
+    return resize(g, v, g->value[i].level, qn__lane_bits(g, i), g->a.value[i].is_signed, natural);
 }

@@ -3,7 +3,7 @@
  * estimate_access.c: how the code makes an access of some lanes: the operations on memory, and what
  * puts lanes into place. Whether rows are shorter than a vector, and all run under masks, is known.
  */
-#include "jit/analysis/group.h"
+#include "jit/analysis/flat.h"
 #include "jit/schedule/estimate_parts.h"
 #include "jit/schedule/plan.h"
 
@@ -114,6 +114,24 @@ static double joins_of(const qn_estimator *e, double bytes)
     return slots;
 }
 
+/** What one member of a flat group of stores takes, or a load that is made with these. */
+static bool moves_of_flat(const qn_estimator *e, uint32_t i, int lanes, qn_access_work *out)
+{
+    qn_flat flat;
+    qn_group group;
+    int d = lane_dim_of(e), bits = (int)(8 * qn__access_bytes(e->x->k, i));
+    if (!qn__group_of(e->x, d, i, &group))
+        return false;
+    double registers = (double)qn__registers(bits, lanes, e->x->f->target), members = 0;
+    for (int p = 0; p < group.n; p++)
+        members += group.inst[p] != 0;
+    out->moves = registers * group.n / members;
+    if (e->x->k->inst[i].op == QN_I_STORE && qn__flat_of(e->x, d, lanes, i, &flat))
+        out->shuffles =
+            registers * (flat.slots * shuffle_slots(e, bits, lanes) + flat.ops) / members;
+    return true;
+}
+
 /** What one member of a group takes; false: the access moves alone. */
 static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, qn_access_work *out)
 {
@@ -169,6 +187,9 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
     } else if (method == QN_METHOD_TABLE) {
         w.moves = 0;
         w.shuffles = registers * shuffle * (r->index > 1 ? 2 : 1);
+    } else if (method == QN_METHOD_GROUP && r->is_flat && !e->is_masked &&
+               moves_of_flat(e, i, lanes, &w)) {
+        return w;
     } else if (method == QN_METHOD_GROUP && moves_of_group(e, i, lanes, &w)) {
         return w;
     } else if (method == QN_METHOD_STRIDED && r->stride == -1) {

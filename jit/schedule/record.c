@@ -3,7 +3,7 @@
  * record.c: how each access of each statement is made. The facts give the method and the check;
  * streams, prefetch distances and buffers are asked for by transformations.
  */
-#include "jit/analysis/group.h"
+#include "jit/analysis/flat.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/verify.h"
 
@@ -151,10 +151,57 @@ static int64_t lanes_around(const qn_analysis *x, const qn_schedule *s, qn_node 
     return lanes;
 }
 
+/** The record of an access in the whole steps of a statement; NULL: none, or it is not of a group.
+ */
+static const qn_record_info *grouped(const qn_schedule *s, qn_node at, uint32_t inst)
+{
+    for (int n = 0; n < s->n_records; n++) {
+        const qn_record_info *r = &s->record[n];
+        if (r->at.id == at.id && r->inst == inst && !r->is_tail)
+            return r->method == QN_METHOD_GROUP ? r : NULL;
+    }
+    return NULL;
+}
+
+/** Whether the stores of a group have records of groups in a statement, all of them flat. */
+static bool are_grouped(const qn_schedule *s, qn_node at, const qn_group *x, bool are_flat)
+{
+    for (int p = 0; p < x->n; p++) {
+        const qn_record_info *r = x->inst[p] ? grouped(s, at, x->inst[p]) : NULL;
+        if (x->inst[p] && (!r || (are_flat && !r->is_flat)))
+            return false;
+    }
+    return true;
+}
+
+void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool of_flat,
+                   uint8_t *is_flat)
+{
+    const qn_kernel *k = x->k;
+    const qn_node_info *node = qn__node(s, at);
+    int d, width;
+    memset(is_flat, 0, k->n_insts);
+    if (!qn__vector_around(s, at).id || node->first < k->body || node->end > k->n_insts)
+        return;
+    lanes_around(x, s, at, &d, &width);
+    for (uint32_t i = node->first; i < node->end; i++) {
+        qn_flat flat;
+        if (k->inst[i].op != QN_I_STORE || !grouped(s, at, i) ||
+            !qn__flat_of(x, d, width, i, &flat) || flat.group.last != i ||
+            !are_grouped(s, at, &flat.group, of_flat) || !qn__flat_loads(x, &flat, is_flat))
+            continue;
+        for (int p = 0; p < flat.group.n; p++)
+            is_flat[flat.group.inst[p]] = 1;
+    }
+    is_flat[0] = 0;
+}
+
 void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
 {
     const qn_kernel *k = x->k;
     qn_apart apart = {0};
+    uint8_t *is_flat = qn__alloc(k->n_insts);
+    qn_node flat_at = {0};
     bool is_known = false, is_alone = x->f->atomics != QN_ATOMICS_OF_ALL && !qn__has_threads(s);
     for (int n = from; n < s->n_records; n++) {
         qn_record_info *r = &s->record[n], in_view = *r;
@@ -162,22 +209,27 @@ void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
         if (r->method == QN_METHOD_THROUGH) /* what is left of whole steps may go to the view */
             qn__record_derive(x, s, &in_view);
         r->is_single = 0;
+        r->is_flat = 0;
         r->is_plain = op == QN_I_ATOMIC && is_alone;
         if ((in_view.method != QN_METHOD_STRIDED && in_view.method != QN_METHOD_GROUP) ||
             op == QN_I_ATOMIC)
             continue;
-        int64_t lanes = lanes_around(x, s, r->at, &d, &width),
-                bytes = qn__access_bytes(k, r->inst),
+        if (is_flat && r->method == QN_METHOD_GROUP && !r->is_tail && flat_at.id != r->at.id) {
+            qn__find_flat(x, s, r->at, false, is_flat);
+            flat_at = r->at;
+        }
+        r->is_flat = is_flat && r->method == QN_METHOD_GROUP && !r->is_tail && is_flat[r->inst];
+        int64_t lanes = lanes_around(x, s, r->at, &d, &width), bytes = qn__access_bytes(k, r->inst),
                 stride = qn__wrap_mul(in_view.stride, qn__unit_of(k, x->f, r->inst) / bytes);
         if (!is_known)
             apart = qn__apart_of(x, d, lanes);
         is_known = true;
         bool is_load = op == QN_I_LOAD,
              is_gathered = is_load && apart.gathers && !qn__is_small_stride(stride);
-        r->is_single =
-            !is_gathered &&
-            qn__is_one_by_one(x->f, apart.few, is_load, bytes, width, stride);
+        r->is_single = !r->is_flat && !is_gathered &&
+                       qn__is_one_by_one(x->f, apart.few, is_load, bytes, width, stride);
     }
+    qn__free(is_flat);
 }
 
 /* The numbers of statements may still be anything. */

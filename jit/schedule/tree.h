@@ -227,6 +227,7 @@ typedef struct qn_record_info {
     uint8_t is_plain; /* an atomic by plain instructions */
     uint8_t is_single; /* STRIDED, GROUP, THROUGH: the lanes have accesses of their own where they
                           move neither together nor through the buffer */
+    uint8_t is_flat;   /* GROUP: with other members of a flat group (jit/analysis/flat.h) */
     qn_axis hoisted;  /* HOISTED: the axis of the loop */
     qn_axis along;    /* of the prefetch distance */
     int32_t ahead;    /* iterations of `along` ahead at which memory is asked for; 0: it is not */
@@ -324,6 +325,10 @@ qn_status qn__schedule_derive(const qn_analysis *x, qn_schedule *s, qn_error *er
  * accessed one by one, and which atomics no other thread meets. */
 void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from);
 /** The method and the check that an access at node n has by the facts. */
+/** Sets is_flat[i] of each access of a statement that is flat where its record and those of the
+ * stores of its group are of groups; of_flat: and say that they are flat. */
+void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool of_flat,
+                   uint8_t *is_flat);
 void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r);
 
 /* ---------------------------------------------------------------- text (tree_print.c,

@@ -223,6 +223,7 @@ static bool parse_record(parser *p, qn_node at)
         return fail(p, QN_ERR_PARSE, "expected a check");
     r->check = (uint8_t)check;
     r->is_single = qn__words_take(&p->w, "single");
+    r->is_flat = qn__words_take(&p->w, "flat");
     r->streams = qn__words_take(&p->w, "streams");
     r->is_plain = qn__words_take(&p->w, "plain");
     if (qn__words_take(&p->w, "ahead")) {

@@ -106,6 +106,8 @@ static void print_record(const printer *p, const qn_record_info *r, int depth)
         add_axis(p, " ", r->hoisted);
     if (r->is_single)
         qn__text_add(p->out, " single");
+    if (r->is_flat)
+        qn__text_add(p->out, " flat");
     if (r->streams)
         qn__text_add(p->out, " streams");
     if (r->is_plain)

@@ -190,8 +190,9 @@ static bool has_points(const qn_verifier *v, uint32_t i)
 static bool is_in_range(const qn_verifier *v, uint32_t i)
 {
     uint32_t site = qn__site_of(v->x->k, i);
-    return qn__is_in_range(v->x->f, site) ? has_points(v, i)
-                                 : !qn__is_checked(v->x->f, v->x->k, site) && is_performed(v, i);
+    return qn__is_in_range(v->x->f, site)
+               ? has_points(v, i)
+               : !qn__is_checked(v->x->f, v->x->k, site) && is_performed(v, i);
 }
 
 /** Whether each iteration reads by a load what is in memory before the iteration: no other one
@@ -466,14 +467,32 @@ static bool verify_marks(qn_verifier *v, const qn_record_info *r)
                           "that is only written",
                           r->inst);
     int atomics = v->x->f->atomics;
-    if (r->is_plain &&
-        (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL ||
-         (qn__has_threads(v->s) && !v->alone)))
+    if (r->is_plain && (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL ||
+                        (qn__has_threads(v->s) && !v->alone)))
         return qn__refuse(v, "access %%%u: other threads may meet the element of this atomic",
                           r->inst);
     return !r->ahead || (r->ahead > 0 && is_on_path(v, r->along)) ||
            qn__refuse(v, "access %%%u: the axis ahead of which it asks has no loop around it",
                       r->inst);
+}
+
+/** Whether what is said to be flat is members of a group of stores all of which are, or loads that
+ * only these use. */
+static bool verify_flat(qn_verifier *v, qn_node at)
+{
+    uint8_t *is_flat = NULL;
+    uint32_t wrong = 0;
+    for (int n = 0; n < v->s->n_records && !wrong; n++) {
+        const qn_record_info *r = &v->s->record[n];
+        if (r->at.id != at.id || !r->is_flat)
+            continue;
+        if (!is_flat && !(is_flat = qn__alloc(v->x->k->n_insts)))
+            return qn__refuse(v, "no memory");
+        qn__find_flat(v->x, v->s, at, true, is_flat);
+        wrong = r->is_tail || r->method != QN_METHOD_GROUP || !is_flat[r->inst] ? r->inst : 0;
+    }
+    qn__free(is_flat);
+    return !wrong || qn__refuse(v, "access %%%u: it is not of a flat group there", wrong);
 }
 
 bool qn__verify_records(qn_verifier *v, qn_node at)
@@ -496,5 +515,5 @@ bool qn__verify_records(qn_verifier *v, qn_node at)
     for (uint32_t i = n->first; i < n->end; i++)
         if (qn__is_access(&k->inst[i]) && !(v->seen[i] & 1))
             return qn__refuse(v, "access %%%u: it has no record", i);
-    return true;
+    return verify_flat(v, at);
 }

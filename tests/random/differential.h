@@ -125,6 +125,7 @@ typedef struct test_case {
     bool has_bends;     /* plain: many indices are quotients, remainders, or end at a bound */
     bool has_guards;    /* plain: many loads are in range where a condition around them holds only */
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
+    bool has_members;   /* plain: the last dimension is short, and stored side by side */
     int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */

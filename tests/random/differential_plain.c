@@ -119,6 +119,17 @@ static void choose_narrow(test_case *t)
     count_points(t);
 }
 
+/* Members of records: few iterations of the last parallel dimension, many of another one. */
+static void choose_members(test_case *t)
+{
+    int last = t->n_dims - 1, longest = random_below(&t->random, last);
+    for (int d = 0; d < t->n_dims; d++)
+        t->dim[d].end = d == last      ? random_between(&t->random, 2, 9)
+                        : d == longest ? random_between(&t->random, 10, 300)
+                                       : random_between(&t->random, 1, 3);
+    count_points(t);
+}
+
 void choose_plain_domain(test_case *t)
 {
     static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
@@ -136,7 +147,11 @@ void choose_plain_domain(test_case *t)
     randoms channels = {~r->state};
     t->has_channels = parallel > 0 && reductions == 0 && random_percent(&channels, 30);
     t->longest = -1;
-    if (t->has_channels && random_percent(r, 85))
+    t->has_members = parallel > 1 && reductions == 0 && !t->has_channels &&
+                     random_percent(&channels, 30);
+    if (t->has_members)
+        choose_members(t);
+    else if (t->has_channels && random_percent(r, 85))
         choose_narrow(t);
     else if (size < 5)
         choose_large(t);
@@ -171,7 +186,7 @@ static int64_t trips(const test_case *t, int d)
 static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
 {
     randoms *r = &t->random;
-    bool is_declared = random_percent(r, t->has_channels ? 90 : 50);
+    bool is_declared = random_percent(r, t->has_channels || t->has_members ? 90 : 50);
     int n = 0;
     for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
         bool may = t->dim[d].kind == KIND_PARALLEL ||
