@@ -23,6 +23,9 @@ LLVMValueRef qn__nvptx_shared(lower *g);
 /** The number of this thread in its block, i64, and how many there are. */
 LLVMValueRef qn__nvptx_thread(lower *g);
 int64_t qn__nvptx_threads(const qn_grid *p);
+/** Has the wide constants of the function's arithmetic loaded from constant memory; after its last
+ * instruction (target/nvptx/constants.c). */
+void qn__nvptx_constants(lower *g);
 /** The hook `combine`. */
 bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 /** All threads of the block wait for one another. */

@@ -397,4 +397,5 @@ void qn__nvptx_run(lower *g, const span *spans)
         qn__team_first(g);
     else
         qn__team_second(g);
+    qn__nvptx_constants(g);
 }
