@@ -132,17 +132,25 @@ static void close_single(lower *g, const loop *l)
         LLVMPositionBuilderAtEnd(g->b, l->after);
 }
 
-/** Whether an index, the start and some steps, is not yet the end: by the lower halves where all
- * that the loop walks is below 2^32, and that takes fewer instructions. */
+/** Whether an index, the start and some steps, is not yet the end. Where all that the loop walks is
+ * below 2^32, lower halves tell: they are counted apart, if that takes fewer instructions. */
 static LLVMValueRef goes_on(lower *g, const loop *l, LLVMValueRef index)
 {
     const int64_t step = LLVMConstIntGetSExtValue(l->step);
-    LLVMValueRef end = l->end;
-    if (g->f->target->counts_in_32 && step > 0 && l->most_trips <= UINT32_MAX / step) {
-        index = LLVMBuildTrunc(g->b, index, g->i32, "");
-        end = LLVMBuildTrunc(g->b, end, g->i32, "");
-    }
-    return LLVMBuildICmp(g->b, LLVMIntNE, index, end, "");
+    if (!g->f->target->counts_in_32 || step <= 0 || l->most_trips > UINT32_MAX / step)
+        return LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, "");
+    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), before = l->before;
+    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(before));
+    LLVMValueRef start = LLVMBuildTrunc(g->b, l->start, g->i32, ""),
+                 end = LLVMBuildTrunc(g->b, l->end, g->i32, "");
+    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(l->head));
+    LLVMValueRef low = LLVMBuildPhi(g->b, g->i32, "");
+    LLVMPositionBuilderAtEnd(g->b, latch);
+    LLVMValueRef next = LLVMBuildAdd(g->b, low, LLVMBuildTrunc(g->b, l->step, g->i32, ""), "");
+    next = qn__opaque(g, next);
+    LLVMAddIncoming(low, &start, &before, 1);
+    LLVMAddIncoming(low, &next, &latch, 1);
+    return LLVMBuildICmp(g->b, LLVMIntNE, next, end, "");
 }
 
 /** Jumps back to the head, behind a look if `polls`; the block from which l->after is entered. The
