@@ -62,9 +62,9 @@ typedef struct qn_hooks {
     bool (*combine)(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 
     /* ---- threads that work together; NULL without a grid */
-    /** The value of load i where it does not come from the view, but from registers or shared
-     * memory; else NULL. */
-    LLVMValueRef (*held)(lower *g, uint32_t i);
+    /** The value of load i for part p where it does not come from the view, but from registers or
+     * shared memory; else NULL. */
+    LLVMValueRef (*held)(lower *g, uint32_t i, int p);
     /** Around a store or atomic of team code (g->is_team): orders it after what others read, and
      * before what they read next. The condition under which this thread does it. */
     LLVMValueRef (*team_begin)(lower *g);

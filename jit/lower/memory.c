@@ -277,7 +277,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     if (buffer >= 0 && qn__is_at_hand(g, i, p))
         return;
     bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
-    LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i) : NULL;
+    LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i, p) : NULL;
     if (held) {
         qn__set(g, i, p, held, g->depth);
         return;

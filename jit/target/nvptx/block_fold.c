@@ -141,8 +141,40 @@ static int each_point(const block_fold *m)
     return !m->is_thin ? m->each_k : m->chunk > m->threads ? (int)(m->chunk / m->threads) : 1;
 }
 
-/** Calls `run` for each point of each iteration of this thread, with the indices set; for what is
- * thin, or for the rest. */
+/** Chooses what is evaluated together: a few points and iterations whose indices are constants
+ * apart, where a region branches. The rare sides of `if` are behind one branch then, and what stands
+ * between branches is long enough to fill the processor. */
+static void choose_together(const lower *g, block_fold *m, const block_part *c)
+{
+    const qn_inst *x = &g->k->inst[m->r.inst];
+    bool branches = false;
+    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
+        branches |= g->k->inst[i].op == QN_I_IF;
+    m->together_x = m->together_k = 1;
+    if (!branches || c->left || c->is_clamped || m->is_thin)
+        return;
+    if (m->x_inside)
+        m->together_x = m->each_x < MOST_AT_ONCE ? m->each_x : MOST_AT_ONCE;
+    int most = MOST_AT_ONCE / m->together_x;
+    if (m->k >= 0)
+        m->together_k = m->each_k < most ? m->each_k : most;
+}
+
+/** Makes nx iterations and nk points, iterations first, those that are emitted together. */
+static void set_together(lower *g, const block_fold *m, int nx, int nk)
+{
+    g->jam_max = nx * nk;
+    for (int d = 0; d < g->k->n_dims; d++) {
+        int64_t ahead[MOST_AT_ONCE] = {0};
+        for (int p = 0; p < g->jam_max; p++)
+            ahead[p] = d == m->x ? p % nx * m->step_x : d == m->k ? p / nx * m->step_k : 0;
+        qn__set_jam_ahead(g, d, ahead);
+    }
+    qn__set_jam(g, g->jam_max);
+}
+
+/** Calls `run` for each point of each iteration of this thread, or the first of those that are
+ * together, with the indices set; for what is thin, or for the rest. */
 static void for_kind(lower *g, block_fold *m, const block_part *c, point_function run,
                      LLVMValueRef *values, const LLVMValueRef *to)
 {
@@ -150,12 +182,12 @@ static void for_kind(lower *g, block_fold *m, const block_part *c, point_functio
     LLVMValueRef first = LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, m->begin, c->q, ""),
                                       m->is_thin ? m->thin_k : m->off_k, "");
     int at = g->depth;
-    for (int j = 0; j < each_point(m); j++) {
+    for (int j = 0; j < each_point(m); j += m->together_k) {
         LLVMValueRef number = LLVMBuildAdd(g->b, m->off_k, qn__const_i64(g, j * m->step_k), "");
         qn__once_open(g, &outer,
                       c->left ? LLVMBuildICmp(g->b, LLVMIntULT, number, c->left, "") : NULL);
         set_k(g, m, first, at, j, c->is_clamped);
-        for (int i = 0; i < (m->is_thin ? 1 : m->each_x); i++) {
+        for (int i = 0; i < (m->is_thin ? 1 : m->each_x); i += m->together_x) {
             qn__once_open(g, &inner, NULL);
             set_x(g, m, i);
             run(g, m, i, j, values, to);
@@ -172,6 +204,7 @@ static void for_points(lower *g, block_fold *m, const block_part *c, point_funct
                        LLVMValueRef *values, const LLVMValueRef *to)
 {
     for_kind(g, m, c, run, values, to);
+    m->together_x = m->together_k = 1;
     for (int n = 0; n < m->n_arrays && !m->is_thin; n++)
         m->is_thin = m->array[n].is_thin;
     if (m->is_thin)
@@ -222,6 +255,7 @@ static bool is_read_back(const lower *g, const block_fold *m, uint32_t load)
 static void find_loads(lower *g, block_fold *m)
 {
     m->n_loads = m->n_values = 0;
+    m->together_x = m->together_k = 1;
     for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
         uint32_t i = g->k->access[s].inst, deps = g->a.value[i].deps, parent = g->k->inst[i].parent;
         if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst) ||
@@ -303,14 +337,17 @@ static void set_earlier(lower *g, const block_fold *m, int i)
 
 /* ---------------------------------------------------------------- points */
 
-/** Evaluates a point whose loads were made ahead; what it adds is stored: in array n from to[n] on,
- * or, where rows are kept, at this thread's place to[0] of a row. What is evaluated and not stored,
- * and its loads, are not emitted by the code generator. */
-static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
-                      const LLVMValueRef *to)
+/** Makes the row of iteration i, of this thread's, that whose kept values are read and written. */
+static void set_kept_row(lower *g, const block_fold *m, int i)
 {
-    LLVMValueRef held[MOST_LOADS] = {NULL};
-    addend a;
+    g->kept_row = LLVMBuildAdd(g->b, m->off_x, qn__const_i64(g, i * m->step_x), "");
+}
+
+/** Sets what a point has before it is evaluated: its loads, the values of earlier reduces, and what
+ * is kept. */
+static void get_point(lower *g, const block_fold *m, int i, int j, const LLVMValueRef *values,
+                      const LLVMValueRef *to, LLVMValueRef *held)
+{
     for (int n = 0; n < m->n_loads; n++) {
         const block_early *e = &m->load[n];
         if (e->has_k && e->is_thin != m->is_thin)
@@ -321,29 +358,66 @@ static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *value
     }
     set_earlier(g, m, i);
     if (g->kept) {
-        g->kept_row = LLVMBuildAdd(g->b, m->off_x, qn__const_i64(g, i * m->step_x), "");
+        set_kept_row(g, m, i);
         qn__kept_read(g, m->r.inst, to[0], j * m->step_k);
         qn__kept_hold(g, m->r.inst, held);
     }
-    g->held = held;
-    g->team_reduce = m->r.inst;
-    qn__evaluate_point(g, &m->r, &a);
-    g->team_reduce = 0;
-    g->held = NULL;
-    if (g->kept) {
-        qn__kept_write(g, m->r.inst, to[0], j * m->step_k);
-        g->kept_row = NULL;
-    }
-    for (int n = 0; n < m->n_arrays && !g->kept; n++) {
+}
+
+/** What a point adds, as number p of those that are together, is stored. */
+static void store_point(lower *g, const block_fold *m, int i, int j, const addend *a, int p,
+                        const LLVMValueRef *to)
+{
+    for (int n = 0; n < m->n_arrays; n++) {
         if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
             continue;
-        LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a.factor[0] : a.value[0]);
+        LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a->factor[p] : a->value[p]);
         LLVMValueRef store =
             LLVMBuildStore(g->b, v,
                            qn__block_further(g, &m->array[n], to[n], i * m->step_x,
                                              j * (m->is_thin ? m->threads : m->step_k)));
         LLVMSetAlignment(store, (unsigned)m->bytes);
     }
+}
+
+/** Evaluates the points from (i, j) on that are together, whose loads were made ahead; what each
+ * adds is stored: in array n from to[n] on, or, where rows are kept, at this thread's place to[0]
+ * of a row. What is evaluated and not stored, and its loads, are not emitted by the code generator.
+ */
+static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *values,
+                      const LLVMValueRef *to)
+{
+    LLVMValueRef held[MOST_AT_ONCE * QN_MOST_HELD] = {NULL};
+    const int n = m->together_x * m->together_k;
+    reduction r = m->r;
+    addend a;
+    set_together(g, m, m->together_x, m->together_k);
+    for (int p = 0; p < n; p++) {
+        r.part[p] = p;
+        g->one_part = 1 + p;
+        get_point(g, m, i + p % m->together_x, j + p / m->together_x, values, to,
+                  held + p * QN_MOST_HELD);
+    }
+    g->one_part = 0;
+    r.n = n;
+    g->held = held;
+    g->team_reduce = m->r.inst;
+    qn__evaluate_point(g, &r, &a);
+    g->team_reduce = 0;
+    g->held = NULL;
+    for (int p = 0; p < n; p++) {
+        const int x = i + p % m->together_x, k = j + p / m->together_x;
+        g->one_part = 1 + p;
+        if (!g->kept) {
+            store_point(g, m, x, k, &a, p, to);
+            continue;
+        }
+        set_kept_row(g, m, x);
+        qn__kept_write(g, m->r.inst, to[0], k * m->step_k);
+    }
+    g->one_part = 0;
+    g->kept_row = NULL;
+    set_together(g, m, 1, 1);
 }
 
 /* ---------------------------------------------------------------- chunks */
@@ -361,6 +435,7 @@ static void put_chunk(lower *g, block_fold *m, const block_part *c, LLVMValueRef
     for (int n = 0; n < m->n_arrays && !g->kept; n++)
         to[n] =
             qn__block_place(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
+    choose_together(g, m, c);
     for_points(g, m, c, c->left ? put_at_once : put_point, fetched, to);
     qn__nvptx_barrier(g);
 }

@@ -8,6 +8,8 @@
 #include "jit/target/nvptx/block.h"
 
 enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
+/** Points that are evaluated together where a region branches. */
+enum { MOST_AT_ONCE = 4 };
 
 /** A load that is made ahead of its point; it differs between this thread's iterations, its points,
  * or both. */
@@ -34,6 +36,7 @@ typedef struct block_fold {
     int64_t tile, chunk; /* iterations, points */
     int each_x, each_k;  /* a thread's: steps of step_x iterations and step_k points */
     int64_t step_x, step_k;
+    int together_x, together_k; /* of them that are evaluated at once, as jammed iterations */
     LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
     LLVMValueRef thin_k;                    /* its first point of what is thin */
     LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */

@@ -309,11 +309,12 @@ static LLVMValueRef to_integer(lower *g, int to, int from, LLVMValueRef v)
     return LLVMBuildTrunc(g->b, n, qn__scalar_type(g, to), "");
 }
 
-static LLVMValueRef held(lower *g, uint32_t i)
+static LLVMValueRef held(lower *g, uint32_t i, int p)
 {
     if (qn__is_shared(g, i))
         return qn__staged_value(g, i);
-    return g->held && g->site[i] < 64 ? g->held[g->site[i]] : NULL;
+    return g->held && g->site[i] < QN_MOST_HELD ? g->held[(uint32_t)p * QN_MOST_HELD + g->site[i]]
+                                                     : NULL;
 }
 
 static void initialize(void)

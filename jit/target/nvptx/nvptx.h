@@ -7,6 +7,8 @@
 
 #include "jit/lower/hooks.h"
 
+enum { QN_MOST_HELD = 64 }; /* sites of g->held for each part */
+
 /** The hook `run`: the body for all iterations of this thread (target/nvptx/units.c). */
 void qn__nvptx_run(lower *g, const span *spans);
 /** Whether the body is straight code and branches of a thread that loads little: more registers

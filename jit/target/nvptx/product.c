@@ -227,7 +227,7 @@ static void set_iteration(lower *g, const product *m, int d, int e)
 static void add_point(lower *g, const product *m, LLVMValueRef from, LLVMValueRef point,
                       int64_t ahead, LLVMValueRef *acc)
 {
-    LLVMValueRef value[MOST_LOADS][MOST_EACH], held[64] = {NULL};
+    LLVMValueRef value[MOST_LOADS][MOST_EACH], held[QN_MOST_HELD] = {NULL};
     for (int n = 0; n < m->n; n++)
         get(g, m, &m->op[n], point, ahead, value[n]);
     for (int e = 0; e < m->n_sums; e++) {

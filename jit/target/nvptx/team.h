@@ -56,7 +56,6 @@ void qn__kept_open(lower *g);
 LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead);
 /** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
-enum { QN_MOST_HELD = 64 };
 /** Sets held[site] of loads of a region that were read so: they are not made again. */
 void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held);
 /** Keeps what later regions need of a reduce, whose region was emitted for this point. */
