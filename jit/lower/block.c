@@ -55,7 +55,7 @@ void qn__parts_of_block(lower *g)
             ahead[j] -= (int64_t)j * b->skew;
         qn__set_jam_ahead(g, d, ahead);
     }
-    if (g->grid && g->grid->team == QN_TEAM_BLOCK) /* any of them: target/nvptx/block_fold.c */
+    if (g->grid && g->grid->team == QN_TEAM_BLOCK) /* any of them: target/nvptx/block_points.c */
         g->jam_dims = (UINT32_C(1) << g->k->n_dims) - 1;
     qn__set_jam(g, 1);
 }

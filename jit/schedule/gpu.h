@@ -44,8 +44,12 @@ typedef struct gpu_course {
     int64_t first, step;
     uint64_t align; /* a power of two */
 } gpu_course;
-/** That of access i along x; false if it is not known (schedule/gpu_wide.c). */
+/** That of access i along x; false if it is not known (schedule/gpu_course.c). */
 bool qn__gpu_find_course(const gpu_planner *s, uint32_t i, int x, gpu_course *out);
+/** Bytes of the elements of the view that access i is to: all parts of them. */
+int64_t qn__gpu_element_bytes(const gpu_planner *s, uint32_t i);
+/** The largest power of two that divides n, at most 2^62. */
+uint64_t qn__gpu_lowest_bit(int64_t n);
 
 /** Iterations of all parallel dimensions, -1 if they are not known. */
 int64_t qn__gpu_iterations(const gpu_planner *s);

@@ -21,89 +21,13 @@ enum { MOST_FILLED = 8 };
 /** Rows that share loads; more do not gain what their registers cost. */
 enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
 
-/** Bytes of the elements of the view that access i is to: all parts of them. */
-static int64_t element_bytes(const gpu_planner *s, uint32_t i)
-{
-    const qn_kernel_parameter *p = &s->k->param[s->k->inst[i].imm];
-    return p->record ? p->record->bytes : qn_dtype_bytes(p->dtype);
-}
-
 /* ---------------------------------------------------------------- addresses */
-
-static uint64_t lowest_bit(int64_t n)
-{
-    uint64_t bits = (uint64_t)n | UINT64_C(1) << 62;
-    return bits & (0 - bits);
-}
-
-static void add_multiple(gpu_course *c, int64_t bytes)
-{
-    uint64_t bit = lowest_bit(bytes);
-    c->align = bit < c->align ? bit : c->align;
-}
-
-/** Along a dimension of a view whose stride is dynamic nothing may move with x; all that is added
- * is a multiple of the stride. */
-static bool add_dynamic(const gpu_planner *s, const qn_affine *a, int x, const qn_fact *stride,
-                        int64_t bytes, gpu_course *c)
-{
-    add_multiple(c, qn__wrap_mul(bytes, stride->multiple));
-    for (int n = 0; n < 2; n++)
-        if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
-            return false;
-    return a->coef[x] == 0;
-}
-
-bool qn__gpu_find_course(const gpu_planner *s, uint32_t i, int x, gpu_course *out)
-{
-    const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
-    int64_t bytes = element_bytes(s, i);
-    gpu_course c = {.align = UINT64_C(1) << param->align};
-    if (param->unit)
-        return false;
-    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
-        const qn_dim_fact *dim = &param->dim[r];
-        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
-        if (dim->n_digits == 0)
-            continue;
-        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        if (dim->n_digits == 1 && stride->kind == QN_FACT_DYNAMIC) {
-            if (!add_dynamic(s, a, x, stride, bytes, &c))
-                return false;
-            continue;
-        }
-        if (dim->n_digits > 1 || dim->lower.kind != QN_FACT_EXACT)
-            return false;
-        int64_t by = qn__wrap_mul(stride->value, bytes);
-        c.first =
-            qn__wrap_add(c.first, qn__wrap_mul(by, qn__wrap_sub(a->constant, dim->lower.value)));
-        c.step = qn__wrap_add(c.step, qn__wrap_mul(by, a->coef[x]));
-        for (int d = 0; d < s->k->n_dims; d++) {
-            int64_t step = d == x ? 0 : qn__wrap_mul(by, a->coef[d]);
-            bool is_row = s->p->skew && d == s->p->tall_dim; /* that of a thread's first row */
-            if (step &&
-                (is_row || qn__trips(s->f, d) == 1)) /* merged into another one, for instance */
-                c.first = qn__wrap_add(c.first, qn__wrap_mul(step, s->f->begin[d].value));
-            if (step && is_row)
-                add_multiple(&c, qn__wrap_mul(step, s->p->tall));
-            else if (step && qn__trips(s->f, d) != 1)
-                add_multiple(&c, step);
-        }
-        for (int n = 0; n < 2; n++)
-            if (a->sym[n] && (s->a.value[a->sym[n]].deps >> x & 1))
-                return false;
-            else if (a->sym[n])
-                add_multiple(&c, qn__wrap_mul(by, a->sym_coef[n]));
-    }
-    *out = c;
-    return true;
-}
 
 /** Whether access i may be part of a wide one: consecutive elements along x, which do not fail. */
 static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, gpu_course *c)
 {
     uint32_t i = s->k->access[site].inst;
-    return qn__gpu_find_course(s, i, x, c) && c->step == element_bytes(s, i) &&
+    return qn__gpu_find_course(s, i, x, c) && c->step == qn__gpu_element_bytes(s, i) &&
            !qn__is_checked(s->f, s->k, site) &&
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
 }
@@ -116,7 +40,7 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
     int64_t sum = 0;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        int64_t bytes = element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
+        int64_t bytes = qn__gpu_element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
         uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
         gpu_course c;
         if (may_be_wide(s, site, x, &c) && c.align >= whole &&
@@ -143,7 +67,7 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
         seen |= 1u << x->sub;
         sum += qn__access_bytes(s->k, j);
     }
-    return sum == element_bytes(s, i);
+    return sum == qn__gpu_element_bytes(s, i);
 }
 
 /** Whether iterations of x that follow one another load all elements between those of load i, which
@@ -225,7 +149,7 @@ static int natural_width(const gpu_planner *s)
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         if (qn__gpu_is_privatized(s, s->k->access[n].inst))
             continue;
-        int64_t bytes = (int64_t)lowest_bit(element_bytes(s, s->k->access[n].inst));
+        int64_t bytes = (int64_t)qn__gpu_lowest_bit(qn__gpu_element_bytes(s, s->k->access[n].inst));
         bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES
                                      : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
@@ -476,7 +400,7 @@ static bool choose_filled(const gpu_planner *s, int x)
 static bool has_parts(const gpu_planner *s)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (element_bytes(s, s->k->access[n].inst) % ACCESS_BYTES == 0)
+        if (qn__gpu_element_bytes(s, s->k->access[n].inst) % ACCESS_BYTES == 0)
             return true;
     return false;
 }

@@ -143,6 +143,8 @@ static uint64_t float_op(const ptx_inst *i, uint64_t a, uint64_t b, uint64_t c, 
     ptx_type type = i->type[0];
     double x = ptx_as_double(type, a), y = ptx_as_double(type, b), z = ptx_as_double(type, c);
     bool is_f32 = type.bits == 32;
+    if (ptx_has(i, WORD_NaN) && (x != x || y != y))
+        return ptx_f64_bits(NAN) >> (64 - type.bits);
     switch (i->base) {
     case BASE_add:
         return is_f32 ? ptx_f32_bits((float)x + (float)y) : ptx_f64_bits(x + y);

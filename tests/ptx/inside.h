@@ -23,10 +23,10 @@ enum {
 #define PTX_WORDS(X)                                                                               \
     X(rn)                                                                                          \
     X(rz) X(rzi) X(rni) X(rmi) X(rpi) X(lo) X(hi) X(wide) X(eq) X(ne) X(lt) X(le) X(gt) X(ge)      \
-        X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(num) X(nan) X(global) X(local) X(shared)       \
-            X(param) X(nc) X(volatile) X(v2) X(v4) X(cas) X(exch) X(add) X(min) X(max) X(and)      \
-                X(or) X(xor) X(sync) X(warp) X(down) X(up) X(bfly) X(idx) X(uni) X(gl) X(cta)      \
-                    X(to) X(ls) X(hs) X(sat) X(const) X(l) X(r) X(wrap) X(clamp)
+        X(equ) X(neu) X(ltu) X(leu) X(gtu) X(geu) X(num) X(nan) X(NaN) X(global) X(local)          \
+            X(shared) X(param) X(nc) X(volatile) X(v2) X(v4) X(cas) X(exch) X(add) X(min) X(max)   \
+                X(and) X(or) X(xor) X(sync) X(warp) X(down) X(up) X(bfly) X(idx) X(uni) X(gl)      \
+                    X(cta) X(to) X(ls) X(hs) X(sat) X(const) X(l) X(r) X(wrap) X(clamp)
 enum {
 #define X(name) WORD_##name,
     PTX_WORDS(X)

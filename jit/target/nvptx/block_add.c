@@ -67,13 +67,30 @@ static void get_points(lower *g, const block_fold *m, const block_array *v, LLVM
 
 /* ---------------------------------------------------------------- sums */
 
+/** Whether one instruction has the extremum of two values but for the sign of a zero, which order
+ * decides. */
+static bool has_quick(const lower *g, const block_fold *m)
+{
+    return m->r.type == QN_F32 && g->f->target->isa >= QN_ISA_SM80 &&
+           (m->r.combine == QN_COMBINE_MIN || m->r.combine == QN_COMBINE_MAX);
+}
+
+static LLVMValueRef combine(lower *g, const block_fold *m, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef v[2] = {a, b};
+    if (!m->is_quick)
+        return qn__combine(g, &m->r, a, b);
+    return qn__call(g, m->r.combine == QN_COMBINE_MAX ? "llvm.maximum" : "llvm.minimum", &g->f32, 1,
+                    v, 2);
+}
+
 /** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
  */
 static LLVMValueRef fold_pairs(lower *g, const block_fold *m, LLVMValueRef *value, int n)
 {
     for (; n > 1; n /= 2)
         for (int i = 0; i < n / 2; i++)
-            value[i] = qn__combine(g, &m->r, value[2 * i], value[2 * i + 1]);
+            value[i] = combine(g, m, value[2 * i], value[2 * i + 1]);
     return value[0];
 }
 
@@ -85,7 +102,7 @@ static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef
         (count & (count - 1)) == 0) {
         LLVMValueRef pairs[MOST_TOGETHER];
         memcpy(pairs, value, (size_t)count * sizeof *value);
-        return qn__combine(g, &m->r, acc, fold_pairs(g, m, pairs, count));
+        return combine(g, m, acc, fold_pairs(g, m, pairs, count));
     }
     for (int n = 0; n < count; n++) {
         addend a;
@@ -126,21 +143,43 @@ static LLVMValueRef add_steps(lower *g, const block_fold *m, const LLVMValueRef 
     return LLVMBuildSelect(g->b, is_some, sum, acc, "");
 }
 
+/** acc with points [0, n) of this thread's iteration added. */
+static LLVMValueRef add_range(lower *g, const block_fold *m, const LLVMValueRef *from,
+                              LLVMValueRef n, LLVMValueRef acc)
+{
+    int64_t step =
+        BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
+    step = step < m->chunk ? step : m->chunk;
+    LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -step), "");
+    acc = add_steps(g, m, from, (span){qn__const_i64(g, 0), whole}, (int)step, acc);
+    return add_steps(g, m, from, (span){whole, n}, 1, acc);
+}
+
+/** What add_range has, the quick way; points whose fold is zero are folded again, in order. */
+static LLVMValueRef add_quickly(lower *g, const block_fold *m, const LLVMValueRef *from,
+                                LLVMValueRef n, LLVMValueRef acc)
+{
+    block_fold quick = *m;
+    quick.is_quick = true;
+    LLVMValueRef found = add_range(g, &quick, from, n, m->r.identity);
+    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(found));
+    branch again = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, found, zero, ""));
+    LLVMValueRef exact = add_range(g, m, from, n, m->r.identity);
+    qn__choose_branch(g, &again, &exact, &found, 1);
+    return qn__combine(g, &m->r, acc, exact);
+}
+
 LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, LLVMValueRef points,
                            LLVMValueRef acc)
 {
     LLVMValueRef zero = qn__const_i64(g, 0);
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
-    int64_t step =
-        BYTES_TOGETHER / m->bytes < MOST_TOGETHER ? BYTES_TOGETHER / m->bytes : MOST_TOGETHER;
-    step = step < m->chunk ? step : m->chunk;
     branch then = qn__begin_branch(g, mine);
     LLVMValueRef from[2];
     for (int n = 0; n < m->n_arrays; n++)
         from[n] = qn__block_place(g, m, n, c->q, m->thread, zero);
-    LLVMValueRef whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -step), "");
-    LLVMValueRef sum = add_steps(g, m, from, (span){zero, whole}, (int)step, acc);
-    sum = add_steps(g, m, from, (span){whole, points}, 1, sum);
+    LLVMValueRef sum = has_quick(g, m) ? add_quickly(g, m, from, points, acc)
+                                       : add_range(g, m, from, points, acc);
     qn__choose_branch(g, &then, &sum, &acc, 1);
     return sum;
 }

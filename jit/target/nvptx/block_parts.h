@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block_parts.h: private to block_fold.c and block_add.c: one reduce by the threads of a block.
+ * block_parts.h: private to block_fold.c, block_points.c and block_add.c: one reduce by the threads
+ * of a block.
  */
 #ifndef QN_JIT_LLVM_BLOCK_PARTS_H
 #define QN_JIT_LLVM_BLOCK_PARTS_H
@@ -48,6 +49,7 @@ typedef struct block_fold {
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
     int n_arrays;                            /* in shared memory: 2 for products, */
     bool is_square;                          /* but 1 where both factors are one value */
+    bool is_quick; /* an extremum is folded without regard to the sign of zeros */
     block_array array[2];
     bool has_all;  /* an earlier reduce has left all that this one adds in shared memory */
     int64_t first; /* byte of shared memory at which the buffers begin */
@@ -66,6 +68,24 @@ typedef struct block_part {
     LLVMValueRef left;
 } block_part;
 
+/** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are
+ * evaluated by several threads. */
+static inline int qn__block_each_point(const block_fold *m)
+{
+    return !m->is_thin ? m->each_k : m->chunk > m->threads ? (int)(m->chunk / m->threads) : 1;
+}
+
+/* ---- target/nvptx/block_points.c */
+/** This thread's places in the tile and in chunks, the values of earlier reduces and what points
+ * share; before the first chunk. */
+void qn__block_begin_points(lower *g, block_fold *m);
+/** Makes the loads of a chunk's points: [m->n_values]. */
+void qn__block_fetch(lower *g, block_fold *m, const block_part *c, LLVMValueRef *values);
+/** Evaluates a chunk's points, whose loads were made, leaves what they add in shared memory, and
+ * waits for the other threads. */
+void qn__block_put_chunk(lower *g, block_fold *m, const block_part *c, LLVMValueRef *fetched);
+
+/* ---- target/nvptx/block_add.c */
 /** Where array n of the chunk that begins at point number q is kept: in one of two buffers, at
  * iteration x and point k. */
 LLVMValueRef qn__block_place(lower *g, const block_fold *m, int n, LLVMValueRef q, LLVMValueRef x,

@@ -4,6 +4,7 @@
  * atomic reductions, and the fault record that many threads share. units.c walks the domain; the
  * body is the scalar code that x86 has, too.
  */
+#include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/private.h"
 #include "jit/target/nvptx/stage.h"
 #include "jit/target/nvptx/team.h"
@@ -26,20 +27,26 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 }
 
 /** Blocks that a multiprocessor should have room for. Those of threads that load little are as many
- * as it holds; what needs more registers than these leave, 32 where it holds 2048 threads, is
- * assembled again with another limit (runtime/cuda/module.c). Without a limit, loads of many rows
- * of a reduce would take all registers, and too few threads would have loads under way. The driver
- * assembles PTX as relocatable code, which takes registers without regard to the number of threads:
- * exp of f32, four at once, 44 instead of 31. */
+ * as it holds; those that keep rows are as many as shared memory holds. What needs more registers
+ * than these leave, 32 where it holds 2048 threads, is assembled again with another limit
+ * (runtime/cuda/module.c). Without a limit, loads of many rows of a reduce would take all
+ * registers, and too few threads would have loads under way. The driver assembles PTX as
+ * relocatable code, which takes registers without regard to the number of threads: exp of f32, four
+ * at once, 44 instead of 31. */
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
     const int at_once = g->grid->tall * g->grid->wide;
     if (g->grid->is_product)
         return qn__product_blocks(g->k, g->grid);
-    if (qn__nvptx_is_light(g->k, g->grid)) {
-        int blocks = g->f->machine.threads / (threads[0] * threads[1] * threads[2]);
-        return blocks < g->f->machine.blocks ? blocks : g->f->machine.blocks;
+    const qn_machine *m = &g->f->machine;
+    int most = m->threads / (threads[0] * threads[1] * threads[2]);
+    most = most < m->blocks ? most : m->blocks;
+    if (qn__nvptx_is_light(g->k, g->grid))
+        return most;
+    if (g->grid->team == QN_TEAM_BLOCK && g->grid->n_kept) {
+        const int64_t bytes = qn__block_value_bytes(g) + g->grid->kept_bytes + m->system_bytes;
+        return m->shared_bytes / bytes < most ? (int)(m->shared_bytes / bytes) : most;
     }
     for (uint32_t i = g->k->body; i < g->k->n_insts && at_once > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE) {
