@@ -106,7 +106,7 @@ static int of_loads(flattener *s, qn_flat_node *node)
         is_in_order &= place - p == node->place[x->first] - x->first;
     }
     x->reads_stored |= qn__is_written_too(a, k->inst[first].imm);
-    x->slots += is_in_order ? 0 : own.n * (s->lanes % own.n ? 2 : 1) * shuffle_of(s, bytes);
+    x->shuffles += is_in_order ? 0 : own.n * (s->lanes % own.n ? 2 : 1) * shuffle_of(s, bytes);
     count_weave(s, &own);
     node->group = own.first;
     return add(x, node);
@@ -179,7 +179,7 @@ static int node_of(flattener *s, const uint32_t *inst, int depth)
         return found;
     if (is_one) {
         node.kind = QN_FLAT_SPREAD;
-        s->out->slots += x->group.n * shuffle_of(s, qn__dtype_width(a->k->inst[first].type) / 8);
+        s->out->shuffles += x->group.n * shuffle_of(s, qn__dtype_width(a->k->inst[first].type) / 8);
         return add(s->out, &node);
     }
     return are_ops ? of_ops(s, &node, depth) : -1;
@@ -220,8 +220,8 @@ bool qn__flat_of(const qn_analysis *of, int lane_dim, int lanes, uint32_t i, qn_
         if (out->node[n].kind == QN_FLAT_OP)
             out->ops += out->group.n - __builtin_popcount(out->members);
     double again = s.vectors > of->f->target->vectors / 2 ? 0.5 * s.vectors : 0;
-    return are_alike &&
-           out->slots + again + out->ops < out->saved + shuffles_of_weave(of, &out->group, lanes);
+    return are_alike && out->shuffles + again + out->ops <
+                            out->saved + shuffles_of_weave(of, &out->group, lanes);
 }
 
 /* ---------------------------------------------------------------- loads of a group of stores */

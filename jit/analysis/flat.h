@@ -34,11 +34,11 @@ typedef struct qn_flat {
     uint32_t members; /* bit p: place p is stored */
     int first;        /* the lowest place that is stored */
     qn_flat_node node[QN_MOST_FLAT];
-    int n;             /* nodes; the last one is what is stored */
-    bool reads_stored; /* a load reads a view that the kernel writes */
-    double slots,
-        saved; /* of one vector of each place: shuffles; those of weaves that fall away; */
-    int ops;   /* ops on places that are not stored */
+    int n;                  /* nodes; the last one is what is stored */
+    bool reads_stored;      /* a load reads a view that the kernel writes */
+    double shuffles, saved; /* of a step: what spreads and permutes; that of weaves, which falls
+                               away */
+    int ops;                /* ops on places that are not stored */
 } qn_flat;
 
 /** The flat group of store i for so many lanes along lane_dim; `of` is of scalar code. False: its

@@ -126,9 +126,10 @@ static bool moves_of_flat(const qn_estimator *e, uint32_t i, int lanes, qn_acces
     for (int p = 0; p < group.n; p++)
         members += group.inst[p] != 0;
     out->moves = registers * group.n / members;
-    if (e->x->k->inst[i].op == QN_I_STORE && qn__flat_of(e->x, d, lanes, i, &flat))
-        out->shuffles =
-            registers * (flat.slots * shuffle_slots(e, bits, lanes) + flat.ops) / members;
+    if (e->x->k->inst[i].op == QN_I_STORE && qn__flat_of(e->x, d, lanes, i, &flat)) {
+        out->shuffles = registers * flat.shuffles * shuffle_slots(e, bits, lanes) / members;
+        out->slots = registers * flat.ops / members;
+    }
     return true;
 }
 
