@@ -196,8 +196,39 @@ static double lanes_of_rest(const qn_estimator *e, double left, double lanes)
     return sum;
 }
 
+static void walk(qn_estimator *e, qn_node n);
+
+/** Whether threads divide the loops around the steps of a cut, whose rest is not known then. */
+static bool is_divided(const qn_estimator *e, const qn_cut *c)
+{
+    for (int i = 1; i <= e->n; i++) {
+        const qn_node_info *l = qn__node(e->s, e->around[i].node);
+        if (l->role == QN_ROLE_THREADS && qn__axis_is_of(e->s, l->axis, qn__axis_part(c, 0)))
+            return true;
+    }
+    return false;
+}
+
+/** Cycles of the loop that was walked last, all of whose lanes run under masks. */
+static double cycles_under_mask(qn_estimator *e)
+{
+    const qn_estimate kept = *e->out;
+    qn_around *own = &e->around[e->n];
+    bool was_masked = e->is_masked;
+    own->demand = (qn_demand){.instructions = LOOP_INSTRUCTIONS};
+    own->inside = 0;
+    e->is_masked = true;
+    e->n++;
+    walk(e, qn__node(e->s, own->node)->child);
+    double cycles = own->count * (cycles_of(e, own) + own->inside);
+    e->n--;
+    e->is_masked = was_masked;
+    *e->out = kept;
+    return cycles;
+}
+
 /** Cycles of what is left of the axis after whole steps, which take `cycles` in all. */
-static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles, double *main)
+static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, double *main)
 {
     const qn_axis_info *a = qn__axis(e->s, axis);
     *main = cycles;
@@ -227,13 +258,14 @@ static double cycles_of_tail(const qn_estimator *e, qn_axis axis, double cycles,
         return one * step / lanes;
     if (c->tail == QN_TAIL_SCALAR)
         return left * one;
+    if (c->tail == QN_TAIL_MASK && !e->is_masked && is_divided(e, c))
+        return cycles_under_mask(e) / larger(whole, 1) * lanes / step *
+               qn__whole((left + lanes - 1) / lanes);
     bool is_narrow = left <= lanes / 2 && e->s->n_buffers == 0;
     if (c->tail == QN_TAIL_NARROWER && !is_narrow) /* fewer vectors, all with all lanes */
         return one * qn__whole((left + lanes - 1) / lanes);
     return one / lanes * lanes_of_rest(e, left, lanes);
 }
-
-static void walk(qn_estimator *e, qn_node n);
 
 /** Lanes, and what is emitted together: no loop in the code. */
 static void walk_together(qn_estimator *e, const qn_node_info *l)

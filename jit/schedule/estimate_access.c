@@ -150,7 +150,7 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, qn_acce
     /* each permutation has indices of its own, and half of the registers have room for them */
     double again = w.shuffles > t->vectors / 2 ? w.shuffles : 0;
     out->moves += steps * again / members;
-    out->shuffles = steps * (w.shuffles + again) / members *
+    out->shuffles = steps * w.shuffles / members *
                     shuffle_slots(e, 8 * w.unit, t->vector_bytes / w.unit);
     return true;
 }

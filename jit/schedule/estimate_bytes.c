@@ -468,7 +468,8 @@ static void move(mover *m, int level)
         level == QN_CACHE_LAST ? machine->memory_cycles : machine->cache_cycles[level + 1];
     m->e->out->bytes[level] = bytes;
     m->e->out->transfer[level] = bytes / machine->bytes_a_cycle[level];
-    m->e->out->waiting[level] = far * away / machine->misses;
+    away -= (double)machine->window / machine->instructions; /* meanwhile others begin */
+    m->e->out->waiting[level] = away > 0 ? far * away / machine->misses : 0;
 }
 
 qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err)

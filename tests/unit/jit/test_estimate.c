@@ -108,6 +108,27 @@ static void test_conflicts(void)
     tap_ok(even.cycles > odd.cycles, "... which takes longer");
 }
 
+/** Eight rows that one step reads in turn. */
+static void test_interleaved(void)
+{
+    static const char *const text =
+        "kernel \"plane\" { view x: f64[2]; view y: f64[2]; %z: i64 = const 0;\n"
+        "%n: i64 = extent y, 0; %m: i64 = extent y, 1; %i: i64 = parallel %z, %n;\n"
+        "%j: i64 = parallel %z, %m; %a: f64 = load x[%i, %j]; store y[%i, %j], %a; }";
+    static const char *const eight =
+        "split d1 8 tail=none; split d0 8 tail=none; reorder d0.0 d1.0 d0.1 d1.1; unroll d0.1;"
+        "vectorize d1.1;";
+    static const tree_view rows[] = {{{128, 128}, false}, {{128, 128}, false}};
+    static const tree_view short_rows[] = {{{512, 32}, false}, {{512, 32}, false}};
+    qn_estimate one = estimate(text, rows, small, "split d1 8 tail=none; vectorize d1.1;"),
+                many = estimate(text, rows, small, eight),
+                few = estimate(text, short_rows, small, eight);
+    tap_ok(many.waiting[QN_CACHE_LAST] > 0 && many.cycles > one.cycles,
+           "the core waits for lines of rows that are read in turn");
+    tap_ok(one.waiting[QN_CACHE_LAST] <= 0, "... and not for those of one row");
+    tap_ok(few.waiting[QN_CACHE_LAST] <= 0, "... nor for those of rows of four lines");
+}
+
 static void test_tile(void)
 {
     static const tree_view products[] = {{{48, 48}, false}, {{48, 48}, false}, {{48, 48}, false}};
@@ -192,6 +213,23 @@ static void test_masked_lanes(void)
     tap_ok(masked.arithmetic / 32.5 > 3 * whole.arithmetic / 203,
            "lanes apart are gathers where some may be off, in loops of uneven lengths only");
     tap_note("%.0f and %.0f cycles", whole.arithmetic, masked.arithmetic);
+}
+
+/** What is left of lanes that lie apart: its number is known, or threads divide the lanes. */
+static void test_masked_rest(void)
+{
+    static const tree_view planes[] = {{{100, 203}, false}, {{100, 203}, false}};
+    static const char *const text =
+        "kernel \"rows\" { view x: f32[2]; view y: f32[2]; %z: i64 = const 0;\n"
+        "%n: i64 = extent y, 0; %m: i64 = extent y, 1; %i: i64 = parallel %z, %n;\n"
+        "for %k: i64 = %z to %m step 1 () {\n"
+        "%a: f32 = load x[%i, %k]; store y[%i, %k], %a; yield; }; }";
+    qn_estimate known = estimate(text, planes, NULL, "split d0 8 tail=mask; vectorize d0.1;"),
+                divided = estimate(text, planes, NULL,
+                                   "split d0 8 tail=mask; vectorize d0.1; parallelize d0.0;");
+    tap_ok(divided.tails > 2 * known.tails, "a rest that threads divide runs under masks");
+    tap_ok(divided.arithmetic <= known.arithmetic && known.arithmetic <= divided.arithmetic,
+           "... which does not count as whole steps");
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -312,10 +350,12 @@ int main(void)
     test_streams();
     test_layers();
     test_conflicts();
+    test_interleaved();
     test_tile();
     test_chains();
     test_monotony();
     test_masked_lanes();
+    test_masked_rest();
     test_samples();
     test_grid_bytes();
     test_grid_sectors();
