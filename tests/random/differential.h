@@ -399,7 +399,10 @@ enum {
     X(GPU_WIDE, "\nat once ", "1 ")                                                                \
     X(GPU_JAM, "\njam ", "1 ")                                                                     \
     X(GPU_CROSSED, ", crossed", "")                                                                \
-    X(GPU_SKEW, "\nskew ", "")
+    X(GPU_SKEW, "\nskew ", "")                                                                     \
+    X(GPU_KEPT, "\nkept ", "")                                                                     \
+    X(GPU_MOVED, "\nmoved records", "")                                                            \
+    X(GPU_PRIVATE, "privatized", "")
 enum {
 #define QN_X(name, begin, not_so) PLAN_MARK_##name,
     PLAN_MARK_LIST(QN_X)
