@@ -205,18 +205,18 @@ static inline bool qn__is_access(const qn_inst *x)
 {
     return qn__effect(x) == QN_EFFECT_LOAD || qn__effect(x) == QN_EFFECT_STORE;
 }
-/** What domain dimension d is; -1 is none, neither parallel nor a reduction. */
+/** What domain dimension d is; one that the kernel has not is neither parallel nor a reduction. */
 static inline qn_dim_kind qn__dim_kind(const qn_kernel *k, int d)
 {
     return (qn_dim_kind)k->inst[k->dim[d]].sub;
 }
 static inline bool qn__is_parallel(const qn_kernel *k, int d)
 {
-    return d >= 0 && qn__dim_kind(k, d) == QN_DIM_PARALLEL;
+    return d >= 0 && d < k->n_dims && qn__dim_kind(k, d) == QN_DIM_PARALLEL;
 }
 static inline bool qn__is_reduction(const qn_kernel *k, int d)
 {
-    return d >= 0 && qn__dim_kind(k, d) == QN_DIM_REDUCTION;
+    return d >= 0 && d < k->n_dims && qn__dim_kind(k, d) == QN_DIM_REDUCTION;
 }
 static inline int qn__n_sequential(const qn_kernel *k)
 {

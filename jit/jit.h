@@ -307,6 +307,7 @@ typedef struct qn_plan {
                          dimension */
     int32_t width;               /* lanes of one vector */
     int32_t unroll;              /* vectors of the lane dimension in one step */
+    int32_t trip_width;          /* lanes of trips of loops of the body; 0: none are lanes */
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
     int32_t cross_dim,
         cross; /* a third one, in a register tile whose lanes are a batch; ends like the second */

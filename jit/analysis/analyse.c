@@ -19,6 +19,7 @@ typedef struct pass {
     uint32_t jam_dims; /* as bits */
     int diverged; /* shape of what differs after divergent control flow: uniform if the lanes are
                      only inside reduces */
+    int combined; /* that of what atomics give: uniform if the lanes are trips, too */
     bool changed;
 } pass;
 
@@ -137,6 +138,26 @@ static void affine_of_pure(const pass *p, uint32_t i, qn_affine *out)
     }
 }
 
+/** Whether the trips of loop i are the lanes. */
+static bool has_lanes(const qn_analysis *a, uint32_t i)
+{
+    for (int n = 0; n < a->trips.n; n++)
+        if (a->trips.loop[n] == i)
+            return true;
+    return false;
+}
+
+/** The index of a `for`: where trips are lanes, that of the first trip and a number of steps. */
+static void affine_of_index(const pass *p, uint32_t i, qn_affine *out)
+{
+    const uint32_t loop = p->k->inst[i].parent;
+    affine_symbol(out, i);
+    if (!has_lanes(p->a, loop))
+        return;
+    *out = p->a->affine[qn__args(p->k, loop)[0]];
+    out->coef[qn__trips_dim(p->k)] = (int64_t)p->k->inst[loop].imm;
+}
+
 static void affine_of(const pass *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -161,6 +182,9 @@ static void affine_of(const pass *p, uint32_t i)
     case QN_I_DIM:
         memset(out, 0, sizeof *out);
         out->coef[x->imm] = 1;
+        return;
+    case QN_I_INDEX:
+        affine_of_index(p, i, out);
         return;
     default:
         if (x->op >= QN_I_PURE && x->n_args >= 1)
@@ -268,14 +292,16 @@ static void visit(pass *p, uint32_t i)
         break;
     case QN_I_ATOMIC:
         visit_operands(p, i, true);
-        raise_to(p, i, p->diverged, p->jam_dims, p->jam_dims);
+        raise_to(p, i, p->combined, p->jam_dims, p->jam_dims);
         break;
     case QN_I_INDEX: /* all lanes that are still in the loop are in one trip */
         join(p, i, qn__args(p->k, x->parent)[0]);
+        if (has_lanes(p->a, x->parent))
+            raise_to(p, i, QN_LINEAR, false, UINT32_C(1) << qn__trips_dim(p->k));
         break;
     case QN_I_CARRIED:
         if (p->k->inst[x->parent].op == QN_I_ATOMIC) { /* the old value of an update */
-            raise_to(p, i, p->diverged, p->jam_dims,
+            raise_to(p, i, p->combined, p->jam_dims,
                      p->a->value[x->parent].deps | p->jam_dims);
             break;
         }
@@ -353,8 +379,15 @@ static bool has_loops(const qn_kernel *k)
 static void visit_all(int lane_dim, uint32_t jam_dims, qn_analysis *out)
 {
     const qn_kernel *k = out->k;
-    bool over_reduction = qn__is_reduction(k, lane_dim), may_change = has_loops(k);
-    pass p = {k, out->f, out, lane_dim, jam_dims, over_reduction ? QN_UNIFORM : QN_VARYING, true};
+    const int outside = qn__is_reduction(k, lane_dim) ? QN_UNIFORM : QN_VARYING;
+    const bool may_change = has_loops(k);
+    pass p = {.k = k,
+              .f = out->f,
+              .a = out,
+              .lane_dim = lane_dim,
+              .jam_dims = jam_dims,
+              .diverged = outside,
+              .combined = out->trips.n ? QN_UNIFORM : outside};
     do {
         p.changed = false;
         for (uint32_t i = 1; i < k->n_insts; i++)
@@ -362,13 +395,14 @@ static void visit_all(int lane_dim, uint32_t jam_dims, qn_analysis *out)
     } while (p.changed && may_change);
 }
 
-bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
-                 qn_analysis *out)
+static bool analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                    const qn_trip_lanes *trips, qn_analysis *out)
 {
     *out = (qn_analysis){.k = k,
                          .f = f,
                          .value = qn__zalloc(k->n_insts, sizeof *out->value),
-                         .affine = qn__zalloc(k->n_insts, sizeof *out->affine)};
+                         .affine = qn__zalloc(k->n_insts, sizeof *out->affine),
+                         .trips = *trips};
     bool is_made = out->value && out->affine;
     if (is_made) {
         find_uses(out);
@@ -379,6 +413,18 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t j
     if (!is_made)
         qn__analysis_release(out);
     return is_made;
+}
+
+bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t jam_dims,
+                 qn_analysis *out)
+{
+    return analyse(k, f, lane_dim, jam_dims, &(qn_trip_lanes){0}, out);
+}
+
+bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, const qn_trip_lanes *trips,
+                       qn_analysis *out)
+{
+    return analyse(k, f, qn__trips_dim(k), 0, trips, out);
 }
 
 qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out, qn_error *err)
@@ -393,7 +439,8 @@ bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, q
 {
     const qn_kernel *k = of->k;
     size_t bytes = k->n_insts * sizeof *out->value;
-    *out = (qn_analysis){k, of->f, qn__alloc(bytes), of->affine, true};
+    *out = (qn_analysis){
+        .k = k, .f = of->f, .value = qn__alloc(bytes), .affine = of->affine, .is_derived = true};
     if (!out->value)
         return false;
     memcpy(out->value, of->value, bytes);
@@ -460,6 +507,13 @@ static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
             return false;
     return x->sym[0] == y->sym[0] && x->sym[1] == y->sym[1] && x->sym_coef[0] == y->sym_coef[0] &&
            x->sym_coef[1] == y->sym_coef[1];
+}
+
+bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *ahead)
+{
+    const qn_affine *x = &a->affine[value], *index = &a->affine[a->k->inst[i].region[0]];
+    *ahead = qn__wrap_sub(x->constant, index->constant);
+    return a->k->inst[value].type == QN_I64 && is_same_but_constant(x, index);
 }
 
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)

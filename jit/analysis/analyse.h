@@ -12,7 +12,8 @@
 enum { QN_UNIFORM = 0, QN_LINEAR = 1, QN_VARYING = 2 };
 
 /** constant + sum of coef[d] x index of domain dimension d + sum of sym_coef[s] x value sym[s]; all
- * wrapping. */
+ * wrapping. Behind the domain's dimensions stands the number of the trip of a `for` whose trips are
+ * lanes (qn__trips_dim). */
 typedef struct qn_affine {
     int64_t constant;
     int64_t coef[QN_MAX_RANK];
@@ -33,6 +34,13 @@ typedef struct qn_value_info {
     bool is_signed, at_signed;
 } qn_value_info;
 
+/** Loops of the body, a `for` each and none inside another, whose trips are lanes. */
+enum { QN_MOST_TRIP_LANES = 8 };
+typedef struct qn_trip_lanes {
+    int n;
+    uint32_t loop[QN_MOST_TRIP_LANES];
+} qn_trip_lanes;
+
 /** A kernel, the facts of its launches, and what both tell of its values: what is given to all that
  * plans, schedules, estimates and verifies. A kernel that was not analysed has no values: NULL.
  * Kernel and facts must live as long. */
@@ -42,6 +50,7 @@ typedef struct qn_analysis {
     qn_value_info *value; /* [k->n_insts] */
     qn_affine *affine;    /* [k->n_insts]: of i64 values */
     bool is_derived;      /* `affine` belongs to another analysis */
+    qn_trip_lanes trips;  /* the lanes are trips of these loops */
 } qn_analysis;
 
 /** Analyses for a lane dimension (-1: none) and for jammed dimensions, as bits. False if memory
@@ -51,6 +60,26 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t j
 /** An analysis for other lanes and jammed dimensions than that of a scalar code, `of`, which must
  * live as long: affine forms and bits do not depend on them. False if memory runs out. */
 bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, qn_analysis *out);
+/** An analysis for lanes that are the trips of loops: their indices are linear. False if memory
+ * runs out. */
+bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, const qn_trip_lanes *trips,
+                       qn_analysis *out);
+/** The number that trips have as a lane dimension, behind all dimensions of the domain; -1: the
+ * kernel has too many dimensions. */
+static inline int qn__trips_dim(const qn_kernel *k)
+{
+    return k->n_dims < QN_MAX_RANK ? k->n_dims : -1;
+}
+/** Dimensions that an index of the analysis may depend on: those of the domain, and of trips. */
+static inline int qn__n_indexed(const qn_analysis *a) { return a->k->n_dims + (a->trips.n > 0); }
+/** Whether trips of `for` i may run in any order, and at once: they carry nothing, and no two of
+ * them access an element that one of them stores (jit/analysis/trips.c). */
+bool qn__trips_are_free(const qn_analysis *a, uint32_t i);
+/** Elements the address of an access moves from one trip of `for` i around it to the next; false if
+ * that is not a known constant. */
+bool qn__trip_stride(const qn_analysis *a, uint32_t inst, uint32_t i, int64_t *stride);
+/** Whether a value is the index of `for` i, so much ahead. */
+bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *ahead);
 /** The analysis of scalar code, as qn__analyse; QN_ERR_MEMORY. */
 qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out,
                              qn_error *err);

@@ -85,7 +85,7 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
 {
     const qn_affine *f = &g->a.affine[value];
     int64_t constant = f->constant;
-    for (int d = 0; d < g->k->n_dims; d++) {
+    for (int d = 0; d < qn__n_indexed(&g->a); d++) {
         if (!f->coef[d])
             continue;
         bool is_lane = d == g->block->lane_dim;

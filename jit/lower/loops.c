@@ -220,18 +220,22 @@ typedef struct counted {
     LLVMValueRef *flat; /* carried values where the lowering stands */
     int n_flat, version;
     bool is_ahead; /* of its checks: the last carried value is whether they would have held */
+    bool has_lanes; /* its trips may be lanes: they are counted from 0 */
 } counted;
 
 /** One trip, number or index `at`: from t->flat to t->flat. */
 static void lower_trip(lower *g, counted *t, LLVMValueRef at)
 {
     const qn_inst *x = &g->k->inst[t->inst];
+    const int64_t step = (int64_t)x->imm;
     LLVMValueRef index[MOST_PARTS];
     set_flat(g, &t->c, NULL, t->flat);
     FOR_PARTS(g, p)
-        index[p] = p             ? index[0]
-                   : x->imm == 1 ? at
-                                 : index_of_trip(g, t->begin, at, (int64_t)x->imm);
+        index[p] = p                               ? index[0]
+                   : step == 1 && !t->has_lanes ? at
+                                                   : index_of_trip(g, t->begin, at, step);
+    if (t->has_lanes)
+        qn__set_index(g, g->block->lane_dim, at);
     set_index(g, x->region[0], index, false);
     bool outer = g->loads_are_late;
     LLVMValueRef in_range = t->is_ahead ? t->flat[t->n_flat - 1] : NULL;
@@ -368,6 +372,32 @@ static void lower_aligned(lower *g, counted *t, span of, int together, int64_t m
         lower_few(g, t, middle, rest, together);
 }
 
+/** Whether the trips of loop i may be lanes. */
+static bool has_lanes(const lower *g, uint32_t i)
+{
+    for (int n = 0; n < g->block->trips.n && g->width == 1; n++)
+        if (g->block->trips.loop[n] == i)
+            return true;
+    return false;
+}
+
+/** Trips as lanes where no access needs a test of its own; where the others begin. */
+static LLVMValueRef lower_lanes(lower *g, const counted *t, LLVMValueRef n_trips)
+{
+    const qn_inst *x = &g->k->inst[t->inst];
+    const qn_block *b = g->block;
+    FOR_ACCESSES (g->k, n, i)
+        if (i >= x->region[0] && i < x->region[2] && qn__is_checked(g->f, g->k, n) &&
+            !g->covered[n])
+            return qn__const_i64(g, 0);
+    const bool is_whole = b->tail != QN_TAIL_MASK;
+    LLVMValueRef whole = n_trips;
+    if (b->tail == QN_TAIL_SCALAR)
+        whole = LLVMBuildAnd(g->b, n_trips, qn__const_i64(g, -(int64_t)b->width * b->unroll), "");
+    qn__lanes_trips(g, t->inst, whole, is_whole);
+    return whole;
+}
+
 /** Tested at the end; the index itself counts where the step is 1. */
 static void lower_counted(lower *g, counted *t)
 {
@@ -381,9 +411,14 @@ static void lower_counted(lower *g, counted *t)
     yields results = {.n = t->c.init.n};
     qn__find_results(g->k, t->inst, &results);
     t->begin = begin;
-    if (step != 1) {
+    if (step != 1 || t->has_lanes) {
         low = qn__const_i64(g, 0);
-        high = trips_of(g, begin, end, step, false);
+        high = t->version == WITHIN && step == 1 ? LLVMBuildSub(g->b, end, begin, "")
+                                                 : trips_of(g, begin, end, step, false);
+        if (t->has_lanes)
+            low = lower_lanes(g, t, high);
+        if (t->has_lanes && low == high) /* and nothing is carried */
+            return;
     } else if (t->version == WITHIN) {
         high = end;
     } else if (qn__is_const(begin, &from) && qn__is_const(end, &to)) {
@@ -459,6 +494,7 @@ static void lower_for(lower *g, uint32_t i, int version, LLVMValueRef *in_range)
         return;
     }
     counted t = {.inst = i,
+                 .has_lanes = has_lanes(g, i),
                  .version = version,
                  .is_ahead = in_range != NULL,
                  .flat = qn__zalloc((size_t)(n + 1) * MOST_PARTS, sizeof *t.flat)};

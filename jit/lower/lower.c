@@ -126,6 +126,8 @@ static void find_records(lower *g)
 static bool analyse(lower *g)
 {
     int lanes = g->block->lane_dim;
+    if (g->block->trips.n)
+        return qn__analyse_trips(g->k, g->f, &g->block->trips, &g->a);
     return g->scalar && g->scalar->value ? qn__analyse_lanes(g->scalar, lanes, g->jam_dims, &g->a)
                                          : qn__analyse(g->k, g->f, lanes, g->jam_dims, &g->a);
 }

@@ -555,6 +555,8 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
+/** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. */
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole);
 /** Points of dimension d, in order, added to acc; how: LOOP_... */
 void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule

@@ -150,7 +150,7 @@ static int load_level(const lower *g, uint32_t i, int wanted)
  * constant there. */
 static int dims_level(const lower *g, uint32_t i, int at)
 {
-    for (int d = 0; d < g->k->n_dims; d++)
+    for (int d = 0; d < qn__n_indexed(&g->a); d++)
         if ((g->a.value[i].deps >> d & 1) && qn__index_level(g, d) > at)
             at = qn__index_level(g, d);
     return at < g->depth ? at : g->depth;

@@ -2,7 +2,8 @@
 /*
  * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of
  * the striped order are the lanes of the vectors of one step. Integers are reduced so in any order;
- * of products of 16 bits two that stand side by side are added at once.
+ * of products of 16 bits two that stand side by side are added at once. Trips of a `for` that are
+ * lanes run in the same steps, and add nothing.
  */
 #include "jit/lower/hooks.h"
 #include "jit/schedule/plan.h"
@@ -80,8 +81,21 @@ static void add_part(lower *g, const reduction *r, int p, LLVMValueRef *acc)
     *acc = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, *acc, "") : sum;
 }
 
+/** Emits a step of trips of a `for`, of which g->iv has the first. */
+static void lower_trips(lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), at = g->iv[g->block->lane_dim];
+    for (int u = 0; u < g->unroll; u++) {
+        LLVMValueRef trip = LLVMBuildAdd(g->b, at, qn__const_i64(g, u * g->width), "");
+        trip = LLVMBuildMul(g->b, trip, qn__const_i64(g, (int64_t)x->imm), "");
+        qn__set(g, x->region[0], u * g->jam_max, LLVMBuildAdd(g->b, begin, trip, ""), g->depth);
+    }
+    qn__lower_region(g, x->region[0], x->region[2]);
+}
+
 /** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the
- * lanes beyond are masked. */
+ * lanes beyond are masked. Without reduces r is that of a `for`, of whose trips the step is. */
 static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
 {
     LLVMValueRef outer[MOST_PARTS];
@@ -104,6 +118,8 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         FOR_PARTS(g, p)
             add_part(g, &r[m], p, &acc[m][p]);
     }
+    if (!n_reduces)
+        lower_trips(g, r->inst);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
     memcpy(g->mask, outer, sizeof outer);
 }
@@ -141,13 +157,14 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, span s, bool
 {
     int d = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll, known;
+    const int how = LOOP_MAY_BE_EMPTY | (n_reduces ? 0 : LOOP_IS_SEQUENTIAL);
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? s.high : LLVMBuildSub(g->b, s.high, left, "");
     LLVMValueRef carried[MOST_PARTS];
     loop l;
     if (!qn__is_known_empty((span){s.low, whole})) {
-        qn__loop_open(g, &l, (span){s.low, whole}, step, LOOP_MAY_BE_EMPTY);
+        qn__loop_open(g, &l, (span){s.low, whole}, step, how);
         carry_parts(g, &l, n_reduces, acc, carried);
         qn__set_index(g, d, l.index);
         lane_step(g, r, n_reduces, NULL, acc);
@@ -157,7 +174,7 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, span s, bool
         return;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
     some = LLVMBuildZExt(g->b, some, g->i64, "");
-    qn__loop_open(g, &l, qn__up_to(g, some), 1, LOOP_MAY_BE_EMPTY);
+    qn__loop_open(g, &l, qn__up_to(g, some), 1, how);
     carry_parts(g, &l, n_reduces, acc, carried);
     qn__set_index(g, d, whole);
     lane_step(g, r, n_reduces, left, acc);
@@ -289,4 +306,12 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         lane_blocks(g, r, n_reduces, acc);
     else
         lane_rows(g, r, n_reduces, 0, acc);
+}
+
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole)
+{
+    const reduction r = {.inst = i};
+    outside o = enter_lanes(g);
+    lane_range(g, &r, 0, qn__up_to(g, n), is_whole, NULL);
+    leave_lanes(g, &o);
 }

@@ -15,20 +15,6 @@ enum { LARGEST_BODY = 64, MOST_TESTED = 16 };
  * it is cancelled. */
 #define MOST_TRIPS (INT64_C(1) << 15)
 
-/** Whether value is the index of loop i plus a constant. */
-static bool is_index_of(const lower *g, uint32_t i, uint32_t value, int64_t *ahead)
-{
-    const qn_affine *f = &g->a.affine[value];
-    *ahead = f->constant;
-    if (g->k->inst[value].type != QN_I64 || f->sym[0] != g->k->inst[i].region[0] ||
-        f->sym_coef[0] != 1 || f->sym[1])
-        return false;
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (f->coef[d])
-            return false;
-    return true;
-}
-
 /** Whether one test before loop i is enough for access n: each index is the loop's or is known
  * before it. */
 static bool may_cover(const lower *g, uint32_t i, uint32_t n)
@@ -39,7 +25,8 @@ static bool may_cover(const lower *g, uint32_t i, uint32_t n)
     int64_t ahead;
     for (int r = 0; r < qn__n_indices(g->k, access); r++) {
         bool is_known_before = arg[r] < g->k->inst[i].region[0] && qn__is_uniform(g, arg[r]);
-        if (param->dim[r].n_digits > 0 && !is_index_of(g, i, arg[r], &ahead) && !is_known_before)
+        if (param->dim[r].n_digits > 0 && !is_known_before &&
+            !qn__is_ahead_of_trip(&g->a, i, arg[r], &ahead))
             return false;
     }
     return true;
@@ -100,7 +87,7 @@ static void require_all_trips(lower *g, cover *c, const struct tested *t)
 static void cover_index(lower *g, cover *c, uint32_t arg, const qn_dim_fact *dim)
 {
     struct tested t = {.arg = arg, .dim = dim};
-    bool is_loops = is_index_of(g, c->loop, arg, &t.ahead);
+    bool is_loops = qn__is_ahead_of_trip(&g->a, c->loop, arg, &t.ahead);
     t.arg = is_loops ? 0 : arg;
     if (dim->n_digits == 0 || was_tested(c, &t, true))
         return;

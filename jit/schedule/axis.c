@@ -208,6 +208,30 @@ int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
     return a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT ? a->number : -1;
 }
 
+uint32_t qn__axis_loop(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
+{
+    qn_axis root;
+    if (!qn__axis_weight(x, s, axis, &root))
+        return 0;
+    const qn_axis_info *a = qn__axis(s, root);
+    return a->kind == QN_AXIS_TRIP ? a->inst : 0;
+}
+
+qn_trip_lanes qn__trip_lanes_of(const qn_analysis *x, const qn_schedule *s)
+{
+    qn_trip_lanes t = {0};
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        const qn_node_info *l = &s->node[n];
+        bool is_lanes = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_VECTOR;
+        uint32_t loop = is_lanes ? qn__axis_loop(x, s, l->axis) : 0;
+        for (int m = 0; m < t.n && loop; m++)
+            loop = t.loop[m] == loop ? 0 : loop;
+        if (loop && t.n < QN_MOST_TRIP_LANES)
+            t.loop[t.n++] = loop;
+    }
+    return t;
+}
+
 uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
     const qn_axis_info *a = qn__axis(s, axis);
@@ -215,6 +239,8 @@ uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
     case QN_AXIS_DIM:
     case QN_AXIS_POINT:
         return UINT32_C(1) << a->number;
+    case QN_AXIS_TRIP:
+        return qn__trips_dim(x->k) < 0 ? 0 : UINT32_C(1) << qn__trips_dim(x->k);
     case QN_AXIS_PART:
         return qn__axis_dims(x, s, a->of[0]);
     case QN_AXIS_FUSED:

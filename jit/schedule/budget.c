@@ -188,6 +188,8 @@ static bool step_to_single(const qn_kernel *k, qn_plan *p)
         p->strip = 0, p->jam = p->unroll = 1;
     else if (p->cross > 1)
         p->cross = 1;
+    else if (p->trip_width)
+        p->trip_width = 0;
     else if (p->straight > 0)
         p->straight = 0;
     else if (p->jam > 1)

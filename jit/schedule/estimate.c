@@ -42,6 +42,8 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
         return (double)qn__trips_or(e->x->f, a->number, QN_NOMINAL_EXTENT);
     if (a->kind == QN_AXIS_FUSED)
         return qn__nominal_count(e, a->of[0]) * qn__nominal_count(e, a->of[1]);
+    if (a->kind == QN_AXIS_TRIP)
+        return qn__nominal_trips(e->x, a->inst);
     if (a->kind != QN_AXIS_PART) {
         qn_count n = qn__axis_count(e->x, e->s, axis);
         return n.kind == QN_COUNT_EXACT ? (double)n.most : (double)QN_NOMINAL_TRIPS;
@@ -363,10 +365,10 @@ static double in_all(const qn_estimator *e)
     return longest + (r->core + sum - longest) * QN_SHOWN_SHARE + waiting;
 }
 
-qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
-                                qn_error *err)
+/** x: the analysis for the lanes of the schedule; scalar: that of scalar code. */
+static qn_status estimate(const qn_analysis *x, const qn_analysis *scalar, const qn_schedule *s,
+                          qn_estimate *out, qn_error *err)
 {
-    memset(out, 0, sizeof *out);
     if (x->f->target->has_grid)
         return qn__fail(err, QN_ERR_UNSUPPORTED,
                         "estimate: target \"%s\" has grids instead of schedules",
@@ -388,6 +390,7 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
         mark_gathered(e);
         walk(e, s->root);
         out->core = cycles_of(e, &e->around[0]) + e->around[0].inside;
+        e->x = scalar;
         status = qn__estimate_bytes(e, err);
         out->cycles = in_all(e);
     } else {
@@ -397,6 +400,21 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
     qn__free(registers);
     qn__free(ready);
     qn__free(e);
+    return status;
+}
+
+qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_estimate *out,
+                                qn_error *err)
+{
+    const qn_trip_lanes trips = qn__trip_lanes_of(x, s);
+    qn_analysis of;
+    memset(out, 0, sizeof *out);
+    if (!trips.n || qn__trips_dim(x->k) < 0)
+        return estimate(x, x, s, out, err);
+    if (!qn__analyse_trips(x->k, x->f, &trips, &of))
+        return qn__fail(err, QN_ERR_MEMORY, "estimate: no memory for kernel \"%s\"", x->k->name);
+    qn_status status = estimate(&of, x, s, out, err);
+    qn__analysis_release(&of);
     return status;
 }
 

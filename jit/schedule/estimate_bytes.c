@@ -211,6 +211,17 @@ static int through(const qn_schedule *s, qn_node at, uint32_t inst)
     return -1;
 }
 
+/** How often an instruction runs for one execution of its statement: trips of loops of the body,
+ * and points of reduces in them. */
+static double runs_of(const qn_estimator *e, uint32_t first, uint32_t i)
+{
+    const qn_kernel *k = e->x->k;
+    double runs = 1;
+    for (i = k->inst[i].parent; i >= first && i; i = k->inst[i].parent)
+        runs *= k->inst[i].op == QN_I_IF ? 1 : qn__nominal_trips(e->x, i);
+    return runs;
+}
+
 /** Accesses of a DO, and accumulators in memory that it adds to. */
 static void touch_statement(mover *m, qn_node at)
 {
@@ -225,7 +236,7 @@ static void touch_statement(mover *m, qn_node at)
         if (buffer >= 0)
             touch_buffer(m, at, buffer, 1);
         else if (qn__is_access(&k->inst[i]))
-            touch_around(m, at, i, span, 1);
+            touch_around(m, at, i, span, runs_of(m->e, l->first, i));
         for (int n = 0; n < s->n_reductions && k->inst[i].op == QN_I_YIELD; n++)
             if (s->reduction[n].buffer && s->reduction[n].inst[0] == k->inst[i].parent)
                 touch_buffer(m, at, s->reduction[n].buffer - 1, 1);

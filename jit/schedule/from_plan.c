@@ -370,6 +370,32 @@ static void make_strip(maker *m)
     }
 }
 
+/* ---------------------------------------------------------------- trips */
+
+/** Places of a `for` and of the loops around it, outermost first. */
+static void open_trips(maker *m, uint32_t i)
+{
+    if (m->x->k->inst[i].parent)
+        open_trips(m, m->x->k->inst[i].parent);
+    if (m->status == QN_OK && !qn__reduction_of(m->s, i))
+        qn__step(m, &(qn_step){.which = QN_DO_trips, .inst = i});
+}
+
+/** Lanes over trips of loops of the body. */
+static void cut_trips(maker *m)
+{
+    qn_trip_lanes trips;
+    int most = m->p->trip_width ? qn__plan_trips(m->x, &trips) : 0;
+    for (int n = 0; most && n < trips.n; n++) {
+        const int64_t width = m->p->trip_width;
+        qn_axis part[2] = {{0}};
+        open_trips(m, trips.loop[n]);
+        qn__split(m, qn__axis_over(m->s, trips.loop[n], -1), 1, &width,
+                  m->x->f->target->has_masks ? QN_TAIL_MASK : QN_TAIL_SCALAR, part);
+        qn__step_on(m, QN_DO_vectorize, part[1]);
+    }
+}
+
 /* ---------------------------------------------------------------- threads, accesses */
 
 static void divide(maker *m, int d, int64_t granule)
@@ -427,6 +453,7 @@ static void make(maker *m)
     if (p->strip)
         make_strip(m);
     divide_all(m);
+    cut_trips(m);
     if (m->status == QN_OK)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }

@@ -11,6 +11,10 @@
  * the analysis of scalar code, that of a qn_analysis; a GPU needs none. */
 void qn__plan_by_rules(const qn_analysis *a, qn_plan *out);
 
+/** The loops of the body whose trips may be lanes, those along which accesses cost least; how many
+ * lanes a register has for the widest value in them (jit/schedule/trips.c). */
+int qn__plan_trips(const qn_analysis *a, qn_trip_lanes *out);
+
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */

@@ -19,6 +19,8 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
         "\nlanes %d%s\nwidth %d\nunroll %d\njam %d x %d, rest %s\ntranspose %d\nremainder %s\n",
         p->lane_dim, qn__is_reduction(k, p->lane_dim) ? " (reduction)" : "", p->width, p->unroll,
         p->jam_dim, p->jam, remainders[p->jam_rest], p->transpose, remainders[p->remainder]);
+    if (p->trip_width)
+        qn__text_add(out, "width of trips %d\n", p->trip_width);
     if (p->cross > 1)
         qn__text_add(out, "cross %d x %d\n", p->cross_dim, p->cross);
     if (p->straight)

@@ -23,7 +23,10 @@ static bool lane_stride(const qn_analysis *x, const qn_schedule *s, qn_axis lane
 {
     int64_t weight = qn__axis_weight(x, s, lanes, NULL);
     int d = qn__axis_dim(x, s, lanes);
-    if (d < 0 || !qn__access_stride(x, inst, d, stride))
+    uint32_t loop = qn__axis_loop(x, s, lanes);
+    bool is_known = d >= 0 ? qn__access_stride(x, inst, d, stride)
+                           : loop && qn__trip_stride(x, inst, loop, stride);
+    if (!is_known)
         return false;
     *stride = qn__wrap_mul(*stride, weight);
     return true;
@@ -36,7 +39,7 @@ static uint8_t group_number(const qn_analysis *x, const qn_schedule *s, qn_axis 
 {
     qn_group group;
     int d = qn__axis_dim(x, s, lanes);
-    if (qn__axis_weight(x, s, lanes, NULL) != 1 || !qn__group_of(x, d, inst, &group))
+    if (d < 0 || qn__axis_weight(x, s, lanes, NULL) != 1 || !qn__group_of(x, d, inst, &group))
         return 0;
     uint32_t first = qn__site_of(x->k, group.first);
     return first < UINT8_MAX ? (uint8_t)(first + 1) : 0;
@@ -219,7 +222,10 @@ void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
             flat_at = r->at;
         }
         r->is_flat = is_flat && r->method == QN_METHOD_GROUP && !r->is_tail && is_flat[r->inst];
-        int64_t lanes = lanes_around(x, s, r->at, &d, &width), bytes = qn__access_bytes(k, r->inst),
+        int64_t lanes = lanes_around(x, s, r->at, &d, &width);
+        if (d < 0) /* trips: code has no other way than for all lanes */
+            continue;
+        int64_t bytes = qn__access_bytes(k, r->inst),
                 stride = qn__wrap_mul(in_view.stride, qn__unit_of(k, x->f, r->inst) / bytes);
         if (!is_known)
             apart = qn__apart_of(x, d, lanes);

@@ -69,9 +69,18 @@ static bool estimate(const search *s, const qn_plan *p, qn_schedule *draft, qn_e
            qn__schedule_estimate(&s->of->analysis, draft, out, &why) == QN_OK;
 }
 
-/** Takes the plan that the rules make of `options` if its cycles are below `part` of the least;
- * whether they were. */
-static bool try(search *s, const qn_plan_options *options, double part)
+/** Whether an estimate is below a part of the least. Scalar code moves the bytes that it moves with
+ * lanes of trips: the core's time tells these apart. */
+static bool is_below(const search *s, const qn_plan *p, const qn_estimate *e, double part)
+{
+    bool are_trips = p->trip_width && s->best->lane_dim < 0;
+    return e->cycles < (are_trips ? 1 : part) * s->least.cycles &&
+           (!are_trips || e->core < part * s->least.core);
+}
+
+/** Takes the plan that the rules make of `options`, with so many lanes of trips, if its cycles are
+ * below `part` of the least; whether they were. */
+static bool try_with(search *s, const qn_plan_options *options, int trip_width, double part)
 {
     qn_plan p;
     qn_estimate e;
@@ -79,9 +88,10 @@ static bool try(search *s, const qn_plan_options *options, double part)
     s->f.plan = *options;
     of.f = &s->f;
     qn__plan_by_rules(&of, &p);
+    p.trip_width = trip_width;
     if (memcmp(&p, s->best, sizeof p) == 0 || !is_modelled(&p) ||
         qn__estimate(&s->of->analysis, &p) > s->most_units || !estimate(s, &p, s->s, &e) ||
-        e.cycles >= part * s->least.cycles)
+        !is_below(s, &p, &e, part))
         return false;
     qn_schedule *draft = s->s;
     s->s = s->of->schedule;
@@ -90,6 +100,11 @@ static bool try(search *s, const qn_plan_options *options, double part)
     s->options = *options;
     s->least = e;
     return true;
+}
+
+static bool try(search *s, const qn_plan_options *options, double part)
+{
+    return try_with(s, options, 0, part);
 }
 
 /** Whether some layout has several digits in a dimension: lanes within one are consecutive. */
@@ -119,6 +134,19 @@ static void try_lanes(search *s)
         for (o.width = most / 4; o.width >= LEAST_WIDTH; o.width /= 2)
             (void)try(s, &o, OTHER_LANES);
     }
+}
+
+/** Trips of the body's loops as lanes, in scalar code; also half a register of them. */
+static void try_trips(search *s)
+{
+    qn_trip_lanes trips;
+    qn_plan_options o = s->options;
+    o.lane_dim = -1;
+    o.unroll = o.jam = 1;
+    int width = qn__plan_trips(&s->of->analysis, &trips);
+    double part = OTHER_LANES;
+    for (; width >= LEAST_WIDTH && try_with(s, &o, width, part); width /= 2)
+        part = OTHER_STEPS;
 }
 
 /** Half a register of lanes: it lies across lines half as often. */
@@ -192,6 +220,7 @@ static void improve(search *s)
     if (s->least.cycles <= s->f.machine.wrong_guess)
         return;
     try_lanes(s);
+    try_trips(s);
     try_row(s);
     if (is_of_core(s))
         try_width(s);

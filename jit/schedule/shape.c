@@ -110,10 +110,12 @@ int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 
 /* ---------------------------------------------------------------- forms that have code */
 
-/** Lanes over the points of reduces along dimension d. */
-typedef struct points_lanes {
+enum { MOST_BLOCK = 32 }; /* vectors of a value */
+
+/** Lanes over the points of reduces along dimension d, or over trips. */
+typedef struct inner_lanes {
     int d, width, unroll, tail;
-} points_lanes;
+} inner_lanes;
 
 typedef struct shaper {
     const qn_analysis *x;
@@ -125,7 +127,7 @@ typedef struct shaper {
     int n_block;
     bool has_block;
     qn_node vector; /* a loop over lanes; 0: none so far */
-    points_lanes points; /* lanes over points; width 0: none so far */
+    inner_lanes points; /* lanes over points or trips; width 0: none so far */
     qn_node strip_loop;  /* 0: none so far */
     qn_strip strip;
     int n_shared, shared_dim; /* reduces whose points threads divide */
@@ -175,9 +177,9 @@ static bool may_be_loop(shaper *m, int n)
     qn_axis root, other;
     int64_t weight = qn__axis_weight(m->x, m->s, l->axis, &root);
     const qn_axis_info *of = qn__axis(m->s, root);
-    if (!weight || of->kind == QN_AXIS_TRIP)
-        return qn__no_code(m->r, "loops over fused axes and trips", l->axis);
-    if (of->kind == QN_AXIS_POINT)
+    if (!weight)
+        return qn__no_code(m->r, "loops over fused axes", l->axis);
+    if (of->kind == QN_AXIS_POINT || of->kind == QN_AXIS_TRIP)
         return true;
     for (int c = 0; c < m->s->n_cuts; c++)
         if (m->s->cut[c].kind == QN_CUT_SECTIONS && !has_own_anchors(m, &m->s->cut[c]))
@@ -255,6 +257,38 @@ static bool are_single_points(const shaper *m, qn_node n)
            m->s->cut[a->cut].extent[1] == QN_BLOCK_POINTS;
 }
 
+/** Whether the loops over digits `first` and on of a cut stand one right inside the other: the
+ * steps of lanes, where there are three the vectors, which are unrolled, and the lanes. `own`: how
+ * many. */
+static bool are_steps(const qn_schedule *s, qn_node n, int first, inner_lanes *own)
+{
+    const qn_node_info *l = qn__node(s, n);
+    const qn_axis_info *a = qn__axis(s, l->axis);
+    const qn_cut *c = &s->cut[a->cut];
+    bool are_tails =
+        c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
+    int64_t extent[2] = {1, 1};
+    if (a->kind != QN_AXIS_PART || c->kind != QN_CUT_DIGITS || a->number != first ||
+        l->role != QN_ROLE_SEQUENTIAL || !are_tails || c->n > 3 + first || c->n < 2 + first)
+        return false;
+    for (int i = first + 1; i < c->n; i++) {
+        n = qn__node(s, n)->child;
+        const qn_node_info *part = qn__node(s, n);
+        int role = i == c->n - 1 ? QN_ROLE_VECTOR : QN_ROLE_UNROLLED;
+        if (part->kind != QN_NODE_LOOP || part->axis.id != qn__axis_part(c, i).id ||
+            part->role != role || part->next.id)
+            return false;
+        extent[i - first - 1 + (c->n == first + 2)] = c->extent[i];
+    }
+    if (extent[1] > QN_MOST_LANES || extent[0] > QN_MOST_UNROLLED ||
+        (extent[1] & (extent[1] - 1)) || (extent[0] & (extent[0] - 1)))
+        return false;
+    own->width = (int)extent[1];
+    own->unroll = (int)extent[0];
+    own->tail = c->tail;
+    return true;
+}
+
 /** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all
  * partials of the striped order. */
 static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
@@ -262,32 +296,41 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
     const qn_schedule *s = m->s;
     const qn_node_info *l = qn__node(s, n);
     const qn_axis_info *a = qn__axis(s, l->axis);
-    const qn_cut *c = &s->cut[a->cut];
-    int n_args = m->x->k->inst[reduce].n_args, d = qn__axis_dim(m->x, s, l->axis);
+    int n_args = m->x->k->inst[reduce].n_args;
+    inner_lanes own = {.d = qn__axis_dim(m->x, s, l->axis)};
     int first = m->is_shared; /* digit of the lanes' steps; threads divide the one before */
-    bool is_last = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == first &&
-                   qn__axis(s, c->of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
-                   qn__dim_of(m->x->k, reduce, n_args - 1) == d && l->role == QN_ROLE_SEQUENTIAL;
-    bool are_tails =
-        c->tail == QN_TAIL_SCALAR || c->tail == QN_TAIL_MASK || c->tail == QN_TAIL_NONE;
-    int64_t extent[2] = {1, 1};
-    if (!is_last || !are_tails || c->n > 3 + first)
+    bool is_last = a->kind == QN_AXIS_PART &&
+                   qn__axis(s, s->cut[a->cut].of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
+                   qn__dim_of(m->x->k, reduce, n_args - 1) == own.d;
+    if (!is_last || !are_steps(s, n, first, &own))
         return qn__no_code(m->r, "points that are cut like this", l->axis);
-    for (int i = first + 1; i < c->n; i++) {
-        n = qn__node(s, n)->child;
-        const qn_node_info *part = qn__node(s, n);
-        int role = i == c->n - 1 ? QN_ROLE_VECTOR : QN_ROLE_UNROLLED;
-        if (part->kind != QN_NODE_LOOP || part->axis.id != qn__axis_part(c, i).id ||
-            part->role != role || part->next.id)
-            return qn__no_code(m->r, "points that are cut like this", l->axis);
-        extent[i - first - 1 + (c->n == first + 2)] = c->extent[i];
-    }
-    points_lanes own = {d, (int)extent[1], (int)extent[0], c->tail};
-    if (own.width * own.unroll != QN_PARTIALS || (own.width & (own.width - 1)) ||
+    if (own.width * own.unroll != QN_PARTIALS ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over points that are not all partials", l->axis);
     m->points = own;
     (*at)++;
+    return true;
+}
+
+/** The place of a `for`: its trips come in order, or are lanes. */
+static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
+{
+    const qn_node_info *l = qn__node(m->s, n);
+    inner_lanes own = {.d = qn__trips_dim(m->x->k)};
+    bool is_whole = qn__axis(m->s, l->axis)->kind == QN_AXIS_TRIP;
+    if (l->kind != QN_NODE_LOOP || l->next.id || qn__axis_loop(m->x, m->s, l->axis) != loop)
+        return qn__no_code(m->r, "places of loops like these", l->axis);
+    if (is_whole)
+        return l->role == QN_ROLE_SEQUENTIAL ||
+               qn__no_code(m->r, "trips that are emitted together", l->axis);
+    if (own.d < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of[0])->kind != QN_AXIS_TRIP ||
+        !are_steps(m->s, n, 0, &own))
+        return qn__no_code(m->r, "trips that are cut like this", l->axis);
+    if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||
+        own.width < 2 || own.unroll > MOST_BLOCK ||
+        (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
+        return qn__no_code(m->r, "lanes over trips like these", l->axis);
+    m->points = own;
     return true;
 }
 
@@ -360,8 +403,8 @@ static bool may_be_place(shaper *m, qn_node place)
     const qn_reduced *r = &m->s->reduction[qn__node(m->s, place)->index];
     if (r->buffer)
         return may_be_strip(m, qn__node(m->s, place)->parent);
-    if (m->x->k->inst[r->inst[0]].op != QN_I_REDUCE)
-        return qn__no_code(m->r, "places of loops", (qn_axis){0});
+    if (m->x->k->inst[r->inst[0]].op == QN_I_FOR)
+        return may_be_trips(m, r->inst[0], qn__node(m->s, place)->child);
     for (int n = 0; n < r->n; n++) {
         const qn_reduced *other = qn__reduction_of(m->s, r->inst[n]);
         if (other->n != r->n || memcmp(other->inst, r->inst, (size_t)r->n * sizeof *r->inst) != 0)
@@ -422,8 +465,6 @@ static bool may_be(shaper *m, qn_node n)
 }
 
 /* ---------------------------------------------------------------- the block */
-
-enum { MOST_BLOCK = 32 }; /* vectors of a value */
 
 static void add_axis(shaper *m, qn_axis a, qn_block *b)
 {
@@ -579,6 +620,8 @@ qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out
         out->width = m.points.width;
         out->unroll = m.points.unroll;
         out->tail = m.points.tail;
+        if (out->lane_dim == qn__trips_dim(x->k))
+            out->trips = qn__trip_lanes_of(x, s);
     }
     if (m.n_shared) {
         out->n_shared = m.n_shared;

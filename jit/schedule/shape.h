@@ -22,7 +22,9 @@ typedef struct qn_strip {
 /** What the code generator reads of a schedule beside its loops and access records: the iterations
  * that each statement is emitted for at once, how they end, and what threads divide. */
 typedef struct qn_block {
-    int lane_dim; /* the dimension of the lanes, which may be one of reduces; -1: scalar code */
+    int lane_dim; /* the dimension of the lanes, which may be one of reduces, or that of trips; -1:
+                     scalar code */
+    qn_trip_lanes trips; /* loops whose trips are the lanes; scalar code is around them */
     int width;    /* lanes of a vector */
     int unroll;   /* vectors beside one another along lane_dim */
     int tail;     /* QN_TAIL_...: what follows whole steps of the lanes */

@@ -321,6 +321,7 @@ qn_status qn__read_launch(qn_reading *m, qn_block *b)
         !may_divide(m, s->root, b) || !read_streams(m, b))
         return m->status;
     b->tail = over_points        ? tail_of_points(x, b)
+              : b->trips.n       ? b->tail
               : b->lane_dim >= 0 ? tail_of(m, b)
                                  : QN_TAIL_NONE;
     b->scratch_bytes =

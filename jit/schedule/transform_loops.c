@@ -478,6 +478,77 @@ qn_status qn__apply_merge(const qn_analysis *x, qn_schedule *s, const qn_step *h
                   : qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u has no place", how->inst);
 }
 
+/** The statement that `for` i stands in, outside of all other loops and branches in it; 0: there is
+ * none. */
+static qn_node statement_of(const qn_kernel *k, const qn_schedule *s, uint32_t i)
+{
+    for (uint16_t n = 1; n <= s->n_nodes; n++) {
+        const qn_node_info *l = &s->node[n];
+        if (l->kind == QN_NODE_DO && l->first <= i && i < l->end &&
+            (k->inst[i].parent < l->first || k->inst[i].parent >= l->end))
+            return (qn_node){n};
+    }
+    return (qn_node){0};
+}
+
+/** do A B becomes do A; place { loop t { do } }; do B. Access records are made anew. */
+static bool open_loop(const qn_analysis *x, qn_schedule *s, qn_node at, uint32_t i)
+{
+    const qn_inst *own = &x->k->inst[i];
+    const qn_node_info all = s->node[at.id];
+    qn_axis_info axis = {.kind = QN_AXIS_TRIP, .inst = i};
+    qn_axis trips = qn__axis_over(s, i, -1); /* of another copy of the statement */
+    if (!trips.id)
+        trips = qn__axis_new(s, &axis);
+    qn_node_info info[] = {{.kind = QN_NODE_PLACE, .index = (uint8_t)s->n_reductions},
+                           {.kind = QN_NODE_LOOP, .axis = trips},
+                           {.kind = QN_NODE_DO, .first = own->region[0], .end = own->region[1]},
+                           {.kind = QN_NODE_DO, .first = own->region[2], .end = all.end}};
+    qn_node n[4] = {{0}};
+    bool has_before = all.first < i, has_after = own->region[2] < all.end;
+    info[0].first = i;
+    info[0].end = own->region[2];
+    if (!trips.id || s->n_reductions == QN_MOST_REDUCTIONS)
+        return false;
+    s->axis[trips.id].count = qn__axis_count(x, s, trips);
+    for (int m = 0; m < 3 + has_after; m++)
+        if (!(n[m] = qn__node_new(s, &info[m])).id)
+            return false;
+    s->reduction[s->n_reductions++] = (qn_reduced){.n = 1,
+                                                   .order = QN_POINTS_ORDERED,
+                                                   .combine = QN_COMBINE_TREE_SEQUENCE,
+                                                   .inst[0] = i};
+    s->node[n[0].id].parent = all.parent;
+    s->node[n[0].id].next = has_after ? n[3] : all.next;
+    s->node[n[3].id].parent = all.parent;
+    s->node[n[3].id].next = all.next;
+    qn__node_append(s, n[0], n[1]);
+    qn__node_append(s, n[1], n[2]);
+    if (has_before) {
+        s->node[at.id].end = i;
+        s->node[at.id].next = n[0];
+    } else {
+        s->node[at.id].next = (qn_node){0};
+        qn__node_replace(s, at, n[0]);
+        s->node[n[0].id].next = has_after ? n[3] : all.next;
+        s->node[at.id].kind = QN_NODE_FREE;
+    }
+    return true;
+}
+
+qn_status qn__apply_trips(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
+{
+    qn_node at = statement_of(x->k, s, how->inst);
+    if (!at.id || x->k->inst[how->inst].op != QN_I_FOR)
+        return qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u is no `for` of a statement",
+                        how->inst);
+    for (; at.id; at = statement_of(x->k, s, how->inst))
+        if (!open_loop(x, s, at, how->inst))
+            return qn__fail(err, QN_ERR_LIMIT, "schedule: %%%u: the schedule becomes too large",
+                            how->inst);
+    return QN_OK;
+}
+
 /* ---------------------------------------------------------------- roles */
 
 static qn_status set_role(qn_schedule *s, qn_axis a, int role, qn_error *err)

@@ -193,11 +193,12 @@ qn_axis qn__axis_find(const qn_schedule *s, const char *name)
     return (qn_axis){0};
 }
 
-qn_axis qn__axis_over(const qn_schedule *s, uint32_t reduce, int d)
+qn_axis qn__axis_over(const qn_schedule *s, uint32_t inst, int d)
 {
+    const int kind = d < 0 ? QN_AXIS_TRIP : inst ? QN_AXIS_POINT : QN_AXIS_DIM;
     for (uint16_t n = 1; n <= s->n_axes; n++)
-        if (s->axis[n].kind == (reduce ? QN_AXIS_POINT : QN_AXIS_DIM) &&
-            s->axis[n].inst == reduce && s->axis[n].number == d)
+        if (s->axis[n].kind == kind && s->axis[n].inst == inst &&
+            (d < 0 || s->axis[n].number == d))
             return (qn_axis){n};
     return (qn_axis){0};
 }

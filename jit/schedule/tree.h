@@ -298,8 +298,9 @@ enum { QN_AXIS_NAME_BYTES = 64 };
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);
 /** The axis of a name; 0: none. */
 qn_axis qn__axis_find(const qn_schedule *s, const char *name);
-/** The axis of the points of a reduce along dimension d; of reduce 0 that of the iterations. */
-qn_axis qn__axis_over(const qn_schedule *s, uint32_t reduce, int d);
+/** The axis of the points of a reduce along dimension d; of instruction 0 that of the iterations,
+ * with d = -1 that of the trips of a `for`. 0: there is none. */
+qn_axis qn__axis_over(const qn_schedule *s, uint32_t inst, int d);
 /** How often an axis is walked, from facts. */
 qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Steps of its root by which an axis moves; 0 if that is not known, or it has several roots.
@@ -307,12 +308,16 @@ qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis a, qn_axis *root);
 /** The domain dimension of an axis that is made of one, else -1. */
 int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);
-/** Bit d: index d of the domain depends on the axis. */
+/** Bit d: index d of the domain depends on the axis; the bit of qn__trips_dim is that of trips. */
 uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Whether `a` is `of`, or made of a part of it. */
 bool qn__axis_is_of(const qn_schedule *s, qn_axis a, qn_axis of);
 /** The vector loop around a node, or 0. */
 qn_node qn__vector_around(const qn_schedule *s, qn_node n);
+/** The `for` whose trips an axis is made of; 0: there is none. */
+uint32_t qn__axis_loop(const qn_analysis *x, const qn_schedule *s, qn_axis a);
+/** The loops of the body whose trips are lanes. */
+qn_trip_lanes qn__trip_lanes_of(const qn_analysis *x, const qn_schedule *s);
 /** Whether threads of the host or of a GPU divide any loop. */
 bool qn__has_threads(const qn_schedule *s);
 /** The reduction that reduce i is one of; NULL: there is none. */

@@ -50,15 +50,6 @@ static int covering(const qn_verifier *v, qn_axis a)
     return -1;
 }
 
-static qn_axis find_root(const qn_schedule *s, int kind, uint32_t inst, int number)
-{
-    for (uint16_t a = 1; a <= s->n_axes; a++)
-        if (s->axis[a].kind == kind && s->axis[a].inst == inst &&
-            (kind == QN_AXIS_TRIP || s->axis[a].number == number))
-            return (qn_axis){a};
-    return (qn_axis){0};
-}
-
 static bool cover(qn_verifier *v, qn_axis root, const char *what, int number, int *used)
 {
     int loops = root.id ? covering(v, root) : -1;
@@ -75,15 +66,15 @@ static bool cover_all(qn_verifier *v, qn_node at)
     int used = 0;
     for (int d = 0; d < k->n_dims; d++)
         if (!qn__is_reduction(k, d) &&
-            !cover(v, find_root(v->s, QN_AXIS_DIM, 0, d), "dimension", d, &used))
+            !cover(v, qn__axis_over(v->s, 0, d), "dimension", d, &used))
             return false;
     for (int c = 1; c < v->n_contexts; c++) {
         uint32_t i = v->s->reduction[qn__node(v->s, v->context[c].place)->index].inst[0];
         bool is_reduce = k->inst[i].op == QN_I_REDUCE;
         for (int n = 0; n < (is_reduce ? k->inst[i].n_args : 1); n++)
             if (!cover(v,
-                       is_reduce ? find_root(v->s, QN_AXIS_POINT, i, qn__dim_of(k, i, n))
-                                 : find_root(v->s, QN_AXIS_TRIP, i, 0),
+                       is_reduce ? qn__axis_over(v->s, i, qn__dim_of(k, i, n))
+                                 : qn__axis_over(v->s, i, -1),
                        is_reduce ? "points of reduce" : "trips of", (int)i, &used))
                 return false;
     }
@@ -192,7 +183,8 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
             return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
     }
     for (int i = 0; i < w.n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
-        if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED)
+        bool is_free = w.role[i] == QN_ROLE_VECTOR && qn__trips_are_free(v->x, r->inst[0]);
+        if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED && !is_free)
             return qn__refuse(v, "loop %s: trips come in order, and it is %s",
                               qn__axis_text(v, w.loop[i]).name, qn__role_names[w.role[i]]);
         if (i > 0 && qn__axis_weight(v->x, v->s, w.loop[i], NULL) >=

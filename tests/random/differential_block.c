@@ -135,6 +135,24 @@ qn_val gen_choice(generator *g, int dtype)
     return results[0];
 }
 
+/* ---------------------------------------------------------------- what is stored */
+
+static bool is_own(const test_view *v)
+{
+    return v->role == ROLE_OUTPUT || v->role == ROLE_STEPPING;
+}
+
+/* A value that often takes in what was computed last, so that little of a kernel is dead. */
+static qn_val gen_stored(generator *g, int dtype)
+{
+    qn_val v = gen_value(g, dtype, 4);
+    if (g->n_pool == g->n_uniform || random_percent(g->r, 40))
+        return v;
+    const pooled *last = &g->pool[g->n_pool - 1];
+    qn_val other = gen_convert(g, last->value, last->dtype, dtype);
+    return dtype == QN_BOOL ? qn_xor(g->b, v, other) : qn_add(g->b, v, other);
+}
+
 /* ---------------------------------------------------------------- loops */
 
 /* A loop bound from 0 to LOOP_TRIPS: a constant, a scalar's, or one that varies. */
@@ -166,6 +184,40 @@ static void gen_for(generator *g)
     leave(g, &s);
     qn_end_for(g->b, n, next, results);
     pool_values(g, n, types, results);
+}
+
+/* Writes a part of a row: a dimension of the iteration's own elements that no dimension of the
+ * domain walks. Other trips may be read where the row is shared with what is loaded. */
+static void gen_row(generator *g)
+{
+    int number = random_below(g->r, g->t->n_views), d = -1;
+    const test_view *v = &g->t->view[number];
+    qn_val index[VIEW_RANK] = {{0}};
+    for (int i = 0; i < v->rank; i++)
+        d = v->source[i] == NO_SOURCE && v->extent[i] > 0 ? i : d;
+    if (d < 0 || !is_own(v) || !has_plain_elements(v) || v->traits & QN_ATOMIC ||
+        g->is_in_reduce || g->is_function || g->repeats * v->extent[d] > MAX_REPEATS) {
+        gen_for(g);
+        return;
+    }
+    int64_t n = v->extent[d], first = random_percent(g->r, 50) ? 0 : random_between(g->r, 0, n);
+    qn_val begin = gen_lower(g, number, d, first), end = gen_lower(g, number, d, n);
+    if (random_percent(g->r, 50))
+        end = qn_min(g->b, end, qn_add(g->b, begin, gen_bound(g)));
+    scope s;
+    enter(g, &s);
+    g->repeats *= n;
+    qn_val at = qn_for(g->b, begin, end, 1 + random_percent(g->r, 10), 0, NULL, NULL);
+    if (g->n_axes < MAX_AXES)
+        g->axes[g->n_axes++] = (axis){at, v->lower[d], v->lower[d] + n};
+    gen_pool(g, at, QN_I64);
+    if (random_percent(g->r, 30))
+        gen_block(g, 1);
+    gen_indices(g, number, true, index);
+    index[d] = at;
+    qn_store(g->b, g->param[number], v->rank, index, gen_stored(g, v->dtype));
+    leave(g, &s);
+    qn_end_for(g->b, 0, NULL, NULL);
 }
 
 /* Counts in carried value 0 up to a bound that may vary, and stops early sometimes. */
@@ -251,22 +303,6 @@ qn_val gen_reduce(generator *g, int dtype)
 }
 
 /* ---------------------------------------------------------------- effects */
-
-static bool is_own(const test_view *v)
-{
-    return v->role == ROLE_OUTPUT || v->role == ROLE_STEPPING;
-}
-
-/* A value that often takes in what was computed last, so that little of a kernel is dead. */
-static qn_val gen_stored(generator *g, int dtype)
-{
-    qn_val v = gen_value(g, dtype, 4);
-    if (g->n_pool == g->n_uniform || random_percent(g->r, 40))
-        return v;
-    const pooled *last = &g->pool[g->n_pool - 1];
-    qn_val other = gen_convert(g, last->value, last->dtype, dtype);
-    return dtype == QN_BOOL ? qn_xor(g->b, v, other) : qn_add(g->b, v, other);
-}
 
 void gen_store(generator *g, int view)
 {
@@ -426,6 +462,8 @@ void gen_block(generator *g, int n)
             gen_shared_value(g);
         else if (kind < 80 || !may_loop)
             gen_branches(g, choose_types(g, types), types, results);
+        else if (kind < 86)
+            gen_row(g);
         else if (kind < 91)
             gen_for(g);
         else

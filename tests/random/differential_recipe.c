@@ -176,12 +176,41 @@ static bool add_tuples(const drawing *d, step_text *s)
     return true;
 }
 
+/** Places of the loops around a `for` of the body, outermost first, and of that. */
+static void add_loops(const drawing *d, step_text *s, uint32_t i)
+{
+    if (d->kernel->inst[i].parent)
+        add_loops(d, s, d->kernel->inst[i].parent);
+    add_steps(s, "trips %%%u; ", i);
+}
+
+/** Lanes over trips, in steps of which each kernel has one size. */
+static bool add_trips(const drawing *d, step_text *s)
+{
+    const qn_kernel *k = d->kernel;
+    const int width = 1 << (1 + random_below(d->random, 5)), unroll = random_below(d->random, 3);
+    const char *tail = random_percent(d->random, 50) ? "mask" : "scalar";
+    bool has_lanes = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        if (!qn__trips_are_free(&d->x, i))
+            continue;
+        has_lanes = true;
+        add_loops(d, s, i);
+        if (unroll)
+            add_steps(s, "split t%u %d %d tail=%s; unroll t%u.1; vectorize t%u.2; ", i, 2 * unroll,
+                      width, tail, i, i);
+        else
+            add_steps(s, "split t%u %d tail=%s; vectorize t%u.1; ", i, width, tail, i);
+    }
+    return has_lanes;
+}
+
 bool draw_recipe(const drawing *d, char *text, size_t bytes)
 {
     static const struct {
         bool (*add)(const drawing *d, step_text *s);
         int percent;
-    } row[] = {{add_tuples, 70}, {add_tables, 90},  {add_groups, 80},
+    } row[] = {{add_trips, 70},  {add_tuples, 70},  {add_tables, 90}, {add_groups, 80},
                {add_places, 50}, {add_streams, 30}, {add_join, 90}};
     step_text s = {text, 0, bytes};
     for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)

@@ -252,6 +252,17 @@ static uint32_t random_inst(const drawing *d, const struct fit *fit)
     return inst ? inst : (uint32_t)random_below(d->random, (int)d->kernel->n_insts);
 }
 
+/** A `for` of the body; 0: there is none. */
+static uint32_t random_for(const drawing *d)
+{
+    uint32_t found = 0;
+    int n_found = 0;
+    for (uint32_t i = d->kernel->body; i < d->kernel->n_insts; i++)
+        if (d->kernel->inst[i].op == QN_I_FOR && random_below(d->random, ++n_found) == 0)
+            found = i;
+    return found;
+}
+
 static int64_t random_number(randoms *r)
 {
     static const int8_t lanes[] = {2, 4, 4, 8, 8, 16, 32, 64};
@@ -282,7 +293,8 @@ static void random_operand(const drawing *d, const struct fit *fit, char kind, i
         step->bound[n] = random_bound(d);
         step->n_numbers = (uint8_t)(n + 1);
     } else if (kind == 'i') {
-        step->inst = random_inst(d, fit);
+        step->inst = strcmp(row, "trips") == 0 ? random_for(d) : 0;
+        step->inst = step->inst ? step->inst : random_inst(d, fit);
     }
 }
 
@@ -317,6 +329,8 @@ static int random_row(const drawing *d)
         const qn_transform_info *t = &qn__transforms[which];
         if (strcmp(t->name, has_grid ? "parallelize" : "bind") == 0 &&
             random_percent(d->random, 95))
+            continue;
+        if (strcmp(t->name, "trips") == 0 && !random_for(d) && random_percent(d->random, 97))
             continue;
         if ((has_role ? strcmp(t->operands, "a") == 0 : !is_of_loops || t->operands[0] == 'a') &&
             (may_fit(d, fit_of(t->name)) || random_percent(d->random, 3)))
