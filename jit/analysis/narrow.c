@@ -5,8 +5,9 @@
  * of all values known, vectors of fewer bits hold the same numbers. Only lanes are narrow: scalars,
  * memory and what reduces and loops carry have their types.
  *
- * Forwards, the fewest bits for the range of each value; backwards, as many as all its uses want,
- * so that nothing is computed narrow only to be extended. Knows no LLVM.
+ * Forwards, the fewest bits for the range of each value; backwards, those of its low bits on which
+ * its uses depend, and then as many as all its uses want, so that nothing is computed narrow only
+ * to be extended. Knows no LLVM.
  */
 #include "jit/analysis/analyse.h"
 
@@ -153,6 +154,72 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     return at->at;
 }
 
+/* ---------------------------------------------------------------- low bits */
+
+/** How many low bits of operand n the low `needed` bits of instruction i depend on. */
+static int low_bits(const qn_kernel *k, uint32_t i, int n, int needed)
+{
+    const qn_inst *x = &k->inst[i];
+    const uint32_t *arg = qn__args(k, i);
+    const int natural = qn__dtype_width(k->inst[arg[n]].type);
+    const qn_inst *other = &k->inst[arg[x->n_args == 2 ? !n : n]];
+    if (!qn__is_integer(x->type) || !qn__is_integer(k->inst[arg[n]].type))
+        return natural;
+    if (x->op == QN_I_CAST)
+        return needed < natural ? needed : natural;
+    switch (qn__pure(x)) {
+    case QN_OP_and: /* of a mask */
+        for (int bits = 1; other->op == QN_I_CONST && bits < needed; bits *= 2)
+            if (other->imm >> (bits - 1) >> 1 == 0)
+                return bits;
+        return needed;
+    case QN_OP_add: case QN_OP_sub: case QN_OP_neg: case QN_OP_mul:
+    case QN_OP_or: case QN_OP_xor: case QN_OP_not: case QN_OP_select:
+        return needed;
+    case QN_OP_shl:
+        return n == 0 && is_constant(k, arg[1], 0, needed - 1) ? needed : natural;
+    case QN_OP_shr: {
+        int64_t by = (int64_t)k->inst[arg[1]].imm;
+        return n == 0 && is_constant(k, arg[1], 0, natural - 1) && needed + by < natural
+                   ? needed + (int)by
+                   : natural;
+    }
+    default:
+        return natural;
+    }
+}
+
+/** Lanes of operations whose low bits alone are needed, and do not depend on the others, hold no
+ * more of them. needed: [k->n_insts] */
+static void keep_low_bits(qn_analysis *a, uint8_t *needed)
+{
+    const qn_kernel *k = a->k;
+    for (uint32_t i = k->n_insts; i-- > 1;) {
+        const qn_inst *x = &k->inst[i];
+        qn_value_info *v = &a->value[i];
+        const int natural = x->type == QN_VOID ? 0 : qn__dtype_width(x->type);
+        int own = needed[i] && needed[i] < natural ? needed[i] : natural, most = own;
+        for (int n = 0; n < x->n_args; n++) {
+            const uint32_t arg = qn__args(k, i)[n];
+            const int low = low_bits(k, i, n, own);
+            const bool is_operand = qn__is_integer(k->inst[arg].type);
+            if (is_operand && low > needed[arg])
+                needed[arg] = (uint8_t)low;
+            most = is_operand && n == 0 && low > most ? low : most;
+        }
+        int bits = 8, op = qn__pure(x);
+        while (bits < most || (op == QN_OP_mul && bits < LEAST_MULTIPLIED))
+            bits *= 2;
+        const bool is_cast = x->op == QN_I_CAST && qn__is_integer(k->inst[qn__args(k, i)[0]].type),
+                   is_computed = is_cast || (v->at && x->op >= QN_I_PURE);
+        if (!qn__is_integer(x->type) || bits >= v->bits || !is_computed)
+            continue;
+        v->bits = (uint8_t)bits;
+        v->at = v->at ? (uint8_t)bits : 0;
+        v->at_signed = v->at_signed && op != QN_OP_shr;
+    }
+}
+
 /** Bits that instruction i wants of operand n. */
 static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, int n)
 {
@@ -173,7 +240,7 @@ bool qn__narrow(qn_analysis *a)
 {
     const qn_kernel *k = a->k;
     qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
-    uint8_t *want = qn__zalloc(k->n_insts, 1);
+    uint8_t *want = qn__zalloc(k->n_insts, 2), *needed = want ? want + k->n_insts : NULL;
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
         range[i] = range_of(k, a->f, range, i);
@@ -186,6 +253,8 @@ bool qn__narrow(qn_analysis *a)
             v->least = (uint8_t)(v->least * 2);
         want[i] = UINT8_MAX;
     }
+    if (range && want)
+        keep_low_bits(a, needed);
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
         qn_value_info *v = &a->value[i];
         v->wanted = want[i];
