@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit.c: the most trips of a `while` on a target that computes in 32 bits twice as fast as in 64
- * (target->counts_in_32). They are counted down in 32 bits: in rounds of 2^30, a new one of which
- * begins beside the loop. Nothing is counted where the condition ends the loop in time.
+ * limit.c: the most trips of a `while`. Nothing is counted where the condition ends the loop in
+ * time. On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips are
+ * counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop.
  */
 #include "jit/lower/yields.h"
 
@@ -25,49 +25,63 @@ static uint32_t before_casts(const qn_kernel *k, uint32_t value)
     }
 }
 
-static bool is_known(const qn_kernel *k, uint32_t value, int64_t *n)
+static bool is_known(const qn_analysis *a, uint32_t value, int64_t *n)
 {
-    const qn_inst *x = &k->inst[value];
-    *n = (int64_t)x->imm;
-    return x->op == QN_I_CONST && qn__is_integer(x->type) &&
-           (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S);
+    const qn_inst *x = &a->k->inst[value];
+    const qn_affine *f = &a->affine[value];
+    bool is_number = x->type == QN_I64 && !f->sym[0] && !f->sym[1];
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        is_number = is_number && !f->coef[d];
+    *n = is_number ? f->constant : (int64_t)x->imm;
+    return is_number || (x->op == QN_I_CONST && qn__is_integer(x->type) &&
+                         (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S));
 }
 
 /** Whether a value of loop i is carried and one more in each trip; *first is where it begins. */
-static bool counts_trips(const qn_kernel *k, uint32_t i, uint32_t value, int64_t *first)
+static bool counts_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *first)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i], *c = &k->inst[value];
     int64_t step;
     if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type) ||
-        !is_known(k, qn__args(k, i)[1 + c->imm], first))
+        !is_known(a, qn__args(k, i)[1 + c->imm], first))
         return false;
     uint32_t next = qn__args(k, x->region[2] - 1)[c->imm];
     const uint32_t *arg = qn__args(k, next);
     if (k->inst[next].op != QN_I_PURE + QN_OP_add)
         return false;
     uint32_t other = arg[0] == value ? arg[1] : arg[1] == value ? arg[0] : 0;
-    return other && is_known(k, other, &step) && step == 1;
+    return other && is_known(a, other, &step) && step == 1;
 }
 
 /** Whether `test`, which holds while loop i goes on, holds in no more trips than the limit allows.
  */
-static bool ends_in_time(const qn_kernel *k, uint32_t i, uint32_t test, int depth)
+static bool ends_in_time(const qn_analysis *a, uint32_t i, uint32_t test, int depth)
 {
+    const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[test];
     const uint32_t *arg = qn__args(k, test);
     uint32_t limit = qn__args(k, i)[0];
     int64_t first, end, most, trips;
     if (x->op == QN_I_PURE + QN_OP_and && x->type == QN_BOOL && depth > 0)
-        return ends_in_time(k, i, arg[0], depth - 1) || ends_in_time(k, i, arg[1], depth - 1);
+        return ends_in_time(a, i, arg[0], depth - 1) || ends_in_time(a, i, arg[1], depth - 1);
+    if (x->op == QN_I_RESULT && k->inst[arg[0]].op == QN_I_IF && depth > 0) {
+        const qn_inst *choice = &k->inst[arg[0]];
+        const uint32_t no = qn__args(k, choice->region[2] - 1)[x->imm];
+        return k->inst[no].op == QN_I_CONST && !k->inst[no].imm &&
+               (ends_in_time(a, i, qn__args(k, arg[0])[0], depth - 1) ||
+                ends_in_time(a, i, qn__args(k, choice->region[1] - 1)[x->imm], depth - 1));
+    }
     bool is_below = x->op == QN_I_PURE + QN_OP_lt, is_above = x->op == QN_I_PURE + QN_OP_gt;
     if (!is_below && !is_above)
         return false;
     uint32_t counter = arg[is_above], bound = arg[is_below];
-    if (!counts_trips(k, i, counter, &first) || bound >= k->inst[i].region[0])
+    if (!counts_trips(a, i, counter, &first))
         return false;
-    if (first >= 0 && before_casts(k, bound) == before_casts(k, limit))
+    if (first >= 0 && bound < k->inst[i].region[0] &&
+        before_casts(k, bound) == before_casts(k, limit))
         return true;
-    return is_known(k, bound, &end) && is_known(k, limit, &most) &&
+    return is_known(a, bound, &end) && is_known(a, limit, &most) &&
            !__builtin_sub_overflow(end, first, &trips) && trips <= most;
 }
 
@@ -78,8 +92,8 @@ void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
     enum { MOST_DEPTH_OF_TEST = 8 };
     const qn_inst *x = &g->k->inst[i];
     *c = (countdown){.is_here = g->f->target->counts_in_32};
-    if (!c->is_here ||
-        ends_in_time(g->k, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST))
+    c->is_in_time = ends_in_time(&g->a, i, qn__args(g->k, x->region[1] - 1)[0], MOST_DEPTH_OF_TEST);
+    if (!c->is_here || c->is_in_time)
         return;
     LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
     int64_t known;

@@ -132,7 +132,11 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     qn__limit_close(g, &h->left);
     LLVMBuildBr(g->b, h->head);
     h->latch = latch;
-    qn__pace_close(g, &h->pace, h->c.before, h->head, latch);
+    if (!qn__pace_close(g, &h->pace, h->c.before, h->head, latch) && h->trip) {
+        LLVMReplaceAllUsesWith(h->trip, qn__const_i64(g, 0));
+        LLVMInstructionEraseFromParent(h->trip);
+        LLVMInstructionEraseFromParent(next);
+    }
     memcpy(g->mask, h->outer, sizeof h->outer);
     g->active = NULL;
     qn__level_close(g);
@@ -628,6 +632,37 @@ static void close_alive(lower *g, headed *h, LLVMValueRef *alive, LLVMValueRef *
             LLVMAddIncoming(alive[p], &still[p], &h->latch, 1);
 }
 
+/** The `if` whose result alone ends the region [begin, end), and is false where the condition of the
+ * `if` is; 0: there is none. */
+static uint32_t last_condition(const lower *g, uint32_t begin, uint32_t end)
+{
+    const qn_kernel *k = g->k;
+    const uint32_t result = qn__args(k, end - 1)[0];
+    const uint32_t i = k->inst[result].op == QN_I_RESULT ? qn__args(k, result)[0] : 0;
+    if (i < begin || result != end - 2 || k->inst[i].op != QN_I_IF ||
+        k->inst[i].region[2] != result || g->f->target->branches_diverge)
+        return 0;
+    const qn_inst *other = &k->inst[qn__args(k, k->inst[i].region[2] - 1)[0]];
+    return other->op == QN_I_CONST && !other->imm ? i : 0;
+}
+
+/** What a loop ends by, the same for the whole block: goes to its body or behind it. Where a
+ * condition of several does not hold, the others are not looked at. */
+static void lower_test(lower *g, uint32_t begin, uint32_t end, const headed *h)
+{
+    const uint32_t i = last_condition(g, begin, end);
+    qn__lower_region(g, begin, i ? i : end);
+    LLVMValueRef going = qn__scalar(g, qn__args(g->k, i ? i : end - 1)[0], 0);
+    LLVMBasicBlockRef next = i ? qn__new_block(g, "and") : h->body;
+    LLVMBuildCondBr(g->b, going, next, h->after);
+    if (!i)
+        return;
+    qn__level_open(g, true, false, false);
+    LLVMPositionBuilderAtEnd(g->b, next);
+    lower_test(g, g->k->inst[i].region[0], g->k->inst[i].region[1], h);
+    qn__level_close(g);
+}
+
 void qn__lower_while(lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -640,19 +675,18 @@ void qn__lower_while(lower *g, uint32_t i)
     LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
     qn__limit_prepare(g, i, &h.left);
     head_open(g, &h, most);
+    h.pace.is_in_time = h.left.is_in_time;
     LLVMValueRef alive[MOST_PARTS] = {NULL}; /* lanes that left stay out */
     if (h.is_divergent)
         open_alive(g, &h, alive);
-    qn__lower_region(g, x->region[0], x->region[1]);
-    LLVMValueRef going;
     if (h.is_divergent) {
+        qn__lower_region(g, x->region[0], x->region[1]);
         FOR_PARTS(g, p)
             g->mask[p] = qn__mask_and(g, alive[p], qn__vector(g, test, p));
-        going = qn__any_part(g);
+        LLVMBuildCondBr(g->b, qn__any_part(g), h.body, h.after);
     } else {
-        going = qn__scalar(g, test, 0);
+        lower_test(g, x->region[0], x->region[1], &h);
     }
-    LLVMBuildCondBr(g->b, going, h.body, h.after);
     LLVMPositionBuilderAtEnd(g->b, h.body);
     check_limit(g, i, &h);
     LLVMValueRef still[MOST_PARTS];

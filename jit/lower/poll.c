@@ -188,13 +188,23 @@ void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit
     LLVMAddIncoming(x->next, &x->end, &x->from, 1);
 }
 
-void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
+/** Leaves out the test of a loop that ends in time. */
+static void drop_test(lower *g, const pace *x)
+{
+    LLVMValueRef jump = LLVMGetBasicBlockTerminator(x->from), test = LLVMGetCondition(jump);
+    LLVMInstructionEraseFromParent(jump);
+    LLVMInstructionEraseFromParent(test);
+    LLVMPositionBuilderAtEnd(g->b, x->from);
+    LLVMBuildBr(g->b, x->below);
+}
+
+bool qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
                     LLVMBasicBlockRef latch)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     int64_t trips = qn__strip_trips(g, head, x->most_trips, x->outer_work);
     if (!x->end)
-        return;
+        return true;
     LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(before));
     LLVMValueRef first = trips ? qn__smin(g, x->most, qn__const_i64(g, trips)) : x->most;
     LLVMAddIncoming(x->end, &first, &before, 1);
@@ -209,6 +219,9 @@ void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockR
     } else {
         LLVMPositionBuilderAtEnd(g->b, x->edge);
         LLVMBuildBr(g->b, x->limit);
+        if (x->is_in_time)
+            drop_test(g, x);
     }
     LLVMPositionBuilderAtEnd(g->b, here);
+    return trips || !x->is_in_time;
 }

@@ -43,6 +43,7 @@ void qn__lower_while(lower *g, uint32_t i);
 /** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
 typedef struct countdown {
     bool is_here;               /* else the trips are counted up */
+    bool is_in_time;            /* the condition ends the loop within the limit */
     LLVMValueRef first, later;  /* before the loop; NULL: none are counted; no round comes later */
     LLVMValueRef left, rest;    /* where the builder stands */
     LLVMValueRef head_left, head_rest;
