@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * limit.c: the most trips of a `while`. Nothing is counted where the condition ends the loop in
- * time. On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips are
- * counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop.
+ * time. On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips
+ * are counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop.
  */
 #include "jit/lower/yields.h"
 

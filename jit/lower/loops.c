@@ -632,8 +632,8 @@ static void close_alive(lower *g, headed *h, LLVMValueRef *alive, LLVMValueRef *
             LLVMAddIncoming(alive[p], &still[p], &h->latch, 1);
 }
 
-/** The `if` whose result alone ends the region [begin, end), and is false where the condition of the
- * `if` is; 0: there is none. */
+/** The `if` whose result alone ends the region [begin, end), and is false where the condition of
+ * the `if` is; 0: there is none. */
 static uint32_t last_condition(const lower *g, uint32_t begin, uint32_t end)
 {
     const qn_kernel *k = g->k;

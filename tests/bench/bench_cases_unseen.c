@@ -211,6 +211,17 @@ static const unseen cases[] = {
     {"depth3", "x: f32[,,], w: f32[,], y: f32[,,]",
      "for all i, j, o in y { y[i, j, o] = sum c in dim(w, 0) of x[i, j, c] * w[c, o] }",
      "40,33,3 3,5 40,33,5"},
+    {"triangle", "a: f64[,]",
+     "for all i in dim(a, 0) { for j in i .. extent(a, 1) { a[i, j] = 0.5 * a[i, j] + 1 } }",
+     "150,150"},
+    {"search", "x: f32[,], y: i32[]",
+     "for all r in y { k: i64 = 0\n while k < extent(x, 1) && x[r, k] < 0.9 max 100 { k += 1 }\n"
+     " y[r] = i32(k) }",
+     "700,64 700"},
+    {"parity", "x: u32[], y: u8[]",
+     "for all i in y { v = x[i]\n v = v ^ (v >> 16)\n v = v ^ (v >> 8)\n v = v ^ (v >> 4)\n"
+     " v = v ^ (v >> 2)\n v = v ^ (v >> 1)\n y[i] = u8(v & 1) }",
+     "4097 4097"},
 };
 
 /** A case with its arrays. */

@@ -706,6 +706,45 @@ LOOP(depth3)
     }
 }
 
+LOOP(triangle)
+{
+    enum { N = 150 };
+    OUT(double, a, 0);
+    FOR(i, 0, N)
+    FOR(j, i, N) a[i * N + j] = 0.5 * a[i * N + j] + 1;
+}
+
+LOOP(search)
+{
+    enum { N = 700, M = 64 };
+    IN(float, x, 0);
+    OUT(int32_t, y, 1);
+    FOR(r, 0, N)
+    {
+        int k = 0;
+        while (k < M && x[r * M + k] < 0.9f)
+            k++;
+        y[r] = k;
+    }
+}
+
+LOOP(parity)
+{
+    enum { N = 4097 };
+    IN(uint32_t, x, 0);
+    OUT(uint8_t, y, 1);
+    FOR(i, 0, N)
+    {
+        uint32_t v = x[i];
+        v ^= v >> 16;
+        v ^= v >> 8;
+        v ^= v >> 4;
+        v ^= v >> 2;
+        v ^= v >> 1;
+        y[i] = (uint8_t)(v & 1);
+    }
+}
+
 static const struct {
     const char *name;
     native_schedule_loop loop;
