@@ -287,17 +287,6 @@ void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out);
 /* ---------------------------------------------------------------- plan (jit/schedule/plan.c,
  * schedule/print.c) */
 
-/** What follows the last whole step of a dimension. TILE: one step of fewer vectors, the last of
- * them under a mask, where the number left is known. OVERLAP: one more step that ends with the
- * dimension, so that some iterations run twice. */
-enum {
-    QN_REMAINDER_NONE = 0,
-    QN_REMAINDER_MASK = 1,
-    QN_REMAINDER_SCALAR = 2,
-    QN_REMAINDER_TILE = 3,
-    QN_REMAINDER_OVERLAP = 4
-};
-
 /** How a processor walks the domain, by rules; jit/schedule/grid.h has what threads of a GPU do. A
  * plan is data: printed, overridable field by field, kept with the code. */
 typedef struct qn_plan {
@@ -313,9 +302,9 @@ typedef struct qn_plan {
         cross; /* a third one, in a register tile whose lanes are a batch; ends like the second */
     int32_t transpose; /* 0, or: the jammed dimension is innermost and runs in blocks of so many
                           iterations */
-    int32_t remainder;           /* of the lane dimension: NONE, MASK, SCALAR or TILE */
+    int32_t remainder; /* QN_TAIL_... of the lane dimension: NONE, MASK, SCALAR or NARROWER */
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
-                         known, else one by one; or TILE: in steps of 8, 4, 2 and 1 */
+                         known, else one by one; or NARROWER: in steps of 8, 4, 2 and 1 */
     uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/fill.c) */
     int32_t pack_steps; /* steps of the lanes for which all that a batch loads in reduces is copied
                            together, 0: none is; pack is 0 then */

@@ -19,11 +19,6 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-static int count_bits(uint32_t bits)
-{
-    return __builtin_popcount(bits);
-}
-
 /* ---------------------------------------------------------------- permutations of two registers */
 
 uint32_t qn__weave_places(uint32_t places, int n, int factor, int residue)
@@ -37,7 +32,7 @@ uint32_t qn__weave_places(uint32_t places, int n, int factor, int residue)
 /** Each member by itself: one register after the other. */
 static int direct_shuffles(int registers, uint32_t places, bool is_load)
 {
-    int used = count_bits(places), each = registers > 1 ? registers - 1 : 1;
+    int used = __builtin_popcount(places), each = registers > 1 ? registers - 1 : 1;
     return is_load ? used * each : registers * (used > 1 ? used - 1 : 1);
 }
 
@@ -103,7 +98,7 @@ static bool may_be_blends(const qn_target *t, const qn_weave *w)
 
 static void make_blends(const qn_target *t, qn_weave *w)
 {
-    int used = count_bits(w->places), blended = smaller(w->n, w->lanes) - 1;
+    int used = __builtin_popcount(w->places), blended = smaller(w->n, w->lanes) - 1;
     blended -= t->permutes_pairs; /* the last one is of the permutation */
     w->method = QN_WEAVE_BLENDS;
     w->is_side_by_side = true;
@@ -130,7 +125,8 @@ int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out)
         for (; size > 1; size /= 2) {
             from = first + size <= w->n ? first : is_load && w->n >= size ? w->n - size : first;
             bool is_inside = from + size <= w->n;
-            bool is_wanted = is_load ? count_bits(window_bits(from, size) & left) > size / 4 : true;
+            int n_left = __builtin_popcount(window_bits(from, size) & left);
+            bool is_wanted = !is_load || n_left > size / 4;
             uint32_t allowed = is_load ? may : left;
             if (is_inside && is_wanted && (window_bits(from, size) & ~allowed) == 0)
                 break;

@@ -160,8 +160,8 @@ int64_t qn__estimate(const qn_analysis *x, const qn_plan *p)
                                  .unroll = p->unroll,
                                  .jam = p->jam * p->cross,
                                  .jam_dims = p->jam_dim >= 0 ? UINT32_C(1) << p->jam_dim : 0,
-                                 .has_rest = p->remainder != QN_REMAINDER_NONE,
-                                 .is_rest_scalar = p->remainder == QN_REMAINDER_SCALAR});
+                                 .has_rest = p->remainder != QN_TAIL_NONE,
+                                 .is_rest_scalar = p->remainder == QN_TAIL_SCALAR});
 }
 
 int64_t qn__units_of_block(const qn_analysis *x, const qn_block *b)
@@ -249,7 +249,7 @@ bool qn__step_down(const qn_analysis *x, qn_plan *p, qn_descent *d, int64_t unit
         p->width /= 2;
         if (!p->streams &&
             qn__is_multiple(x->f, p->lane_dim, (int64_t)p->width * p->unroll))
-            p->remainder = QN_REMAINDER_NONE;
+            p->remainder = QN_TAIL_NONE;
         note_step(d, QN_RUNG_NARROW, units, p);
     } else if (is_over && d->rung < QN_RUNG_SCALAR && p->lane_dim >= 0) {
         step_to_scalar(x, p);

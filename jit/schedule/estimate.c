@@ -13,11 +13,6 @@
 /* Instructions of a loop: for each iteration, and once. */
 enum { LOOP_INSTRUCTIONS = 2, ENTRY_INSTRUCTIONS = 4 };
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /* ---------------------------------------------------------------- counts */
 
 static double step_of(const qn_cut *c, int number)
@@ -54,10 +49,10 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
         return n.kind == QN_COUNT_EXACT ? (double)n.most : qn__nominal_count(e, c->of) / c->n;
     }
     if (a->number == 0)
-        return larger(whole_steps(e, c, e->is_stepped[a->cut]), 1);
+        return qn__larger(whole_steps(e, c, e->is_stepped[a->cut]), 1);
     double extent = (double)c->extent[a->number];
     double most = qn__nominal_count(e, c->of) / step_of(c, a->number);
-    return e->is_stepped[a->cut] || most > extent ? extent : larger(most, 1);
+    return e->is_stepped[a->cut] || most > extent ? extent : qn__larger(most, 1);
 }
 
 double qn__steps(const qn_estimator *e, qn_axis axis)
@@ -65,7 +60,7 @@ double qn__steps(const qn_estimator *e, qn_axis axis)
     const qn_axis_info *a = qn__axis(e->s, axis);
     const qn_cut *c = a->kind == QN_AXIS_PART ? &e->s->cut[a->cut] : NULL;
     bool is_stepped = c && c->kind == QN_CUT_DIGITS && a->number == 0;
-    return is_stepped ? larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
+    return is_stepped ? qn__larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
 }
 
 /** Which cuts have parts that are emitted together, and whether lanes are fewer than a vector. */
@@ -103,7 +98,7 @@ static void mark_gathered(qn_estimator *e)
             continue;
         const qn_axis_info *a = qn__axis(e->s, l->axis);
         bool is_digit = a->kind == QN_AXIS_PART && e->s->cut[a->cut].kind == QN_CUT_DIGITS;
-        lanes = larger(lanes, is_digit ? step_of(&e->s->cut[a->cut], 0)
+        lanes = qn__larger(lanes, is_digit ? step_of(&e->s->cut[a->cut], 0)
                                        : qn__nominal_count(e, l->axis));
     }
     e->are_gathered = d >= 0 && qn__are_gathered(e->x, d, (int64_t)lanes);
@@ -116,7 +111,7 @@ static double additions_below(const qn_estimator *e, qn_node node)
     double most = 1;
     qn_axis root;
     for (qn_node n = l->child; n.id; n = qn__node(e->s, n)->next)
-        most = larger(most, additions_below(e, n));
+        most = qn__larger(most, additions_below(e, n));
     if (l->kind != QN_NODE_LOOP)
         return most;
     qn__axis_weight(e->x, e->s, l->axis, &root);
@@ -153,11 +148,11 @@ static double cycles_of(qn_estimator *e, const qn_around *l)
     const qn_machine *m = e->m;
     double runs = executions(e), all = d->instructions * l->count;
     double instructions = d->instructions / m->instructions;
-    double slots = larger(larger(d->slots / m->operations, d->shuffles / m->lane_moves),
+    double slots = qn__larger(qn__larger(d->slots / m->operations, d->shuffles / m->lane_moves),
                           (d->slots + d->shuffles) / m->ports);
-    double loads = larger(d->loads / m->loads, d->load_bytes / m->load_bytes);
-    double stores = larger(d->stores / m->stores, d->store_bytes / m->store_bytes);
-    double busy = larger(larger(instructions, slots), larger(loads, stores));
+    double loads = qn__larger(d->loads / m->loads, d->load_bytes / m->load_bytes);
+    double stores = qn__larger(d->stores / m->stores, d->store_bytes / m->store_bytes);
+    double busy = qn__larger(qn__larger(instructions, slots), qn__larger(loads, stores));
     /* iterations that the window holds overlap, and so do whole loops */
     double path = d->path * (d->instructions < m->window ? d->instructions / m->window : 1);
     double chain = all > 0 && all < m->window ? d->chain * all / m->window : d->chain;
@@ -165,9 +160,9 @@ static double cycles_of(qn_estimator *e, const qn_around *l)
     e->out->arithmetic += runs * slots;
     e->out->loads += runs * loads;
     e->out->stores += runs * stores;
-    e->out->chains += runs * larger(path, chain);
+    e->out->chains += runs * qn__larger(path, chain);
     e->out->guesses += runs * d->guesses;
-    return larger(busy, larger(path, chain)) + d->guesses;
+    return qn__larger(busy, qn__larger(path, chain)) + d->guesses;
 }
 
 /** Lanes of which fewer take no less time: those of a port, of the widest values. */
@@ -192,7 +187,7 @@ static double lanes_of_rest(const qn_estimator *e, double left, double lanes)
         double width = lanes;
         while (width / 2 >= left)
             width /= 2;
-        sum += larger(width, few < lanes ? few : lanes);
+        sum += qn__larger(width, few < lanes ? few : lanes);
         left -= width;
     }
     return sum;
@@ -251,7 +246,7 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
             part->cut == a->cut)
             lanes = (double)c->extent[part->number];
     }
-    double one = cycles / larger(whole, 1) * lanes / step; /* of one vector, or iteration */
+    double one = cycles / qn__larger(whole, 1) * lanes / step; /* of one vector, or iteration */
     if (whole < 1)
         *main = 0;
     if (left <= 0 || c->tail == QN_TAIL_NONE)
@@ -261,7 +256,7 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
     if (c->tail == QN_TAIL_SCALAR)
         return left * one;
     if (c->tail == QN_TAIL_MASK && !e->is_masked && is_divided(e, c))
-        return cycles_under_mask(e) / larger(whole, 1) * lanes / step *
+        return cycles_under_mask(e) / qn__larger(whole, 1) * lanes / step *
                qn__whole((left + lanes - 1) / lanes);
     bool is_narrow = left <= lanes / 2 && e->s->n_buffers == 0;
     if (c->tail == QN_TAIL_NARROWER && !is_narrow) /* fewer vectors, all with all lanes */
@@ -356,12 +351,12 @@ static double in_all(const qn_estimator *e)
     qn_estimate *r = e->out;
     double sum = 0, longest_transfer = 0, waiting = 0;
     for (int n = 0; n < QN_N_CACHES; n++) {
-        longest_transfer = larger(longest_transfer, r->transfer[n]);
+        longest_transfer = qn__larger(longest_transfer, r->transfer[n]);
         sum += r->transfer[n];
         waiting += r->waiting[n];
     }
     r->moved = e->m->are_moved_at_once ? longest_transfer : sum;
-    double longest = larger(r->core, r->moved);
+    double longest = qn__larger(r->core, r->moved);
     return longest + (r->core + sum - longest) * QN_SHOWN_SHARE + waiting;
 }
 

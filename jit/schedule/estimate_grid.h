@@ -54,13 +54,5 @@ static inline double qn__above(double n, double by)
     double whole = qn__whole(n / by) * by;
     return whole < n ? whole + by : whole;
 }
-static inline double qn__larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-static inline double qn__smaller(double a, double b)
-{
-    return a < b ? a : b;
-}
 
 #endif

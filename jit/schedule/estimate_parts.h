@@ -110,4 +110,13 @@ void qn__estimate_moves(qn_estimator *e, double loads, double stores, double shu
 /** Sets bytes, transfer and waiting. */
 qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err);
 
+static inline double qn__larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+static inline double qn__smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
+
 #endif

@@ -30,11 +30,6 @@ typedef struct region {
 /* Cycles of a chain that has begun: what tells it from none. */
 #define LEAST_CHAIN 1e-9
 
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
 /** Points among these parts: they are taken one after the other. */
 static double points_of(const qn_estimator *e, uint32_t dims)
 {
@@ -183,7 +178,7 @@ static void add_pure(qn_estimator *e, uint32_t i, const region *r)
         add_work(e, &p, r->weight, work, bits);
     double begin = r->begin;
     for (int n = 0; n < k->inst[i].n_args; n++)
-        begin = larger(begin, e->ready[qn__args(k, i)[n]]);
+        begin = qn__larger(begin, e->ready[qn__args(k, i)[n]]);
     bool is_mask = p.lanes > 1 && k->inst[i].type == QN_BOOL;
     e->ready[i] = begin + (is_fused ? 0 : is_mask ? e->m->latency : latency_of(e, work));
 }
@@ -278,7 +273,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     double begin = r->begin;
     for (int n = 0; n < x->n_args; n++) {
         dims |= e->x->value[qn__args(k, i)[n]].deps;
-        begin = larger(begin, e->ready[qn__args(k, i)[n]]);
+        begin = qn__larger(begin, e->ready[qn__args(k, i)[n]]);
     }
     bool is_load = x->op == QN_I_LOAD;
     placed p = place_of(e, dims, r->is_inside || !is_load);
@@ -348,7 +343,7 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
     if (!r->buffer)
-        *chain = larger(*chain, in_turn * latency_of(e, work));
+        *chain = qn__larger(*chain, in_turn * latency_of(e, work));
 }
 
 void qn__estimate_moves(qn_estimator *e, double loads, double stores, double shuffles)
@@ -449,7 +444,7 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
                                  : first;
         region inside = {r->at, r->weight * share, r->begin, true, r->is_test,
                          r->is_masked || is_masked};
-        end = larger(end, walk(e, x->region[side], x->region[side + 1], &inside));
+        end = qn__larger(end, walk(e, x->region[side], x->region[side + 1], &inside));
     }
     if (!is_masked) {
         add_work(e, &p, r->weight, QN_WORK_BLOCK, 64);
@@ -482,15 +477,15 @@ static double carried_chain(qn_estimator *e, uint32_t begin, uint32_t end, doubl
         double known = start, since = 0;
         e->carried[j] = 0;
         for (int n = 0; n < x->n_args; n++) {
-            known = larger(known, e->ready[qn__args(k, j)[n]]);
-            since = larger(since, e->carried[qn__args(k, j)[n]]);
+            known = qn__larger(known, e->ready[qn__args(k, j)[n]]);
+            since = qn__larger(since, e->carried[qn__args(k, j)[n]]);
         }
         if (x->op == QN_I_CARRIED)
             e->carried[j] = LEAST_CHAIN;
         else if (uses_carried(e, j))
-            e->carried[j] = larger(since, LEAST_CHAIN) + larger(e->ready[j] - known, 0);
+            e->carried[j] = qn__larger(since, LEAST_CHAIN) + qn__larger(e->ready[j] - known, 0);
         if (x->op == QN_I_YIELD)
-            most = larger(most, since);
+            most = qn__larger(most, since);
         if (qn__has_regions(x) && x->region[2] > j)
             j = x->region[2] - 1;
     }
@@ -511,7 +506,7 @@ static double chain_of_trips(qn_estimator *e, uint32_t i, double begin)
     uint32_t yield = x->region[1] - 1; /* of the condition */
     uint32_t dims = e->x->value[qn__args(e->x->k, yield)[0]].deps;
     bool is_masked = place_of(e, dims, true).lanes > 1;
-    return is_masked ? larger(condition, body) + latency_of(e, QN_WORK_SELECT) : body;
+    return is_masked ? qn__larger(condition, body) + latency_of(e, QN_WORK_SELECT) : body;
 }
 
 /** Lanes that have numbers of trips of their own. */
@@ -541,13 +536,13 @@ static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
     placed uneven = uneven_lanes(e, i);
     double trips = trips_of(e, i, &uneven), begin = r->begin;
     for (int n = 0; n < x->n_args; n++)
-        begin = larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
+        begin = qn__larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
     region inside = {r->at, r->weight * trips, begin, true, x->op == QN_I_WHILE,
                      r->is_masked || uneven.lanes > 1};
     double end = walk(e, x->region[0], x->region[1], &inside);
     inside.is_test = false;
     if (x->op == QN_I_WHILE)
-        end = larger(end, walk(e, x->region[1], x->region[2], &inside));
+        end = qn__larger(end, walk(e, x->region[1], x->region[2], &inside));
     placed p = place_of(e, UINT32_MAX, true), once = {p.in, 1, 1};
     add_work(e, &once, inside.weight, QN_WORK_SIMPLE, 64);
     if (!is_foreseen(e, i, trips))
@@ -581,7 +576,7 @@ static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *
             e->ready[i] = e->ready[loop];
         else
             add_pure(e, i, r);
-        last = larger(last, e->ready[i]);
+        last = qn__larger(last, e->ready[i]);
         if (qn__has_regions(x)) {
             loop = i;
             i = x->region[2] > i ? x->region[2] - 1 : i;
@@ -598,7 +593,7 @@ void qn__estimate_statement(qn_estimator *e, qn_node at)
     memset(e->ready, 0, e->x->k->n_insts * sizeof *e->ready);
     double path = walk(e, n->first, n->end, &r);
     placed p = place_of(e, UINT32_MAX, true);
-    p.in->demand.path = larger(p.in->demand.path, path);
+    p.in->demand.path = qn__larger(p.in->demand.path, path);
     double stores = 0, loads = p.lanes > 1 ? spilled(e, n->first, n->end, &stores) : 0;
     p.parts = 1;
     add_moves(&p, loads, stores, e->x->f->target->vector_bytes);

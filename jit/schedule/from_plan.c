@@ -127,9 +127,9 @@ static int tail_of(const maker *m, int d, int64_t steps, int rest)
                     (qn__is_exact(m->x->f, d) || (steps & (steps - 1)) == 0);
     if (is_whole)
         return QN_TAIL_NONE;
-    if (rest == QN_REMAINDER_NONE || (rest == QN_REMAINDER_OVERLAP && m->of[d].tile.id))
+    if (rest == QN_TAIL_NONE || (rest == QN_TAIL_OVERLAP && m->of[d].tile.id))
         return QN_TAIL_SCALAR;
-    return qn__tail_of_remainder(rest);
+    return rest;
 }
 
 static void cut_tiles(maker *m)
@@ -198,7 +198,7 @@ static void cut_steps(maker *m)
     }
     if (p->cross > 1)
         qn__cut(m, p->cross_dim, 1, (int64_t[]){p->cross}, 1,
-                tail_of(m, p->cross_dim, p->cross, QN_REMAINDER_OVERLAP));
+                tail_of(m, p->cross_dim, p->cross, QN_TAIL_OVERLAP));
 }
 
 /* ---------------------------------------------------------------- order and roles */
@@ -305,7 +305,7 @@ static void cut_points(maker *m)
         qn__split(
             m, qn__axis_over(m->s, i, d), n, extent,
             tail_of(m, d, lanes * block,
-                    p->remainder == QN_REMAINDER_MASK ? QN_REMAINDER_MASK : QN_REMAINDER_SCALAR),
+                    p->remainder == QN_TAIL_MASK ? QN_TAIL_MASK : QN_TAIL_SCALAR),
             part);
         if (is_shared)
             qn__step_on(m, QN_DO_parallelize, part[0]);
@@ -492,14 +492,4 @@ qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule
     order_loops(&m);
     divide_all(&m);
     return m.status;
-}
-
-int qn__tail_of_remainder(int remainder)
-{
-    static const int tail[] = {[QN_REMAINDER_NONE] = QN_TAIL_NONE,
-                               [QN_REMAINDER_MASK] = QN_TAIL_MASK,
-                               [QN_REMAINDER_SCALAR] = QN_TAIL_SCALAR,
-                               [QN_REMAINDER_TILE] = QN_TAIL_NARROWER,
-                               [QN_REMAINDER_OVERLAP] = QN_TAIL_OVERLAP};
-    return tail[remainder];
 }

@@ -24,7 +24,5 @@ qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedul
 /** Loops of a plan of plain loops: no record, no place of a reduce, and nothing is verified. */
 qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
-/** QN_TAIL_... of QN_REMAINDER_... */
-int qn__tail_of_remainder(int remainder);
 
 #endif

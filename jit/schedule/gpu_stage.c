@@ -68,11 +68,6 @@ static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
     return true;
 }
 
-static int count_bits(uint64_t bits)
-{
-    return __builtin_popcountll(bits);
-}
-
 void qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
@@ -82,7 +77,7 @@ void qn__gpu_choose_staging(const gpu_planner *s, int x)
         if (!qn__is_parallel(s->k, y) || y == x || qn__trips_or(s->f, y, INT64_MAX) < LONG_ENOUGH)
             continue;
         uint64_t found = staged_loads(s, x, y);
-        if (count_bits(found) > count_bits(p->staged)) {
+        if (__builtin_popcountll(found) > __builtin_popcountll(p->staged)) {
             p->staged = found;
             p->stage_dim = y;
         }

@@ -107,7 +107,7 @@ static bool is_worth(const qn_analysis *a, const qn_plan *p, uint32_t i)
 static void choose_load(const qn_analysis *a, qn_plan *p)
 {
     const qn_kernel *k = a->k;
-    bool is_known = p->remainder == QN_REMAINDER_NONE || p->remainder == QN_REMAINDER_TILE;
+    bool is_known = p->remainder == QN_TAIL_NONE || p->remainder == QN_TAIL_NARROWER;
     int at = qn__place_of(p, p->lane_dim);
     if (!is_known || p->jam <= 1 || at + 2 != p->n_loops || p->order[at + 1] != p->jam_dim ||
         p->width < 2)

@@ -241,10 +241,10 @@ static void choose_jam_rest(const planner *s)
                        qn__may_repeat(s->a);
     bool has_halves = s->has_tile && p->jam > 1 && !p->transpose && p->cross == 1 &&
                       qn__plan_has_halves(s->f, p->lane_dim, p->jam_dim);
-    p->jam_rest = p->jam <= 1   ? QN_REMAINDER_NONE
-                  : may_overlap ? QN_REMAINDER_OVERLAP
-                  : has_halves  ? QN_REMAINDER_TILE
-                                : QN_REMAINDER_SCALAR;
+    p->jam_rest = p->jam <= 1   ? QN_TAIL_NONE
+                  : may_overlap ? QN_TAIL_OVERLAP
+                  : has_halves  ? QN_TAIL_NARROWER
+                                : QN_TAIL_SCALAR;
 }
 
 /** Whether the lanes that a mask leaves out behind the end of a row of access i may be of another
@@ -296,12 +296,12 @@ static void choose_remainder(const planner *s)
     qn_plan *p = s->p;
     int64_t step = (int64_t)p->width * p->unroll;
     if (qn__is_multiple(s->f, p->lane_dim, step) && !p->streams) /* which start at a cache line */
-        p->remainder = QN_REMAINDER_NONE;
+        p->remainder = QN_TAIL_NONE;
     else if (has_rest_tile(s))
-        p->remainder = QN_REMAINDER_TILE;
+        p->remainder = QN_TAIL_NARROWER;
     else
-        p->remainder = s->f->target->has_masks && !has_rows_in_place(s) ? QN_REMAINDER_MASK
-                                                                        : QN_REMAINDER_SCALAR;
+        p->remainder = s->f->target->has_masks && !has_rows_in_place(s) ? QN_TAIL_MASK
+                                                                        : QN_TAIL_SCALAR;
 }
 
 /* ---------------------------------------------------------------- the plan */

@@ -62,7 +62,7 @@ static qn_status say_plainly(qn_planned *p, qn_error *err)
         p->block.lane_dim = plan->lane_dim;
         p->block.width = plan->width;
         p->block.unroll = plan->unroll;
-        p->block.tail = qn__tail_of_remainder(plan->remainder);
+        p->block.tail = plan->remainder;
     }
     return status;
 }

@@ -226,13 +226,13 @@ static void test_layouts(void)
     qn_plan p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "right: lanes run over the last dimension");
     tap_is_int(p.width, 16, "16 lanes of f32 on v4");
-    tap_is_int(p.remainder, QN_REMAINDER_NONE, "64 iterations leave no remainder");
+    tap_is_int(p.remainder, QN_TAIL_NONE, "64 iterations leave no remainder");
     tap_is_int(p.order[0], 0, "right: the first dimension is outside");
     tap_is_int(p.split_dim, 0, "threads divide the outer dimension");
     p = plan_of(copy2, left, 2, NULL, QN_ISA_V3, false);
     tap_is_int(p.lane_dim, 0, "left: lanes run over the first dimension");
     tap_is_int(p.width, 8, "8 lanes of f32 on v3");
-    tap_is_int(p.remainder, QN_REMAINDER_SCALAR, "v3: what is left runs one by one");
+    tap_is_int(p.remainder, QN_TAIL_SCALAR, "v3: what is left runs one by one");
     p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "mixed: the store's unit stride weighs more");
     p = plan_of(copy2, right, 2, NULL, QN_ISA_V4, true);
@@ -274,11 +274,11 @@ static void test_repeated(void)
     qn_view v[4] = {view(QN_F64, 2, m, false), view(QN_F64, 2, m, false),
                     view(QN_F64, 2, longer, false), view(QN_F64, 2, m, false)};
     qn_plan p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
-    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_OVERLAP,
+    tap_ok(p.jam > 1 && p.jam_rest == QN_TAIL_OVERLAP,
            "a view of other extents is not the one that is written: the last tile overlaps");
     v[2] = view(QN_F64, 2, m, false);
     p = plan_of(text, v, 4, NULL, QN_ISA_V4, false);
-    tap_ok(p.jam > 1 && p.jam_rest == QN_REMAINDER_SCALAR,
+    tap_ok(p.jam > 1 && p.jam_rest == QN_TAIL_SCALAR,
            "a view of these extents may be: no iteration runs twice");
 }
 
@@ -298,7 +298,7 @@ static void test_reductions(void)
            "a register tile of rows and columns: %d x %d", p.jam, p.unroll);
     tap_ok(p.order[0] == 1 && p.order[1] == 0,
            "the rows are inside: columns that were loaded serve all of them");
-    tap_is_int(p.jam_rest, QN_REMAINDER_OVERLAP, "the last tile of rows overlaps the one before");
+    tap_is_int(p.jam_rest, QN_TAIL_OVERLAP, "the last tile of rows overlaps the one before");
     const int64_t edge[4] = {200, 512, 1024, 4096};
     for (int i = 0; i < 4; i++) {
         int64_t e[2] = {edge[i], edge[i]};
@@ -541,7 +541,7 @@ static void test_streams(void)
     int64_t e[2] = {5000, 5000};
     qn_view large[2] = {padded(QN_F32, e[0], e[1], 3), padded(QN_F32, e[0], e[1], 3)};
     qn_plan p = plan_of(copy2, large, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.streams == 1 && p.remainder == QN_REMAINDER_MASK,
+    tap_ok(p.streams == 1 && p.remainder == QN_TAIL_MASK,
            "100 MB are not kept in a cache of 32 MiB");
     qn_view both[2] = {padded(QN_F32, 1000, 5000, 3), padded(QN_F32, 1000, 5000, 3)};
     p = plan_of(copy2, both, 2, NULL, QN_ISA_V4, false);
@@ -617,9 +617,9 @@ static int rest_of_update(int64_t gap)
 
 static void test_rows_in_place(void)
 {
-    tap_is_int(rest_of_update(0), QN_REMAINDER_SCALAR,
+    tap_is_int(rest_of_update(0), QN_TAIL_SCALAR,
                "no store under a mask touches the row that is loaded next");
-    tap_is_int(rest_of_update(3), QN_REMAINDER_MASK, "three idle lanes stand before that row");
+    tap_is_int(rest_of_update(3), QN_TAIL_MASK, "three idle lanes stand before that row");
 }
 
 static void test_line_ends(void)
