@@ -172,14 +172,14 @@ void qn__rows_fill(lower *g, uint32_t buffers)
 {
     g->rows_from = g->iv[g->across];
     g->rows_filled = buffers;
-    for (uint32_t site = 0; site < g->k->n_accesses; site++) {
+    FOR_ACCESSES (g->k, site, i) {
         int buffer = g->through[site] - 1;
         if (buffer < 0 || !(buffers >> buffer & 1))
             continue;
         if (!g->rows[buffer])
             g->rows[buffer] = qn__new_buffer(
                 g, (uint64_t)g->block->width * (uint64_t)g->block->unroll * LINE_BYTES, LINE_BYTES);
-        fill_rows(g, g->k->access[site].inst, g->rows[buffer]);
+        fill_rows(g, i, g->rows[buffer]);
     }
 }
 

@@ -137,8 +137,7 @@ static double members_of(const qn_grid_model *m, uint32_t i)
     if (m->p->wide < 2 || !qn__access_stride(m->x, i, m->p->wide_dim, &stride) || stride < 2 ||
         (double)(stride * qn__unit_of(k, m->x->f, i)) > ACCESS_BYTES)
         return 1;
-    for (uint32_t s = 0; s < k->n_accesses; s++) {
-        uint32_t other = k->access[s].inst;
+    FOR_ACCESSES (k, s, other) {
         n += k->inst[other].imm == k->inst[i].imm && k->inst[other].op == k->inst[i].op &&
              qn__walk_alike(m->x, i, other);
     }
@@ -291,12 +290,12 @@ double qn__grid_far_bytes(const qn_grid_model *m, double room)
         whole[d] = span_of(m, d, INT64_MAX);
         step[d] = span_of(m, d, STEP_POINTS);
     }
-    for (uint32_t s = 0; s < k->n_accesses; s++) {
+    FOR_ACCESSES (k, s, i) {
         if (!is_first_of_group(m, s))
             continue;
         double once = group_bytes(m, s, whole), steps = 1;
         for (int d = 0; d < k->n_dims; d++)
-            if (qn__grid_deps(m, k->access[s].inst) >> d & 1)
+            if (qn__grid_deps(m, i) >> d & 1)
                 steps *= qn__above((double)whole[d], (double)step[d]) / (double)step[d];
         in_all += once;
         sum += qn__larger(once, steps * group_bytes(m, s, step));

@@ -101,10 +101,9 @@ static void ask_for_fronts(maker *m, const pieces *lanes)
         qn__free(fronts);
         return;
     }
-    for (uint32_t n = 0; n < k->n_accesses; n++)
+    FOR_ACCESSES (k, n, i)
         if (fronts[n])
-            prefetch(m, k->access[n].inst, lanes->digit[lanes->n - 1],
-                     m->p->front_bytes / qn__access_bytes(k, k->access[n].inst));
+            prefetch(m, i, lanes->digit[lanes->n - 1], m->p->front_bytes / qn__access_bytes(k, i));
     qn__free(fronts);
 }
 

@@ -41,8 +41,7 @@ int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce)
 static double lane_cost(const gpu_planner *s, int d)
 {
     double sum = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst;
+    FOR_ACCESSES (s->k, n, i) {
         double times = qn__enclosing_reduce(s->k, i) ? 16 : s->k->inst[i].op == QN_I_LOAD ? 1 : 2;
         sum += times * qn__gpu_access_cost(s, i, d);
     }
@@ -53,8 +52,8 @@ static double lane_cost(const gpu_planner *s, int d)
 static double distance(const gpu_planner *s, int d)
 {
     double sum = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        sum += qn__distance(&s->a, s->k->access[n].inst, d);
+    FOR_ACCESSES (s->k, n, i)
+        sum += qn__distance(&s->a, i, d);
     return sum;
 }
 

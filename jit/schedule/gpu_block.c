@@ -167,8 +167,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     const uint32_t reduced = reduced_dims(s, reduce);
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         if (i < x->region[0] || i >= x->region[2])
             continue;
         v->by_points += qn__gpu_access_cost(s, i, k);

@@ -51,15 +51,14 @@ static uint64_t sites_of(const gpu_planner *s, int param)
     const qn_kernel *k = s->k;
     uint64_t found = 0;
     int combine = -1;
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
-        const qn_inst *x = &k->inst[k->access[n].inst];
+    FOR_ACCESSES (k, n, i) {
+        const qn_inst *x = &k->inst[i];
         if ((int)x->imm != param) {
             if (qn__may_meet(&s->a, x->imm, (uint64_t)param))
                 return 0;
             continue;
         }
-        if (n >= 64 || !may_be_collected(s, k->access[n].inst) ||
-            (combine >= 0 && combine != x->sub))
+        if (n >= 64 || !may_be_collected(s, i) || (combine >= 0 && combine != x->sub))
             return 0;
         combine = x->sub;
         found |= UINT64_C(1) << n;

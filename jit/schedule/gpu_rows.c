@@ -54,8 +54,7 @@ static bool is_plain_reduce(const gpu_planner *s, uint32_t i)
     for (uint32_t j = i + 1; j < x->region[2]; j = s->k->inst[j].region[2])
         if (s->k->inst[j].region[2] != j + 1 && !is_plain_reduce(s, j))
             return false;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t j = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, j) {
         if (j > i && j < x->region[2] &&
             (s->k->inst[j].op != QN_I_LOAD || qn__is_checked(s->f, s->k, site)))
             return false;
@@ -91,8 +90,7 @@ int qn__gpu_kind_of_body(const gpu_planner *s)
 static int count_same(const gpu_planner *s, int d)
 {
     int n = 0;
-    for (uint32_t a = 0; a < s->k->n_accesses; a++) {
-        uint32_t i = s->k->access[a].inst;
+    FOR_ACCESSES (s->k, a, i) {
         n += s->k->inst[i].parent && !(s->a.value[i].deps >> d & 1);
     }
     return n;

@@ -27,8 +27,7 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
 {
     uint64_t found = 0;
     int64_t stride, bytes = 0;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         int64_t size = qn__access_bytes(s->k, i);
         bool is_along = qn__is_plain_access(s->k, s->f, i) &&
                         qn__access_stride(&s->a, i, y, &stride) && stride == 1;

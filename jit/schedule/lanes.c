@@ -152,16 +152,15 @@ qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes)
     const qn_facts *f = a->f;
     bool is_large = f->is_large || qn__touched_in_all(a) > qn__stream_cache(f), is_apart = false;
     double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
+    FOR_ACCESSES (k, n, i) {
         int64_t stride;
-        bool is_known = qn__access_stride(a, k->access[n].inst, lane_dim, &stride);
+        bool is_known = qn__access_stride(a, i, lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
         bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
         is_apart |= is_small;
         moves += is_small;
         if (is_known && !is_far)
-            from_memory += (double)(stride < 0 ? -stride : stride) *
-                           (double)qn__access_bytes(k, k->access[n].inst);
+            from_memory += (double)(stride < 0 ? -stride : stride) * (double)qn__access_bytes(k, i);
     }
     const qn_machine *m = &f->machine;
     bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;

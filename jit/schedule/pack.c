@@ -252,8 +252,8 @@ static bool has_page_conflicts(const qn_analysis *a, const qn_plan *p)
 {
     const qn_machine *m = &a->f->machine;
     int64_t pages = 0, in_set = 0, most;
-    for (uint32_t n = 0; n < a->k->n_accesses; n++) {
-        pages += count_pages(a, p, a->k->access[n].inst, &most);
+    FOR_ACCESSES (a->k, n, i) {
+        pages += count_pages(a, p, i, &most);
         in_set += most;
     }
     return pages > (int64_t)m->page_sets * m->page_ways ||

@@ -168,8 +168,8 @@ static int natural_unroll(const planner *s)
  * code. */
 static bool has_gather(const planner *s)
 {
-    for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (qn__access_cost(s->a, s->k->access[n].inst, s->p->lane_dim) >= COST_GATHER)
+    FOR_ACCESSES (s->k, n, i)
+        if (qn__access_cost(s->a, i, s->p->lane_dim) >= COST_GATHER)
             return true;
     return false;
 }
@@ -187,9 +187,8 @@ static bool is_one_step(const planner *s, int64_t row)
 {
     enum { MOST_VECTORS = 16, MOST_OPS = 12 };
     uint32_t n_ops = s->k->n_insts - s->k->body;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (s->k->inst[s->k->access[n].inst].op != QN_I_STORE ||
-            s->k->inst[s->k->access[n].inst].parent)
+    FOR_ACCESSES (s->k, n, i)
+        if (s->k->inst[i].op != QN_I_STORE || s->k->inst[i].parent)
             return false;
     bool has_masks = s->f->target->has_masks || row % s->p->width == 0;
     return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
@@ -226,8 +225,8 @@ static bool has_rest_tile(const planner *s)
     if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams ||
         !qn__is_parallel(s->k, p->lane_dim) || qn__trips(s->f, p->lane_dim) < 0)
         return false;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (qn__access_bytes(s->k, s->k->access[n].inst) < s->f->target->least_masked)
+    FOR_ACCESSES (s->k, n, i)
+        if (qn__access_bytes(s->k, i) < s->f->target->least_masked)
             return false;
     return true;
 }

@@ -80,15 +80,14 @@ void qn__plan_prefetch(const qn_analysis *a, qn_plan *p)
     const qn_facts *f = a->f;
     if (f->plan.prefetch < 0)
         return;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (p->jam > 1 && k->access[n].inst != p->pack &&
-            qn__is_prefetched(a, p->lane_dim, p->jam_dim, k->access[n].inst))
+    FOR_ACCESSES (k, n, i)
+        if (p->jam > 1 && i != p->pack && qn__is_prefetched(a, p->lane_dim, p->jam_dim, i))
             p->prefetch = POINTS_AHEAD;
     if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(a, p->lane_dim) ||
         qn__touched_in_all(a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
         return;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__asked_by(a, p->lane_dim, k->access[n].inst) >= 0) {
+    FOR_ACCESSES (k, n, i)
+        if (qn__asked_by(a, p->lane_dim, i) >= 0) {
             double ahead = f->machine.memory_cycles * f->machine.operations,
                    steps = ahead / step_operations(k, f, p);
             p->steps_ahead = (int32_t)(steps < MOST_STEPS_AHEAD ? 1 + steps : MOST_STEPS_AHEAD);

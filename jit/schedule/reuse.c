@@ -52,8 +52,8 @@ static double swept_bytes(const qn_analysis *a, const qn_plan *p)
 {
     int64_t stride;
     double bytes = 0;
-    for (uint32_t n = 0; n < a->k->n_accesses; n++)
-        if (qn__access_stride(a, a->k->access[n].inst, p->lane_dim, &stride) && stride == 1)
+    FOR_ACCESSES (a->k, n, i)
+        if (qn__access_stride(a, i, p->lane_dim, &stride) && stride == 1)
             bytes += 2 * LINE_BYTES * (double)qn__trips_or(a->f, p->jam_dim, INT64_MAX);
     return bytes;
 }
@@ -156,8 +156,8 @@ static bool is_plain_nest(const qn_kernel *k, const qn_facts *f, const qn_plan *
     for (int n = 0; n < p->n_loops; n++)
         if (qn__trips(f, p->order[n]) < 0)
             return false;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (k->inst[k->access[n].inst].parent)
+    FOR_ACCESSES (k, n, i)
+        if (k->inst[i].parent)
             return false;
     return p->lane_dim >= 0 && k->n_accesses <= MOST_ACCESSES;
 }

@@ -138,11 +138,11 @@ static streams find_streams(const qn_analysis *a, const qn_plan *p, may_stream i
 {
     const qn_kernel *k = a->k;
     streams s = {.n = 0};
-    for (uint32_t n = 0; n < k->n_accesses; n++) {
+    FOR_ACCESSES (k, n, i) {
         if (!is_stream(a, p, n))
             continue;
-        s.element = qn__access_bytes(k, k->access[n].inst);
-        s.bytes += touched_bytes(a, k->access[n].inst);
+        s.element = qn__access_bytes(k, i);
+        s.bytes += touched_bytes(a, i);
         s.row = qn__trips(a->f, p->lane_dim) * s.element;
         s.n++;
     }

@@ -55,9 +55,9 @@ static int count_transposed(const qn_analysis *a, int lanes, int across, int64_t
     const qn_kernel *k = a->k;
     int count = 0;
     *widest = 1;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
+    FOR_ACCESSES (k, n, i)
         if (qn__is_transposed(a, lanes, across, n)) {
-            int64_t bytes = qn__access_bytes(k, k->access[n].inst);
+            int64_t bytes = qn__access_bytes(k, i);
             *widest = bytes > *widest ? bytes : *widest;
             count++;
         }

@@ -200,8 +200,8 @@ static bool is_in_range(const qn_verifier *v, uint32_t i)
 static bool is_read_first(const qn_verifier *v, uint32_t load)
 {
     const qn_kernel *k = v->x->k;
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (k->access[n].inst < load && k->inst[k->access[n].inst].op != QN_I_LOAD)
+    FOR_ACCESSES (k, n, i)
+        if (i < load && k->inst[i].op != QN_I_LOAD)
             return false;
     return !k->inst[load].parent && !v->x->f->is_ordered && qn__n_sequential(k) == 0;
 }

@@ -285,8 +285,7 @@ static int points_of_piece(const lower *g, uint32_t reduce)
 {
     enum { BYTES = 16, USUAL_BYTES = 4 };
     int64_t most = 0;
-    for (uint32_t n = 0; n < g->k->n_accesses; n++) {
-        const uint32_t i = g->k->access[n].inst;
+    FOR_ACCESSES (g->k, n, i) {
         const int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
         if (g->k->inst[i].op == QN_I_LOAD && g->k->inst[i].parent == reduce && bytes > most)
             most = bytes;

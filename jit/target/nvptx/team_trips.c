@@ -39,8 +39,7 @@ static bool may_share_trips(const lower *g, uint32_t i)
         if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
             g->k->inst[j].op == QN_I_ASSERT)
             return false;
-    for (uint32_t site = 0; site < g->k->n_accesses; site++) {
-        uint32_t j = g->k->access[site].inst;
+    FOR_ACCESSES (g->k, site, j) {
         if (j < x->region[0] || j >= x->region[2])
             continue;
         const qn_kernel_parameter *param = &g->k->param[g->k->inst[j].imm];
