@@ -123,7 +123,7 @@ typedef struct test_case {
     bool has_far_rows;  /* plain: of most views, 512 elements apart */
     bool has_digits;    /* plain: most inputs are in tiles or in Morton order */
     bool has_bends;     /* plain: many indices are quotients, remainders, or end at a bound */
-    bool has_guards;    /* plain: many loads are in range where a condition around them holds only */
+    bool has_guards; /* plain: many loads are in range where a condition around them holds only */
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     bool has_members;   /* plain: the last dimension is short, and stored side by side */
     int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */

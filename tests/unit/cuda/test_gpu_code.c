@@ -319,8 +319,9 @@ static void test_moved(void)
     enum { RECORDS = 4096 };
     static _Alignas(16) float most[2][3 * RECORDS];
     static const char form[] = "kernel move (x: f32[,], y: f32[]) {\n  for all i in dim(x, 0) {\n"
-                               "    v: f32 = 0\n    if %s {\n      v = x[%s, 0] + x[%s, 1] * x[%s, 2]\n"
-                               "    }\n    y[i] = v\n  }\n}\n";
+                               "    v: f32 = 0\n    if %s {\n"
+                               "      v = x[%s, 0] + x[%s, 1] * x[%s, 2]\n    }\n"
+                               "    y[i] = v\n  }\n}\n";
     const int64_t records[2] = {RECORDS, 3};
     qn_layout l;
     qn_view v[2];
