@@ -59,7 +59,7 @@ static const char *unsound(const char *text)
 /** Writes [at, end) with the number of the kernel behind each name that a module defines. */
 static void write_renamed(ptx_cases *p, FILE *file, const char *at, const char *end)
 {
-    static const char *const names[] = {"qn_kernel", "qn_array", "qn_table"};
+    static const char *const names[] = {"qn_kernel", "qn_array", "qn_table", "qn_f64"};
     while (at < end) {
         const char *next = end;
         size_t n = 0;

@@ -44,6 +44,7 @@ static LLVMValueRef load_constant(lower *g, LLVMValueRef v, uint64_t bits)
                                          g->hooks->constant_space[true]);
         LLVMSetInitializer(at, LLVMConstArray2(g->f64, &v, 1));
         LLVMSetAlignment(at, sizeof bits);
+        LLVMSetLinkage(at, LLVMInternalLinkage);
     }
     LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(g->function);
     LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(entry));
