@@ -132,15 +132,16 @@ static void close_single(lower *g, const loop *l)
         LLVMPositionBuilderAtEnd(g->b, l->after);
 }
 
-/** Whether an index, the start and some steps, is not yet the end. Where all that the loop walks is
- * below 2^32, lower halves tell: they are counted apart, if that takes fewer instructions. */
+/** Whether an index, the start and some steps, is not yet the end. Where a known range is below
+ * 2^32, lower halves tell: they are counted apart, if that takes fewer instructions. Of other
+ * ranges the second count would take registers of its own for both ends. */
 static LLVMValueRef goes_on(lower *g, const loop *l, LLVMValueRef index)
 {
     const int64_t step = LLVMConstIntGetSExtValue(l->step);
-    if (!g->f->target->counts_in_32 || step <= 0 || l->most_trips > UINT32_MAX / step)
+    if (!g->f->target->counts_in_32 || step <= 0 || l->most_trips > UINT32_MAX / step ||
+        !LLVMIsConstant(l->start) || !LLVMIsConstant(l->end))
         return LLVMBuildICmp(g->b, LLVMIntNE, index, l->end, "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), before = l->before;
-    LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(before));
     LLVMValueRef start = LLVMBuildTrunc(g->b, l->start, g->i32, ""),
                  end = LLVMBuildTrunc(g->b, l->end, g->i32, "");
     LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(l->head));
