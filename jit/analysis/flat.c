@@ -90,8 +90,7 @@ static int of_loads(flattener *s, qn_flat_node *node)
     for (int p = 0; p < own.n; p++)
         if (own.inst[p] && is_plain(a, own.inst[p]))
             node->readable |= UINT32_C(1) << p;
-    FOR_MEMBERS(x, p)
-    {
+    FOR_MEMBERS (x, p) {
         uint32_t i = node->inst[p];
         if (!is_plain(a, i) || k->inst[i].parent != k->inst[x->group.last].parent ||
             k->inst[i].imm != k->inst[first].imm ||
@@ -114,13 +113,19 @@ static int of_loads(flattener *s, qn_flat_node *node)
 
 /* ---------------------------------------------------------------- expressions */
 
+/** Whether an instruction computes each lane of itself: an op of the table, or a conversion. */
+static bool is_elementwise(const qn_inst *x)
+{
+    return x->op >= QN_I_PURE || x->op == QN_I_CAST || x->op == QN_I_BITCAST;
+}
+
 /** Whether two instructions are one op, computed in as many bits. */
 static bool is_one_op(const qn_analysis *a, uint32_t i, uint32_t m)
 {
     const qn_inst *x = &a->k->inst[i], *y = &a->k->inst[m];
     const qn_value_info *v = &a->value[i], *w = &a->value[m];
-    return x->op == y->op && x->type == y->type && x->n_args == y->n_args && x->n_args <= 3 &&
-           v->bits == w->bits && v->at == w->at && v->is_signed == w->is_signed &&
+    return x->op == y->op && x->type == y->type && x->imm == y->imm && x->n_args == y->n_args &&
+           x->n_args <= 3 && v->bits == w->bits && v->at == w->at && v->is_signed == w->is_signed &&
            v->at_signed == w->at_signed && v->is_moved == w->is_moved;
 }
 
@@ -134,8 +139,7 @@ static int of_ops(flattener *s, qn_flat_node *node, int depth)
     for (int n = 0; n < k->inst[first].n_args; n++) {
         uint32_t arg[QN_MOST_PLACES] = {0};
         int type = k->inst[qn__args(k, first)[n]].type;
-        FOR_MEMBERS(s->out, p)
-        {
+        FOR_MEMBERS (s->out, p) {
             arg[p] = qn__args(k, node->inst[p])[n];
             if (k->inst[arg[p]].type != type)
                 return -1;
@@ -162,13 +166,11 @@ static int node_of(flattener *s, const uint32_t *inst, int depth)
     int found = find(x, inst);
     if (found >= 0 || depth > MOST_DEPTH)
         return found;
-    FOR_MEMBERS(x, p)
-    {
+    FOR_MEMBERS (x, p) {
         is_one &= inst[p] == first;
         are_uniform &= a->value[inst[p]].shape == QN_UNIFORM;
         are_loads &= a->k->inst[inst[p]].op == QN_I_LOAD;
-        are_ops &= qn__is_pure(&a->k->inst[inst[p]]) && a->k->inst[inst[p]].op != QN_I_LOOKUP &&
-                   is_one_op(a, first, inst[p]);
+        are_ops &= is_elementwise(&a->k->inst[inst[p]]) && is_one_op(a, first, inst[p]);
     }
     if (are_uniform) {
         s->vectors += is_one ? 1 : x->group.n;
@@ -198,9 +200,9 @@ static bool of_stores(const qn_analysis *a, qn_flat *x, uint32_t *value)
         value[p] = i ? qn__args(k, i)[k->inst[i].n_args - 1] : 0;
     }
     x->first = __builtin_ctz(x->members);
-    FOR_MEMBERS(x, p)
-    if (k->inst[value[p]].type != k->inst[value[x->first]].type)
-        return false;
+    FOR_MEMBERS (x, p)
+        if (k->inst[value[p]].type != k->inst[value[x->first]].type)
+            return false;
     bool has_gaps = x->members + 1 != UINT32_C(1) << x->group.n;
     return !has_gaps || qn__access_bytes(k, x->group.last) >= a->f->target->least_masked;
 }
@@ -233,8 +235,7 @@ bool qn__flat_loads(const qn_analysis *a, const qn_flat *x, uint8_t *is_flat)
     uint8_t *what = qn__zalloc(k->n_insts, 1);
     if (!what)
         return false;
-    FOR_MEMBERS(x, p)
-    {
+    FOR_MEMBERS (x, p) {
         what[x->group.inst[p]] = STORE;
         for (int n = 0; n < x->n; n++)
             what[x->node[n].inst[p]] |= x->node[n].kind == QN_FLAT_OP       ? OP
@@ -248,10 +249,10 @@ bool qn__flat_loads(const qn_analysis *a, const qn_flat *x, uint8_t *is_flat)
             what[qn__args(k, i)[n]] |= n < n_inside || is_stored ? 0 : OTHERS;
         }
     }
-    FOR_MEMBERS(x, p)
-    for (int n = 0; n < x->n; n++)
-        if (x->node[n].kind == QN_FLAT_LOAD && !(what[x->node[n].inst[p]] & OTHERS))
-            is_flat[x->node[n].inst[p]] = 1;
+    FOR_MEMBERS (x, p)
+        for (int n = 0; n < x->n; n++)
+            if (x->node[n].kind == QN_FLAT_LOAD && !(what[x->node[n].inst[p]] & OTHERS))
+                is_flat[x->node[n].inst[p]] = 1;
     qn__free(what);
     return true;
 }

@@ -174,14 +174,16 @@ static bool has_loops(const qn_kernel *k)
     return false;
 }
 
-/** A row of the lanes in one step, which ends under a mask. */
+/** A row of the lanes in one step, which ends under a mask. Where threads divide the row, what is
+ * left of whole steps is not known, and is a loop over vectors: no step would be run. */
 static void try_row(search *s)
 {
     qn_plan_options o = s->options;
     int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
     int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
+    bool is_divided = s->best->split_dim == s->best->lane_dim && row % s->best->width;
     if (!s->f.target->has_masks || has_loops(s->k) || vectors <= s->best->unroll ||
-        vectors > MOST_UNROLL)
+        vectors > MOST_UNROLL || is_divided)
         return;
     o.unroll = (int32_t)vectors;
     (void)try(s, &o, OTHER_STEPS);

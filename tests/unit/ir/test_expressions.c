@@ -155,7 +155,7 @@ static const struct {
     {"f32", "abs(z[i])",
      "%5: f32 = load z[%3] part 0; %6: f32 = load z[%3] part 1; %7: f32 = abs_c64 %5, %6;"},
     {"f32", "real(z[i])",
-     "%5: f32 = load z[%3] part 0; %6: f32 = load z[%3] part 1; %7: f32 = real_c64 %5, %6;"},
+     "%5: f32 = load z[%3] part 0; %6: f32 = const 0x0p+0; %7: f32 = real_c64 %5, %6;"},
     {"f32", "z[i] part 1", "%5: f32 = load z[%3] part 1;"},
     {"f32", "uniform_f32(u64(7), i)", "%5: u64 = const 7; %6: f32 = uniform_f32 %5, %3;"},
     /* Loads and lookups. */
