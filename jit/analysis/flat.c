@@ -39,7 +39,8 @@ static int add(qn_flat *x, const qn_flat_node *node)
 
 /* ---------------------------------------------------------------- loads */
 
-/** Shuffles of a register of elements of so many bytes. */
+/** Shuffles of a register of elements of so many bytes: of those too small for one instruction, two
+ * and a blend. */
 static double shuffle_of(const flattener *s, int64_t bytes)
 {
     return bytes >= s->a->f->target->least_shuffled ? 1 : 3;

@@ -39,19 +39,6 @@ static int place_at(const flat *f, int l)
     return f->x->members >> own & 1 ? own : f->x->first;
 }
 
-static LLVMValueRef resized(const flat *f, uint32_t i, LLVMValueRef v, int from, int to)
-{
-    const lower *g = f->g;
-    if (from == to)
-        return v;
-    LLVMTypeRef t = qn__int_type(g, to);
-    if (qn__is_vector(v))
-        t = qn__vector_of(g, t);
-    return to < from                 ? LLVMBuildTrunc(g->b, v, t, "")
-           : g->a.value[i].is_signed ? LLVMBuildSExt(g->b, v, t, "")
-                                     : LLVMBuildZExt(g->b, v, t, "");
-}
-
 /* ---------------------------------------------------------------- leaves */
 
 /** The scalar of the member at a place, an integer in so many bits; 0: those of its type. */
@@ -59,7 +46,7 @@ static LLVMValueRef scalar_of(const flat *f, const qn_flat_node *node, int membe
 {
     uint32_t i = node->inst[member];
     LLVMValueRef v = qn__scalar(f->g, i, f->p);
-    return bits ? resized(f, i, v, qn__dtype_width(f->g->k->inst[i].type), bits) : v;
+    return bits ? qn__in_bits(f->g, v, f->g->a.value[i].is_signed, bits) : v;
 }
 
 /** A value of each member that all lanes have: made where the values are. */
@@ -106,9 +93,7 @@ static LLVMValueRef uniform(const flat *f, const qn_flat_node *node, int bits)
                                            LLVMConstInt(g->i32, (unsigned)p, false), "");
         v = qn__shuffle(g, v, NULL, index, g->width);
     }
-    qn__unseek(g, &here);
-    qn__memo_add(g, &key, at, v);
-    return v;
+    return qn__memo_end(g, &key, &here, at, v);
 }
 
 /** A value of each lane, for all members. */
@@ -195,8 +180,8 @@ static LLVMValueRef operand(const flat *f, int number, int bits)
         return spread(f, node, bits);
     if (!qn__is_integer(type))
         return f->value[number];
-    return resized(f, i, f->value[number], qn__lane_bits(f->g, i),
-                   bits ? bits : qn__dtype_width(type));
+    return qn__in_bits(f->g, f->value[number], f->g->a.value[i].is_signed,
+                       bits ? bits : qn__dtype_width(type));
 }
 
 static void emit_node(flat *f, int number)

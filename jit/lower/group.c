@@ -31,13 +31,19 @@ static bool is_asked(const lower *g, uint32_t i)
     return !r || r->method == QN_METHOD_GROUP;
 }
 
-bool qn__is_flat(const lower *g, uint32_t i)
+/** Whether no lane of the step is masked. */
+static bool is_whole_step(const lower *g)
 {
-    const qn_record_info *r = qn__record_of(g, i);
     FOR_PARTS (g, p)
         if (g->mask[p] || g->tail_mask[p])
             return false;
-    return r && r->is_flat && g->width == g->block->width;
+    return true;
+}
+
+bool qn__is_flat(const lower *g, uint32_t i)
+{
+    const qn_record_info *r = qn__record_of(g, i);
+    return r && r->is_flat && g->width == g->block->width && is_whole_step(g);
 }
 
 /* ---------------------------------------------------------------- the order of the lanes */
@@ -91,15 +97,6 @@ void qn__find_lane_order(lower *g)
     }
     g->lanes_are_free = may && bytes > 0;
     qn__free(is_index);
-}
-
-/** Whether no lane of the step is masked. */
-static bool is_whole_step(const lower *g)
-{
-    FOR_PARTS (g, p)
-        if (g->mask[p] || g->tail_mask[p])
-            return false;
-    return true;
 }
 
 /** The places that move with access i, and how. */

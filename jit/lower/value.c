@@ -271,25 +271,27 @@ int qn__level_of(lower *g, uint32_t i, int p)
     return g->value[i].level;
 }
 
+LLVMValueRef qn__in_bits(lower *g, LLVMValueRef v, bool is_signed, int bits)
+{
+    LLVMTypeRef t = qn__int_type(g, bits);
+    if (qn__is_vector(v))
+        t = LLVMVectorType(t, LLVMGetVectorSize(LLVMTypeOf(v)));
+    return LLVMBuildIntCast2(g->b, v, t, is_signed, "");
+}
+
 /** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
 static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, bool is_signed,
                            int to)
 {
     if (from == to)
         return v;
-    LLVMTypeRef old = LLVMTypeOf(v), t = qn__int_type(g, to);
-    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
-        t = LLVMVectorType(t, LLVMGetVectorSize(old));
     const memo_key key = {MEMO_RESIZE, v, LLVMConstInt(g->i1, is_signed, false), to};
     LLVMValueRef found = qn__memo_find(g, &key, NULL);
     if (found)
         return found;
     place here;
     int at = qn__seek(g, level_of_v, &here);
-    found = to < from   ? LLVMBuildTrunc(g->b, v, t, "")
-            : is_signed ? LLVMBuildSExt(g->b, v, t, "")
-                        : LLVMBuildZExt(g->b, v, t, "");
-    return qn__memo_end(g, &key, &here, at, found);
+    return qn__memo_end(g, &key, &here, at, qn__in_bits(g, v, is_signed, to));
 }
 
 /** The first vector of a linear value in `bits` bits: from its first lane, without the lanes in 64
