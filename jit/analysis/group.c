@@ -236,6 +236,8 @@ bool qn__may_wait(const qn_analysis *a, int lane_dim, uint32_t load, const qn_gr
         return false;
     for (uint32_t m = load; m < stores->last; m = a->k->inst[m].region[2]) {
         bool is_member = false;
+        if (qn__is_pure(&a->k->inst[m]))
+            continue;
         for (int p = 0; p < stores->n; p++)
             is_member |= stores->inst[p] == m;
         if (!is_member && disturbs(&s, load, m))

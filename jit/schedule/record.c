@@ -188,10 +188,12 @@ void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool 
         return;
     lanes_around(x, s, at, &d, &width);
     for (uint32_t i = node->first; i < node->end; i++) {
+        qn_group group;
         qn_flat flat;
         if (k->inst[i].op != QN_I_STORE || !grouped(s, at, i) ||
-            !qn__flat_of(x, d, width, i, &flat) || flat.group.last != i ||
-            !are_grouped(s, at, &flat.group, of_flat) || !qn__flat_loads(x, &flat, is_flat))
+            !qn__group_of(x, d, i, &group) || group.last != i ||
+            !are_grouped(s, at, &group, of_flat) || !qn__flat_of(x, d, width, i, &flat) ||
+            !qn__flat_loads(x, &flat, is_flat))
             continue;
         for (int p = 0; p < flat.group.n; p++)
             is_flat[flat.group.inst[p]] = 1;

@@ -486,9 +486,11 @@ static bool verify_flat(qn_verifier *v, qn_node at)
         const qn_record_info *r = &v->s->record[n];
         if (r->at.id != at.id || !r->is_flat)
             continue;
-        if (!is_flat && !(is_flat = qn__alloc(v->x->k->n_insts)))
-            return qn__refuse(v, "no memory");
-        qn__find_flat(v->x, v->s, at, true, is_flat);
+        if (!is_flat) {
+            if (!(is_flat = qn__alloc(v->x->k->n_insts)))
+                return qn__refuse(v, "no memory");
+            qn__find_flat(v->x, v->s, at, true, is_flat);
+        }
         wrong = r->is_tail || r->method != QN_METHOD_GROUP || !is_flat[r->inst] ? r->inst : 0;
     }
     qn__free(is_flat);
