@@ -74,6 +74,12 @@ static void count_weave(flattener *s, const qn_group *x)
     s->out->saved += shuffles_of_weave(s->a, x, s->lanes);
 }
 
+/** Vectors of so many lanes that the n places of a few lanes lie in, in any order. */
+static int vectors_around(int lanes, int n)
+{
+    return (n + lanes - 1) / lanes + (lanes % n != 0 && n % lanes != 0);
+}
+
 /** Loads of one group for each member. */
 static int of_loads(flattener *s, qn_flat_node *node)
 {
@@ -106,7 +112,7 @@ static int of_loads(flattener *s, qn_flat_node *node)
         is_in_order &= place - p == node->place[x->first] - x->first;
     }
     x->reads_stored |= qn__is_written_too(a, k->inst[first].imm);
-    x->shuffles += is_in_order ? 0 : own.n * (s->lanes % own.n ? 2 : 1) * shuffle_of(s, bytes);
+    x->shuffles += is_in_order ? 0 : own.n * vectors_around(s->lanes, own.n) * shuffle_of(s, bytes);
     count_weave(s, &own);
     node->group = own.first;
     return add(x, node);

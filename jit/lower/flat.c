@@ -130,40 +130,54 @@ static LLVMValueRef load_from(const flat *f, const qn_flat_node *node, LLVMValue
                            LLVMConstVector(is_read, (unsigned)g->width));
 }
 
-/** Loads of a group: as they lie in memory, or out of two vectors of those around. */
+/** The elements `at` of a node's loads, -1: any. They come out of all vectors that have some. */
+static LLVMValueRef load_elements(const flat *f, const qn_flat_node *node, LLVMValueRef base,
+                                  int *at)
+{
+    lower *g = f->g;
+    const int w = g->width, last = (n_places(f) - 1) * w;
+    int lane[QN_MOST_LANES] = {0}; /* of `v`, where each element is */
+    LLVMValueRef v = NULL;
+    for (;;) {
+        int first = INT32_MAX;
+        for (int l = 0; l < w; l++)
+            first = at[l] >= 0 && at[l] < first ? at[l] : first;
+        if (first == INT32_MAX)
+            return qn__shuffle(g, v, NULL, lane, w);
+        first = first < last ? first : last;
+        for (int l = 0; l < w; l++) {
+            if (at[l] < 0 || at[l] >= first + w)
+                continue;
+            lane[l] = (v ? w : 0) + at[l] - first;
+            at[l] = -1;
+        }
+        LLVMValueRef next = load_from(f, node, base, first);
+        v = v ? qn__shuffle(g, v, next, lane, w) : next;
+        for (int l = 0; l < w && v != next; l++)
+            lane[l] = l;
+    }
+}
+
+/** Loads of a group: as they lie in memory, or in another order. */
 static LLVMValueRef load(const flat *f, const qn_flat_node *node)
 {
     lower *g = f->g;
     uint32_t i = node->inst[f->x->first];
-    int n = n_places(f), w = g->width, low = INT32_MAX, high = 0, at[QN_MOST_LANES];
+    int at[QN_MOST_LANES], ahead = node->place[f->x->first] - f->x->first;
     bool is_in_order = true;
     address x;
     qn__make_address(g, i, f->p, NULL, &x);
     qn__displace(g, &x);
     LLVMValueRef base =
         qn__ahead(g, x.pointer, -node->place[f->x->first] * qn__access_bytes(g->k, i));
-    for (int l = 0; l < w; l++) {
-        int e = element_at(f, l), own = e % n;
-        bool is_stored = f->x->members >> own & 1;
-        at[l] = is_stored ? e - own + node->place[own] : -1;
-        low = is_stored && at[l] < low ? at[l] : low;
-        high = is_stored && at[l] > high ? at[l] : high;
+    for (int l = 0; l < g->width; l++) {
+        int e = element_at(f, l), own = e % n_places(f);
+        at[l] = f->x->members >> own & 1 ? e - own + node->place[own] : -1;
+        is_in_order &= at[l] < 0 || at[l] == e + ahead;
     }
-    int ahead = node->place[f->x->first] - f->x->first;
-    for (int l = 0; l < w; l++)
-        is_in_order &= at[l] < 0 || at[l] == element_at(f, l) + ahead;
-    LLVMValueRef v;
-    if (is_in_order) {
-        v = load_from(f, node, base, element_at(f, 0) + ahead);
-    } else {
-        int first = low + w <= n * w ? low : n * w - w, second = high - w + 1;
-        bool is_one = high - first < w;
-        for (int l = 0; l < w; l++)
-            at[l] = at[l] < 0 ? 0 : at[l] - first < w ? at[l] - first : w + at[l] - second;
-        v = load_from(f, node, base, first);
-        v = qn__shuffle(g, v, is_one ? NULL : load_from(f, node, base, second), at, w);
-    }
-    return qn__to_register(g, g->k->inst[i].type, v);
+    return qn__to_register(g, g->k->inst[i].type,
+                           is_in_order ? load_from(f, node, base, element_at(f, 0) + ahead)
+                                       : load_elements(f, node, base, at));
 }
 
 /* ---------------------------------------------------------------- nodes */

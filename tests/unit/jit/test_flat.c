@@ -69,6 +69,16 @@ static const trial trials[] = {
      9,
      {true, true},
      1},
+    {"more members than lanes, in another order",
+     "kernel k (x: f64[,], y: f64[,]) {\n" ROWS
+     "    y[i, 0] = 2 - x[i, 13]\n    y[i, 1] = 2 - x[i, 4]\n    y[i, 2] = 2 - x[i, 0]\n"
+     "    y[i, 3] = 2 - x[i, 9]\n    y[i, 4] = 2 - x[i, 7]\n    y[i, 5] = 2 - x[i, 1]\n"
+     "    y[i, 6] = 2 - x[i, 12]\n    y[i, 7] = 2 - x[i, 5]\n    y[i, 8] = 2 - x[i, 0]\n"
+     "    y[i, 9] = 2 - x[i, 8]\n    y[i, 10] = 2 - x[i, 3]\n    y[i, 11] = 2 - x[i, 10]\n"
+     "    y[i, 12] = 2 - x[i, 6]\n    y[i, 13] = 2 - x[i, 11] } }",
+     14,
+     {false, true},
+     0},
     {"members that differ",
      "kernel k (x: f32[,], y: f32[,]) {\n"
      "  for all i in dim(y, 0) {\n"
