@@ -158,6 +158,18 @@ static void affine_of_index(const pass *p, uint32_t i, qn_affine *out)
     out->coef[qn__trips_dim(p->k)] = (int64_t)p->k->inst[loop].imm;
 }
 
+/** What lanes of trips carry: where it begins, and a number of steps. */
+static void affine_of_carried(const pass *p, uint32_t i, qn_affine *out)
+{
+    const qn_inst *x = &p->k->inst[i], *loop = &p->k->inst[x->parent];
+    int64_t step;
+    affine_symbol(out, i);
+    if (!has_lanes(p->a, x->parent) || !qn__moves_with_trips(p->a, x->parent, i, &step))
+        return;
+    *out = p->a->affine[qn__args(p->k, x->parent)[(loop->op == QN_I_FOR ? 2 : 1) + x->imm]];
+    out->coef[qn__trips_dim(p->k)] = step;
+}
+
 static void affine_of(const pass *p, uint32_t i)
 {
     const qn_inst *x = &p->k->inst[i];
@@ -185,6 +197,9 @@ static void affine_of(const pass *p, uint32_t i)
         return;
     case QN_I_INDEX:
         affine_of_index(p, i, out);
+        return;
+    case QN_I_CARRIED:
+        affine_of_carried(p, i, out);
         return;
     default:
         if (x->op >= QN_I_PURE && x->n_args >= 1)
@@ -245,6 +260,15 @@ static void visit_loop_value(pass *p, uint32_t i, uint32_t owner, uint32_t n)
     const qn_inst *x = &k->inst[owner];
     const uint32_t *arg = qn__args(k, owner);
     uint32_t next = x->region[2] - 1;
+    int64_t step;
+    if (has_lanes(p->a, owner)) { /* and one value behind the loop */
+        const bool is_inside = k->inst[i].op == QN_I_CARRIED;
+        const bool is_linear = is_inside && k->inst[i].type == QN_I64 &&
+                               qn__moves_with_trips(p->a, owner, i, &step);
+        raise_to(p, i, is_linear ? QN_LINEAR : is_inside ? QN_VARYING : QN_UNIFORM, false,
+                 UINT32_C(1) << qn__trips_dim(k));
+        return;
+    }
     join(p, i, arg[(x->op == QN_I_FOR ? 2 : 1) + n]);
     join(p, i, qn__args(k, next)[n]);
     if (is_divergent_loop(p->a, owner))
@@ -408,7 +432,10 @@ static bool analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_
         find_uses(out);
         find_affine(out);
         visit_all(lane_dim, jam_dims, out);
-        is_made = qn__narrow(out);
+        qn_carried carried[QN_MAX_CARRIED];
+        for (int n = 0; n < trips->n; n++)
+            is_made = is_made && qn__trips_carry(out, trips->loop[n], carried, out->value);
+        is_made = is_made && qn__narrow(out);
     }
     if (!is_made)
         qn__analysis_release(out);

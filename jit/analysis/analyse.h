@@ -32,6 +32,7 @@ typedef struct qn_value_info {
      * it. The fewest bits in which a use wants it. */
     uint8_t bits, at, least, wanted;
     bool is_signed, at_signed;
+    bool is_part; /* of what trips in lanes carry: a lane has a part, of any bits */
 } qn_value_info;
 
 /** Loops of the body, a `for` each and none inside another, whose trips are lanes. */
@@ -72,8 +73,26 @@ static inline int qn__trips_dim(const qn_kernel *k)
 }
 /** Dimensions that an index of the analysis may depend on: those of the domain, and of trips. */
 static inline int qn__n_indexed(const qn_analysis *a) { return a->k->n_dims + (a->trips.n > 0); }
-/** Whether trips of `for` i may run in any order, and at once: they carry nothing, and no two of
- * them access an element that one of them stores (jit/analysis/trips.c). */
+/** What a loop carries, where its trips are lanes, which combine QN_MOST_TRIP_SUMS values at most.
+ */
+enum { QN_MOST_TRIP_SUMS = 8 };
+typedef struct qn_carried {
+    uint32_t inst;
+    bool is_step; /* it is `step` more in each trip; else trips are combined, in any order */
+    int64_t step;
+    int combine; /* a qn_combine */
+} qn_carried;
+/** What loop i carries into out[QN_MAX_CARRIED]; whether lanes may hold all of it. Then is_part is
+ * set in value[k->n_insts], which may be NULL (jit/analysis/trips.c). */
+bool qn__trips_carry(const qn_analysis *a, uint32_t i, qn_carried *out, qn_value_info *value);
+/** How many values lanes of trips of loop i combine; -1: it carries others, or too many. */
+int qn__trips_sums(const qn_analysis *a, uint32_t i);
+/** Whether a value is carried by loop i and a known `step` more in each trip. */
+bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step);
+/** Whether an integer is a known number that an i64 holds. */
+bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n);
+/** Whether trips of `for` i may run in any order, and at once: lanes may hold what they carry, and
+ * no two of them access an element that one of them stores (jit/analysis/trips.c). */
 bool qn__trips_are_free(const qn_analysis *a, uint32_t i);
 /** Elements the address of an access moves from one trip of `for` i around it to the next; false if
  * that is not a known constant. */

@@ -43,13 +43,16 @@ static qn_interval range_of_dim(const qn_facts *f, int d)
     return (qn_interval){low, end > low ? end - 1 : low, false};
 }
 
-static qn_interval range_of(const qn_kernel *k, const qn_facts *f, const qn_interval *value,
-                            uint32_t i)
+static qn_interval range_of(const qn_analysis *a, const qn_interval *value, uint32_t i)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     const qn_inst *x = &k->inst[i];
     bool is_float = qn__dtype_class(x->type) == QN_CLASS_F;
     if (x->op == QN_I_DIM)
         return range_of_dim(f, (int)x->imm);
+    if (a->value[i].is_part)
+        return qn__interval_of_type(x->type);
     if (is_float && x->op == QN_I_CONST)
         return qn__float_const(x->type, x->imm);
     if (is_float && (x->op >= QN_I_PURE || x->op == QN_I_CAST))
@@ -243,7 +246,7 @@ bool qn__narrow(qn_analysis *a)
     uint8_t *want = qn__zalloc(k->n_insts, 2), *needed = want ? want + k->n_insts : NULL;
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
-        range[i] = range_of(k, a->f, range, i);
+        range[i] = range_of(a, range, i);
         v->at = 0;
         v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))

@@ -2,7 +2,9 @@
 /*
  * trips.c: which loops of the body may have their trips as lanes. That a trip stores to other
  * elements than all others follows from an index that differs between trips: no two index tuples of
- * a view that is stored to are one element.
+ * a view that is stored to are one element. What such a loop carries is a number that moves by a
+ * constant, or made by one operation of integers that may be done in any order: then each lane has
+ * a part of it.
  */
 #include "jit/analysis/analyse.h"
 
@@ -23,6 +25,186 @@ static bool may_differ(const qn_kernel *k, uint32_t value, uint32_t index, int *
     return false;
 }
 
+/* ---------------------------------------------------------------- carried values */
+
+bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n)
+{
+    const qn_inst *x = &a->k->inst[value];
+    const qn_affine *f = &a->affine[value];
+    const bool is_const = x->op == QN_I_CONST;
+    bool is_number = x->type == QN_I64 && !f->sym[0] && !f->sym[1];
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        is_number = is_number && !f->coef[d];
+    *n = is_const ? (int64_t)x->imm : f->constant;
+    return is_const ? qn__is_integer(x->type) &&
+                          (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S)
+                    : is_number;
+}
+
+bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step)
+{
+    const qn_kernel *k = a->k;
+    const qn_inst *c = &k->inst[value];
+    if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type))
+        return false;
+    const uint32_t next = qn__args(k, k->inst[i].region[2] - 1)[c->imm], *arg = qn__args(k, next);
+    if (k->inst[next].op != QN_I_PURE + QN_OP_add || (arg[0] != value && arg[1] != value))
+        return false;
+    const uint32_t by = arg[arg[0] == value];
+    return (by < i || k->inst[by].op == QN_I_CONST) && qn__is_number(a, by, step);
+}
+
+/** What is known of the values of a loop while they are walked: part[value]: 1 + the number of the
+ * carried value that it is a part of; 0: it is none. */
+typedef struct parts {
+    const qn_analysis *a;
+    uint32_t loop;
+    uint8_t *part;
+    qn_carried *of; /* [number] */
+} parts;
+
+/** Whether another combination is the one that carried value `part` - 1 is made by. */
+static bool combines(parts *p, uint8_t part, int op)
+{
+    qn_carried *c = &p->of[part - 1];
+    int combine = 0;
+    while (combine < QN_N_COMBINES &&
+           (!qn__is_reduction_combine(combine) || qn__combine_op(combine) != op))
+        combine++;
+    bool is_first = c->combine < 0;
+    c->combine = is_first ? combine : c->combine;
+    return combine < QN_N_COMBINES && c->combine == combine;
+}
+
+static bool is_constant(const qn_kernel *k, uint32_t value, uint64_t bits)
+{
+    return k->inst[value].op == QN_I_CONST && k->inst[value].imm == bits;
+}
+
+/** The part that result r of `if` i is; false: it is none, and made of parts. Where a part is the
+ * condition, the `if` is an `or` or an `and`. */
+static bool part_of_choice(parts *p, uint32_t i, uint32_t r)
+{
+    const qn_kernel *k = p->a->k;
+    const qn_inst *x = &k->inst[i];
+    const uint32_t n = (uint32_t)k->inst[r].imm, yes = qn__args(k, x->region[1] - 1)[n],
+                   no = qn__args(k, x->region[2] - 1)[n], condition = qn__args(k, i)[0];
+    const uint8_t part = p->part[condition];
+    p->part[r] = part ? part : p->part[yes];
+    if (!part)
+        return p->part[yes] == p->part[no];
+    const bool is_or = is_constant(k, yes, 1) && !p->part[no],
+               is_and = is_constant(k, no, 0) && !p->part[yes];
+    return k->inst[r].type == QN_BOOL && (is_or || is_and) &&
+           combines(p, part, is_or ? QN_OP_or : QN_OP_and);
+}
+
+/** Whether the parts that a region yields are those of what receives them. */
+static bool is_yielded(const parts *p, uint32_t yield)
+{
+    const qn_kernel *k = p->a->k;
+    const qn_inst *x = &k->inst[yield], *owner = &k->inst[x->parent];
+    const bool is_next = yield == owner->region[2] - 1;
+    const bool is_carried = owner->op == QN_I_FOR || (owner->op == QN_I_WHILE && is_next);
+    const uint32_t *first = qn__args(k, x->parent) + (owner->op == QN_I_FOR ? 2 : 1);
+    bool is = true;
+    for (int n = 0; n < x->n_args && owner->op != QN_I_IF; n++) {
+        const int own = is_carried && x->parent == p->loop ? (p->of[n].is_step ? 0 : n + 1)
+                        : is_carried                       ? p->part[first[n]]
+                                                           : 0;
+        is = is && p->part[qn__args(k, yield)[n]] == own;
+    }
+    return is;
+}
+
+/** Whether `if` i does nothing but give values. */
+static bool gives_values(const qn_kernel *k, uint32_t i)
+{
+    for (uint32_t n = i; n < k->inst[i].region[2]; n++)
+        if (k->inst[n].op == QN_I_STORE)
+            return false;
+    return true;
+}
+
+/** Finds the part that value r is; false: parts are used in another way. */
+static bool find_part(parts *p, uint32_t r)
+{
+    const qn_kernel *k = p->a->k;
+    const qn_inst *x = &k->inst[r];
+    const uint32_t *arg = qn__args(k, r);
+    int n_parts = 0, at = 0;
+    if (x->op == QN_I_YIELD)
+        return is_yielded(p, r);
+    if (x->op == QN_I_CARRIED && x->parent == p->loop) {
+        p->part[r] = p->of[x->imm].is_step ? 0 : (uint8_t)(x->imm + 1);
+        return true;
+    }
+    if (x->op == QN_I_CARRIED && k->inst[x->parent].op == QN_I_FOR)
+        p->part[r] = p->part[qn__args(k, x->parent)[2 + x->imm]];
+    if (x->op == QN_I_RESULT && k->inst[arg[0]].op == QN_I_IF)
+        return part_of_choice(p, arg[0], r);
+    if (x->op == QN_I_RESULT && k->inst[arg[0]].op == QN_I_FOR)
+        p->part[r] = p->part[qn__args(k, arg[0])[2 + x->imm]];
+    for (int n = 0; n < x->n_args; n++)
+        if (p->part[arg[n]]) {
+            n_parts++;
+            at = n;
+        }
+    if (!n_parts)
+        return true;
+    if (x->op == QN_I_IF)
+        return gives_values(k, r);
+    if (x->op == QN_I_FOR)
+        return !p->part[arg[0]] && !p->part[arg[1]];
+    if (x->op < QN_I_PURE || x->n_args < 2)
+        return false;
+    const int op = qn__pure(x);
+    p->part[r] = p->part[arg[at]];
+    if (op == QN_OP_select)
+        return !p->part[arg[0]] && p->part[arg[1]] == p->part[arg[2]];
+    return n_parts == 1 && x->n_args == 2 &&
+           (op == QN_OP_sub && at == 0 ? combines(p, p->part[r], QN_OP_add)
+                                       : combines(p, p->part[r], op));
+}
+
+bool qn__trips_carry(const qn_analysis *a, uint32_t i, qn_carried *out, qn_value_info *value)
+{
+    const qn_kernel *k = a->k;
+    const qn_inst *x = &k->inst[i];
+    const int first = x->op == QN_I_FOR ? 2 : 1, n = x->n_args - first;
+    uint8_t *part = n > 0 ? qn__zalloc(k->n_insts, 1) : NULL;
+    parts p = {.a = a, .loop = i, .part = part, .of = out};
+    bool is = n == 0 || part;
+    for (uint32_t r = x->region[0]; r < x->region[2] && n > 0; r++)
+        if (k->inst[r].op == QN_I_CARRIED && k->inst[r].parent == i) {
+            qn_carried *c = &out[k->inst[r].imm];
+            *c = (qn_carried){.inst = r, .combine = -1};
+            c->is_step = qn__moves_with_trips(a, i, r, &c->step);
+            is = is && (qn__is_integer(k->inst[r].type) || k->inst[r].type == QN_BOOL);
+        }
+    for (uint32_t r = x->region[0]; r < x->region[2] && is && n > 0; r++)
+        is = find_part(&p, r);
+    for (int m = 0; m < n && is; m++) /* what no trip changes has any neutral part */
+        out[m].combine = out[m].combine < 0 ? QN_COMBINE_OR : out[m].combine;
+    for (uint32_t r = x->region[0]; r < x->region[2] && is && n > 0 && value; r++)
+        value[r].is_part = part[r];
+    qn__free(part);
+    return is;
+}
+
+int qn__trips_sums(const qn_analysis *a, uint32_t i)
+{
+    qn_carried c[QN_MAX_CARRIED];
+    int n = a->k->inst[i].n_args - (a->k->inst[i].op == QN_I_FOR ? 2 : 1), sums = 0;
+    if (!qn__trips_carry(a, i, c, NULL))
+        return -1;
+    for (int m = 0; m < n; m++)
+        sums += !c[m].is_step;
+    return sums > QN_MOST_TRIP_SUMS ? -1 : sums;
+}
+
+/* ---------------------------------------------------------------- accesses */
+
 /** How far an index moves from one trip to the next; false if that is not a known constant. */
 static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int64_t *step)
 {
@@ -39,8 +221,9 @@ static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int6
         return true;
     }
     for (int s = 0; s < 2; s++) {
-        if (x->sym[s] == index)
-            *step = qn__wrap_mul(x->sym_coef[s], (int64_t)k->inst[i].imm);
+        int64_t by = (int64_t)k->inst[i].imm;
+        if (x->sym[s] == index || qn__moves_with_trips(a, i, x->sym[s], &by))
+            *step = qn__wrap_add(*step, qn__wrap_mul(x->sym_coef[s], by));
         else if (x->sym[s] && may_differ(k, x->sym[s], index, &left))
             return false;
     }
@@ -117,11 +300,13 @@ bool qn__trips_are_free(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_FOR || x->n_args != 2 || a->f->is_ordered || qn__trips_dim(k) < 0)
+    if (x->op != QN_I_FOR || a->f->is_ordered || qn__trips_dim(k) < 0)
         return false;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         if (!is_plain(a, i, n))
             return false;
+    if (qn__trips_sums(a, i) < 0)
+        return false;
     for (uint32_t m = x->region[0]; m < x->region[2]; m++) {
         if (k->inst[m].op != QN_I_STORE)
             continue;

@@ -25,33 +25,12 @@ static uint32_t before_casts(const qn_kernel *k, uint32_t value)
     }
 }
 
-static bool is_known(const qn_analysis *a, uint32_t value, int64_t *n)
-{
-    const qn_inst *x = &a->k->inst[value];
-    const qn_affine *f = &a->affine[value];
-    bool is_number = x->type == QN_I64 && !f->sym[0] && !f->sym[1];
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        is_number = is_number && !f->coef[d];
-    *n = is_number ? f->constant : (int64_t)x->imm;
-    return is_number || (x->op == QN_I_CONST && qn__is_integer(x->type) &&
-                         (*n >= 0 || qn__dtype_class(x->type) == QN_CLASS_S));
-}
-
 /** Whether a value of loop i is carried and one more in each trip; *first is where it begins. */
 static bool counts_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *first)
 {
-    const qn_kernel *k = a->k;
-    const qn_inst *x = &k->inst[i], *c = &k->inst[value];
     int64_t step;
-    if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type) ||
-        !is_known(a, qn__args(k, i)[1 + c->imm], first))
-        return false;
-    uint32_t next = qn__args(k, x->region[2] - 1)[c->imm];
-    const uint32_t *arg = qn__args(k, next);
-    if (k->inst[next].op != QN_I_PURE + QN_OP_add)
-        return false;
-    uint32_t other = arg[0] == value ? arg[1] : arg[1] == value ? arg[0] : 0;
-    return other && is_known(a, other, &step) && step == 1;
+    return qn__moves_with_trips(a, i, value, &step) && step == 1 &&
+           qn__is_number(a, qn__args(a->k, i)[1 + a->k->inst[value].imm], first);
 }
 
 /** Whether `test`, which holds while loop i goes on, holds in no more trips than the limit allows.
@@ -81,7 +60,7 @@ static bool ends_in_time(const qn_analysis *a, uint32_t i, uint32_t test, int de
     if (first >= 0 && bound < k->inst[i].region[0] &&
         before_casts(k, bound) == before_casts(k, limit))
         return true;
-    return is_known(a, bound, &end) && is_known(a, limit, &most) &&
+    return qn__is_number(a, bound, &end) && qn__is_number(a, limit, &most) &&
            !__builtin_sub_overflow(end, first, &trips) && trips <= most;
 }
 

@@ -386,7 +386,7 @@ static bool has_lanes(const lower *g, uint32_t i)
 }
 
 /** Trips as lanes where no access needs a test of its own; where the others begin. */
-static LLVMValueRef lower_lanes(lower *g, const counted *t, LLVMValueRef n_trips)
+static LLVMValueRef lower_lanes(lower *g, counted *t, LLVMValueRef n_trips)
 {
     const qn_inst *x = &g->k->inst[t->inst];
     const qn_block *b = g->block;
@@ -398,7 +398,7 @@ static LLVMValueRef lower_lanes(lower *g, const counted *t, LLVMValueRef n_trips
     LLVMValueRef whole = n_trips;
     if (b->tail == QN_TAIL_SCALAR)
         whole = LLVMBuildAnd(g->b, n_trips, qn__const_i64(g, -(int64_t)b->width * b->unroll), "");
-    qn__lanes_trips(g, t->inst, whole, is_whole);
+    qn__lanes_trips(g, t->inst, whole, is_whole, t->flat);
     return whole;
 }
 
@@ -415,14 +415,17 @@ static void lower_counted(lower *g, counted *t)
     yields results = {.n = t->c.init.n};
     qn__find_results(g->k, t->inst, &results);
     t->begin = begin;
+    t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
     if (step != 1 || t->has_lanes) {
         low = qn__const_i64(g, 0);
         high = t->version == WITHIN && step == 1 ? LLVMBuildSub(g->b, end, begin, "")
                                                  : trips_of(g, begin, end, step, false);
         if (t->has_lanes)
             low = lower_lanes(g, t, high);
-        if (t->has_lanes && low == high) /* and nothing is carried */
+        if (t->has_lanes && low == high) {
+            set_flat(g, &t->c, &results, t->flat);
             return;
+        }
     } else if (t->version == WITHIN) {
         high = end;
     } else if (qn__is_const(begin, &from) && qn__is_const(end, &to)) {
@@ -430,7 +433,6 @@ static void lower_counted(lower *g, counted *t)
     } else {
         high = qn__call(g, "llvm.smax", &g->i64, 1, pair, 2);
     }
-    t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
     if (t->is_ahead)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");

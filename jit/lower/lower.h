@@ -514,6 +514,7 @@ typedef struct reduction {
     int n_beside;          /* reduces that are folded in the same loop, whose accumulators follow */
     const struct reduction *beside;
     LLVMValueRef low, high; /* of its only dimension, if not the whole range of that; else NULL */
+    uint32_t carried; /* what trips of a `for` in lanes combine: the value that they carry */
     LLVMValueRef results; /* points are numbers in memory, 8 bytes apart, see lower/points.c; NULL:
                              the region's */
 } reduction;
@@ -559,8 +560,9 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. */
-void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole);
+/** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. carried: what it carries,
+ * before and then behind them. */
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried);
 /** Points of dimension d, in order, added to acc; how: LOOP_... */
 void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule

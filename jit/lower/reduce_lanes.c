@@ -81,21 +81,53 @@ static void add_part(lower *g, const reduction *r, int p, LLVMValueRef *acc)
     *acc = g->tail_mask[p] ? LLVMBuildSelect(g->b, g->tail_mask[p], sum, *acc, "") : sum;
 }
 
-/** Emits a step of trips of a `for`, of which g->iv has the first. */
-static void lower_trips(lower *g, uint32_t i)
+/** Whether what runs in the lanes is a loop of the body. */
+static bool are_trips(const lower *g, const reduction *r)
 {
-    const qn_inst *x = &g->k->inst[i];
-    LLVMValueRef begin = qn__scalar(g, qn__args(g->k, i)[0], 0), at = g->iv[g->block->lane_dim];
-    for (int u = 0; u < g->unroll; u++) {
-        LLVMValueRef trip = LLVMBuildAdd(g->b, at, qn__const_i64(g, u * g->width), "");
-        trip = LLVMBuildMul(g->b, trip, qn__const_i64(g, (int64_t)x->imm), "");
-        qn__set(g, x->region[0], u * g->jam_max, LLVMBuildAdd(g->b, begin, trip, ""), g->depth);
+    return g->k->inst[r->inst].op == QN_I_FOR;
+}
+
+/** A value that is one at the trip before the loop and `step` more in each, in part p of a step of
+ * trips, of which g->iv has the first. */
+static void set_step(lower *g, uint32_t value, int p, LLVMValueRef first, int64_t step)
+{
+    LLVMTypeRef t = LLVMTypeOf(first);
+    LLVMValueRef at = LLVMBuildAdd(g->b, g->iv[g->block->lane_dim],
+                                   qn__const_i64(g, p / g->jam_max * g->width), ""),
+                 by = LLVMConstInt(t, (unsigned long long)step, true);
+    at = LLVMBuildMul(g->b, LLVMBuildIntCast2(g->b, at, t, true, ""), by, "");
+    at = LLVMBuildAdd(g->b, first, at, "");
+    if (g->a.value[value].shape == QN_VARYING)
+        at = LLVMBuildAdd(g->b, qn__splat(g, at, g->depth), qn__lanes(g, t, step), "");
+    qn__set(g, value, p, at, g->depth);
+}
+
+/** Emits a step of trips of a loop. acc[m]: what its lanes have of the values that they combine. */
+static void lower_trips(lower *g, const reduction *r, int n_sums, sums *acc)
+{
+    const qn_inst *x = &g->k->inst[r->inst];
+    const uint32_t *first = qn__args(g->k, r->inst);
+    int64_t step;
+    FOR_PARTS (g, p) {
+        set_step(g, x->region[0], p, qn__scalar(g, first[0], 0), (int64_t)x->imm);
+        for (uint32_t n = x->region[0] + 1; g->k->inst[n].op == QN_I_CARRIED; n++)
+            if (qn__moves_with_trips(&g->a, r->inst, n, &step))
+                set_step(g, n, p, qn__scalar(g, first[2 + g->k->inst[n].imm], 0), step);
+        for (int m = 0; m < n_sums; m++)
+            qn__set(g, r[m].carried, p, acc[m][p], g->depth);
     }
     qn__lower_region(g, x->region[0], x->region[2]);
+    for (int m = 0; m < n_sums; m++)
+        FOR_PARTS (g, p) {
+            const uint32_t n = (uint32_t)g->k->inst[r[m].carried].imm;
+            LLVMValueRef next = qn__vector(g, qn__args(g->k, x->region[2] - 1)[n], p),
+                         own = g->tail_mask[p];
+            acc[m][p] = own ? LLVMBuildSelect(g->b, own, next, acc[m][p], "") : next;
+        }
 }
 
 /** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the
- * lanes beyond are masked. Without reduces r is that of a `for`, of whose trips the step is. */
+ * lanes beyond are masked. The points may be trips of a `for`, which may combine nothing. */
 static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
 {
     LLVMValueRef outer[MOST_PARTS];
@@ -112,14 +144,14 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
             g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
         }
     }
-    for (int m = 0; m < n_reduces; m++) {
+    if (are_trips(g, r))
+        lower_trips(g, r, n_reduces, acc);
+    for (int m = 0; m < n_reduces && !are_trips(g, r); m++) {
         const qn_inst *x = &g->k->inst[r[m].inst];
         qn__lower_region(g, x->region[0], x->region[2]);
         FOR_PARTS(g, p)
             add_part(g, &r[m], p, &acc[m][p]);
     }
-    if (!n_reduces)
-        lower_trips(g, r->inst);
     memset(g->tail_mask, 0, sizeof g->tail_mask);
     memcpy(g->mask, outer, sizeof outer);
 }
@@ -157,7 +189,7 @@ static void lane_range(lower *g, const reduction *r, int n_reduces, span s, bool
 {
     int d = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll, known;
-    const int how = LOOP_MAY_BE_EMPTY | (n_reduces ? 0 : LOOP_IS_SEQUENTIAL);
+    const int how = LOOP_MAY_BE_EMPTY | (are_trips(g, r) ? LOOP_IS_SEQUENTIAL : 0);
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? s.high : LLVMBuildSub(g->b, s.high, left, "");
@@ -308,10 +340,36 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         lane_rows(g, r, n_reduces, 0, acc);
 }
 
-void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole)
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried)
 {
-    const reduction r = {.inst = i};
+    const int n_carried = g->k->inst[i].n_args - 2;
+    qn_carried c[QN_MAX_CARRIED];
+    reduction r[QN_MOST_TRIP_SUMS] = {{.inst = i}};
+    sums acc[QN_MOST_TRIP_SUMS];
+    int n_sums = 0, sum[QN_MOST_TRIP_SUMS];
     outside o = enter_lanes(g);
-    lane_range(g, &r, 0, qn__up_to(g, n), is_whole, NULL);
+    if (!qn__trips_carry(&g->a, i, c, NULL))
+        g->failed = true;
+    for (int m = 0; m < n_carried && !g->failed; m++) {
+        const int type = g->k->inst[c[m].inst].type;
+        if (c[m].is_step) {
+            LLVMTypeRef t = LLVMTypeOf(carried[m]);
+            LLVMValueRef by = LLVMConstInt(t, (unsigned long long)c[m].step, true);
+            by = LLVMBuildMul(g->b, LLVMBuildIntCast2(g->b, n, t, true, ""), by, "");
+            carried[m] = LLVMBuildAdd(g->b, carried[m], by, "");
+            continue;
+        }
+        r[n_sums] = (reduction){.inst = i, .type = type, .combine = c[m].combine, .n = 1,
+                                .carried = c[m].inst};
+        r[n_sums].identity = qn__const_bits(g, type, qn__reduce_identity(c[m].combine, type));
+        FOR_PARTS(g, p)
+            acc[n_sums][p] = qn__constant_like(qn__lane_type(g, type), r[n_sums].identity);
+        sum[n_sums++] = m;
+    }
+    lane_range(g, r, n_sums, qn__up_to(g, n), is_whole, acc);
+    for (int m = 0; m < n_sums; m++) {
+        LLVMValueRef *all = &carried[sum[m]];
+        *all = qn__combine(g, &r[m], *all, across_lanes(g, &r[m], acc[m], 0));
+    }
     leave_lanes(g, &o);
 }

@@ -328,6 +328,7 @@ static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
         return qn__no_code(m->r, "trips that are cut like this", l->axis);
     if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||
         own.width < 2 || own.unroll > MOST_BLOCK ||
+        own.unroll * qn__trips_sums(m->x, loop) > MOST_BLOCK ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over trips like these", l->axis);
     m->points = own;

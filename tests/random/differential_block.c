@@ -164,8 +164,23 @@ static qn_val gen_bound(generator *g)
     return qn_and(g->b, any, qn_index(g->b, LOOP_TRIPS));
 }
 
+/* What a trip makes of a carried value and a value of its own: integers in ways that lanes of trips
+ * may combine. */
+static qn_val gen_combined(generator *g, int dtype, qn_val carried, qn_val own)
+{
+    static qn_val (*const ways[])(qn_builder *, qn_val, qn_val) = {qn_xor, qn_or,  qn_and, qn_add,
+                                                                   qn_sub, qn_min, qn_max};
+    const int most = dtype == QN_BOOL ? 3 : 7;
+    if (dtype != QN_BOOL && !is_integer(dtype))
+        return own;
+    qn_val next = ways[random_below(g->r, most)](g->b, carried, own);
+    return random_percent(g->r, 70) ? next
+                                    : qn_select(g->b, gen_value(g, QN_BOOL, 2), next, carried);
+}
+
 static void gen_for(generator *g)
 {
+    const bool are_sums = random_percent(g->r, 40);
     int types[MAX_RESULTS], n = choose_types(g, types);
     qn_val init[MAX_RESULTS], carried[MAX_RESULTS], next[MAX_RESULTS], results[MAX_RESULTS];
     gen_values(g, n, types, init);
@@ -178,9 +193,12 @@ static void gen_for(generator *g)
     if (g->n_axes < MAX_AXES)
         g->axes[g->n_axes++] = (axis){index, 0, LOOP_TRIPS};
     gen_pool(g, index, QN_I64);
-    pool_values(g, n, types, carried);
+    if (!are_sums)
+        pool_values(g, n, types, carried);
     gen_block(g, 1 + random_below(g->r, 2));
     gen_values(g, n, types, next);
+    for (int i = 0; i < n && are_sums; i++)
+        next[i] = gen_combined(g, types[i], carried[i], next[i]);
     leave(g, &s);
     qn_end_for(g->b, n, next, results);
     pool_values(g, n, types, results);

@@ -40,6 +40,33 @@ static const trips_case cases[] = {
     {"two beside one another",
      KERNEL("for j in i .. 30 { a[i, j] = 1 }\n for j in 0 .. i { a[i, j] = b[i, j] }"), VIEWS, 2,
      2},
+    {"integers that are added under a condition",
+     KERNEL("n: i32 = 0\n"
+            "for j in 0 .. i { if b[i, j] > 0 { n += i32(s[j]) } else { n = n - 1 } }\n"
+            "a[i, 0] = f64(n)"),
+     VIEWS, 1, 1},
+    {"a condition of any trip",
+     KERNEL("any = false\n for j in 0 .. i { any = any || b[i, j] > 9 }\n"
+            "a[i, 0] = select(any, 1.0, 2.0)"),
+     VIEWS, 1, 1},
+    {"the greatest of integers, and an index that is carried",
+     KERNEL("m: i64 = 0\n p: i64 = 0\n for j in 0 .. i { m = max(m, s[p])\n p += 1 }\n"
+            "a[i, 0] = f64(m + p)"),
+     VIEWS, 1, 1},
+    {"a condition of the trips so far, under which a store is",
+     KERNEL("any = false\n for j in 0 .. i { any = any || b[i, j] > 9\n"
+            "if any { a[i, j] = 1 } }"),
+     VIEWS, 0, 0},
+    {"sums that are stored on the way",
+     KERNEL("n: i64 = 0\n for j in 0 .. i { n += s[j]\n a[i, j] = f64(n) }"), VIEWS, 0, 0},
+    {"a number that a product and a sum change",
+     KERNEL("n: i64 = 0\n for j in 0 .. i { n = 3 * n + s[j] }\n a[i, 0] = f64(n)"), VIEWS, 0, 0},
+    {"two numbers, one of which is made of the other",
+     KERNEL("m: i64 = 0\n n: i64 = 0\n for j in 0 .. i { m += s[j]\n n += m }\n"
+            "a[i, 0] = f64(n)"),
+     VIEWS, 0, 0},
+    {"a sum of floats",
+     KERNEL("x: f64 = 0\n for j in 0 .. i { x += b[i, j] }\n a[i, 0] = x"), VIEWS, 0, 0},
     {"a value that is carried",
      KERNEL("x: f64 = 0\n for j in 0 .. i { x = x * 0.5 + b[i, j]\n a[i, j] = x }"), VIEWS, 0, 0},
     {"the element that the trip before stored",
