@@ -8,19 +8,21 @@
  */
 #include "jit/analysis/analyse.h"
 
-/** Whether a value may differ between trips of a `for` whose index is `index`. *left: instructions
- * that may still be looked at. */
-static bool may_differ(const qn_kernel *k, uint32_t value, uint32_t index, int *left)
+/** Whether a value may differ between trips of a `for` whose index is `index`: those of one step of
+ * the lanes, which are in one trip of each loop inside, or any. *left: instructions that may still
+ * be looked at. */
+static bool may_differ(const qn_kernel *k, uint32_t value, uint32_t index, bool in_one_step,
+                       int *left)
 {
     const qn_inst *x = &k->inst[value];
     if (value < index)
         return false;
-    if (x->op == QN_I_INDEX && value != index && --*left >= 0) /* lanes are in one trip of a loop */
-        return may_differ(k, qn__args(k, x->parent)[0], index, left);
+    if (x->op == QN_I_INDEX && value != index && in_one_step && --*left >= 0)
+        return may_differ(k, qn__args(k, x->parent)[0], index, true, left);
     if (value == index || !(qn__is_pure(x) || x->op == QN_I_LOAD) || --*left < 0)
         return true;
     for (int n = 0; n < x->n_args; n++)
-        if (may_differ(k, qn__args(k, value)[n], index, left))
+        if (may_differ(k, qn__args(k, value)[n], index, in_one_step, left))
             return true;
     return false;
 }
@@ -205,7 +207,23 @@ int qn__trips_sums(const qn_analysis *a, uint32_t i)
 
 /* ---------------------------------------------------------------- accesses */
 
-/** How far an index moves from one trip to the next; false if that is not a known constant. */
+/** Whether an index is that of the trip and what all trips have, whatever loops are inside. */
+static bool is_of_trip(const qn_analysis *a, uint32_t value, uint32_t i)
+{
+    const uint32_t index = a->k->inst[i].region[0];
+    int left = 64;
+    int64_t by;
+    for (int s = 0; s < 2; s++) {
+        uint32_t sym = a->affine[value].sym[s];
+        if (sym && sym != index && !qn__moves_with_trips(a, i, sym, &by) &&
+            may_differ(a->k, sym, index, false, &left))
+            return false;
+    }
+    return true;
+}
+
+/** How far an index moves from one trip of a step of the lanes to the next; false if that is not a
+ * known constant. */
 static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int64_t *step)
 {
     const qn_kernel *k = a->k;
@@ -224,7 +242,7 @@ static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int6
         int64_t by = (int64_t)k->inst[i].imm;
         if (x->sym[s] == index || qn__moves_with_trips(a, i, x->sym[s], &by))
             *step = qn__wrap_add(*step, qn__wrap_mul(x->sym_coef[s], by));
-        else if (x->sym[s] && may_differ(k, x->sym[s], index, &left))
+        else if (x->sym[s] && may_differ(k, x->sym[s], index, true, &left))
             return false;
     }
     return true;
@@ -273,8 +291,8 @@ static bool are_apart(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t n)
     for (int r = 0; r < qn__n_indices(k, m); r++) {
         const uint32_t value = qn__args(k, m)[r];
         if (a->f->param[k->inst[m].imm].dim[r].n_digits > 0 &&
-            is_same(a, value, qn__args(k, n)[r]) && step_of_index(a, value, i, &step) && step &&
-            step >= -MOST_STEP && step <= MOST_STEP)
+            is_same(a, value, qn__args(k, n)[r]) && is_of_trip(a, value, i) &&
+            step_of_index(a, value, i, &step) && step && step >= -MOST_STEP && step <= MOST_STEP)
             return true;
     }
     return false;

@@ -37,6 +37,8 @@ static const trips_case cases[] = {
     {"the outer one of two, along which elements lie side by side",
      KERNEL("for j in 0 .. i { for k in 0 .. extent(b, 0) { a[i, j] = a[i, j] * b[k, j] } }"),
      VIEWS, 1, 1},
+    {"an index that is the sum of the trips of two: only the inner one",
+     KERNEL("for j in 0 .. 20 { for k in 0 .. 20 { a[i, j + k] = f64(j) } }"), VIEWS, 1, 1},
     {"two beside one another",
      KERNEL("for j in i .. 30 { a[i, j] = 1 }\n for j in 0 .. i { a[i, j] = b[i, j] }"), VIEWS, 2,
      2},
