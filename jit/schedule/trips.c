@@ -5,6 +5,8 @@
  */
 #include "jit/schedule/plan.h"
 
+#include <stdlib.h>
+
 /** Relative cost of the accesses in `for` i with lanes along it. */
 static double cost_along(const qn_analysis *a, uint32_t i)
 {
