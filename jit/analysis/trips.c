@@ -119,12 +119,18 @@ static bool is_yielded(const parts *p, uint32_t yield)
     return is;
 }
 
-/** Whether `if` i does nothing but give values. */
-static bool gives_values(const qn_kernel *k, uint32_t i)
+/** Whether `if` i may run in trips that it does not run in: it stores nothing, loads nothing that
+ * only its condition keeps in range, and has no loops, which might be long. */
+static bool may_run_anyway(const qn_analysis *a, uint32_t i)
 {
-    for (uint32_t n = i; n < k->inst[i].region[2]; n++)
-        if (k->inst[n].op == QN_I_STORE)
+    const qn_kernel *k = a->k;
+    for (uint32_t n = i; n < k->inst[i].region[2]; n++) {
+        const int op = k->inst[n].op;
+        if (op == QN_I_STORE || op == QN_I_FOR ||
+            (op == QN_I_LOAD && !a->f->proved[qn__site_of(k, n)] &&
+             !qn__is_checked(a->f, k, qn__site_of(k, n))))
             return false;
+    }
     return true;
 }
 
@@ -155,7 +161,7 @@ static bool find_part(parts *p, uint32_t r)
     if (!n_parts)
         return true;
     if (x->op == QN_I_IF)
-        return gives_values(k, r);
+        return may_run_anyway(p->a, r);
     if (x->op == QN_I_FOR)
         return !p->part[arg[0]] && !p->part[arg[1]];
     if (x->op < QN_I_PURE || x->n_args < 2)

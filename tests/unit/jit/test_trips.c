@@ -14,13 +14,15 @@ enum { MOST_VIEWS = 3, ROWS = 40 };
 typedef struct trips_case {
     const char *what, *text;
     int n_views, rank[MOST_VIEWS];
+    uint32_t traits; /* of the views */
     int n_free;  /* loops whose trips may run at once, */
     int n_lanes; /* and those that are lanes in the planned schedule */
 } trips_case;
 
 #define KERNEL(body)                                                                               \
     "kernel t (a: f64[,], b: f64[,], s: i64[]) { for all i in dim(a, 0) {" body "} }"
-#define VIEWS 3, {2, 2, 1}
+#define VIEWS 3, {2, 2, 1}, 0
+#define UNCHECKED 3, {2, 2, 1}, QN_UNCHECKED
 
 static const trips_case cases[] = {
     {"a triangle in place", KERNEL("for j in i .. extent(a, 1) { a[i, j] = 0.5 * a[i, j] }"), VIEWS,
@@ -80,6 +82,14 @@ static const trips_case cases[] = {
     {"a loop inside that may be too long",
      KERNEL("for j in 0 .. i { x = b[i, j]\n while x > 1 max 9 { x = x * 0.5 }\n a[i, j] = x }"),
      VIEWS, 0, 0},
+    {"a search that a check of its range keeps inside",
+     KERNEL("is: bool = false\n for j in 0 .. s[i] { is = is || b[i, j] > 0 }\n"
+            "s[i] = select(is, 1, 0)"),
+     VIEWS, 1, 1},
+    {"a search that only its own end keeps inside",
+     KERNEL("is: bool = false\n for j in 0 .. s[i] { is = is || b[i, j] > 0 }\n"
+            "s[i] = select(is, 1, 0)"),
+     UNCHECKED, 0, 0},
     {"an assertion", KERNEL("for j in 0 .. i { assert b[i, j] > 0 \"positive\";\n a[i, j] = 1 }"),
      VIEWS, 0, 0},
 };
@@ -101,7 +111,8 @@ static void test_case(const trips_case *c)
     const qn_policy policy = {0};
     const int64_t extent[2] = {ROWS, ROWS};
     for (int p = 0; p < c->n_views; p++) {
-        view[p] = (qn_view){.data = memory[p], .dtype = c->rank[p] == 1 ? QN_I64 : QN_F64};
+        view[p] = (qn_view){.data = memory[p], .dtype = c->rank[p] == 1 ? QN_I64 : QN_F64,
+                            .traits = c->traits};
         qn_layout_right(c->rank[p], extent, &view[p].layout, NULL);
         args[p] = qn_arg_view(&view[p]);
         values[p] = (qn_arg_value){.layout = &view[p].layout};
