@@ -7,8 +7,8 @@
  *
  * facts/     in libquern: what is known about arguments, as a canonical byte string (the key)
  * analysis/  loads of one element become one (share.c), dimensions that every access walks as one
- *            become one (collapse.c); shapes of values, affine addresses (analyse.c), bits of
- *            integers (narrow.c)
+ *            become one (collapse.c), and those whose indices are divided two (straighten.c);
+ *            shapes of values, affine addresses (analyse.c), bits of integers (narrow.c)
  * schedule/  how the domain is walked: data in, data out; what compiling and running take
  *            (budget.c, estimate.c)
  * lower/     the kernel as LLVM IR; what a target does differently is a property or a hook
@@ -148,6 +148,10 @@ typedef struct qn_facts {
     uint8_t *proved; /* per access site: QN_IN_RANGE, QN_GUARDED, or 0 */
     uint32_t merged[QN_MAX_RANK]; /* of a dimension: bit d, dimension d runs within it
                                      (qn__collapse); not in the key */
+    /* Of a dimension that became two (qn__straighten): where the launch's begins, and how many of
+     * its iterations are one of it. Of the new dimension -1, which threads do not divide. Else 0;
+     * not in the key. */
+    int64_t from[QN_MAX_RANK], part[QN_MAX_RANK];
     int32_t is_straight; /* the kernel has short loops as straight code (qn__straighten): its index
                             tuples no longer tell which views may be one; not in the key */
     int32_t has_ranges;  /* a piece (jit/schedule/piece.h): its caller gives the ranges of the

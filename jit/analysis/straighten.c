@@ -16,7 +16,7 @@
 
 /* Loops of more iterations, and code of more instructions, stay as they are: a group has no more
  * places, and code takes time to compile. */
-enum { MOST_TRIPS = QN_MOST_PLACES, MOST_POINTS = 64, MOST_INSTS = 512 };
+enum { MOST_POINTS = 64, MOST_INSTS = 512 };
 
 typedef struct writer {
     const qn_kernel *k;
@@ -30,6 +30,10 @@ typedef struct writer {
     uint32_t *map;     /* [k->n_insts]: what stands for an instruction now */
     uint32_t n, n_operands, most_operands, n_visible;
     uint32_t parent; /* of what is written */
+    uint32_t body;   /* where it begins in what is written */
+    int n_dims;
+    uint32_t dim[QN_MAX_RANK];  /* in what is written */
+    int64_t trips[QN_MAX_RANK]; /* of those that begin at 0; 0: not known, or of another one */
     bool is_full;
 } writer;
 
@@ -87,11 +91,136 @@ static uint32_t add_op(writer *w, int op, int type, int n, const uint32_t *args)
 
 static void write_body(writer *w, uint32_t begin, uint32_t end, uint32_t without);
 
+/* ---------------------------------------------------------------- quotients */
+
+enum { MOST_TERMS = 8, MOST_DEPTH = 8, MOST_INDEX = 1 << 30 };
+
+/** constant + sum of coef[n] x term[n], of which only the constant may be negative. */
+typedef struct linear {
+    int n;
+    uint32_t term[MOST_TERMS];
+    int64_t coef[MOST_TERMS], constant;
+} linear;
+
+static bool is_number(const writer *w, uint32_t i, int64_t *value)
+{
+    *value = (int64_t)w->inst[i].imm;
+    return w->inst[i].op == QN_I_CONST;
+}
+
+/** The greatest number that a value may be; -1: it may be negative, or that is not known. */
+static int64_t most_of(const writer *w, uint32_t i, int depth)
+{
+    const qn_inst *x = &w->inst[i];
+    int64_t n, most = -1, other;
+    qn_quotient q;
+    if (is_number(w, i, &n))
+        most = n;
+    else if (x->op == QN_I_DIM)
+        most = w->trips[x->imm] - 1;
+    else if (depth > 0 && qn__quotient(w->inst, w->operand, i, &q)) {
+        most = most_of(w, q.of, depth - 1);
+        most = most < 0 ? -1 : !q.is_rest ? most / q.by : most < q.by ? most : q.by - 1;
+    } else if (depth > 0 && x->op >= QN_I_PURE && x->type == QN_I64 &&
+               (qn__pure(x) == QN_OP_add || qn__pure(x) == QN_OP_mul)) {
+        most = most_of(w, w->operand[x->args], depth - 1);
+        other = most_of(w, w->operand[x->args + 1], depth - 1);
+        most = most < 0 || other < 0 ? -1 : qn__pure(x) == QN_OP_add ? most + other : most * other;
+    }
+    return most > MOST_INDEX ? -1 : most;
+}
+
+/** Adds scale x value i to a sum; false: a term may be negative, or there are too many. */
+static bool add_linear(const writer *w, uint32_t i, int64_t scale, int depth, linear *out)
+{
+    const qn_inst *x = &w->inst[i];
+    const uint32_t *args = w->operand + x->args;
+    int op = x->op >= QN_I_PURE && x->type == QN_I64 && depth > 0 ? qn__pure(x) : -1;
+    int64_t n, most = most_of(w, i, MOST_DEPTH);
+    if (is_number(w, i, &n)) {
+        bool is_small = n >= -MOST_INDEX && n <= MOST_INDEX;
+        out->constant += is_small ? scale * n : 0;
+        return is_small && out->constant >= -MOST_INDEX && out->constant <= MOST_INDEX;
+    }
+    if (op == QN_OP_add || (op == QN_OP_sub && is_number(w, args[1], &n)))
+        return add_linear(w, args[0], scale, depth - 1, out) &&
+               add_linear(w, args[1], op == QN_OP_add ? scale : -scale, depth - 1, out);
+    if (op == QN_OP_mul && (is_number(w, args[0], &n) || is_number(w, args[1], &n)))
+        return n >= 1 && n <= MOST_INDEX / scale &&
+               add_linear(w, args[w->inst[args[0]].op == QN_I_CONST], scale * n, depth - 1, out);
+    if (most < 0 || most > MOST_INDEX / scale)
+        return false;
+    int t = 0;
+    while (t < out->n && out->term[t] != i)
+        t++;
+    if (t == MOST_TERMS)
+        return false;
+    if (t == out->n) {
+        out->term[out->n] = i;
+        out->coef[out->n++] = 0;
+    }
+    out->coef[t] += scale;
+    return true;
+}
+
+static uint32_t write_linear(writer *w, const linear *x)
+{
+    uint32_t sum = 0;
+    for (int t = 0; t < x->n; t++) {
+        uint32_t term = x->term[t];
+        if (x->coef[t] != 1)
+            term = add_op(w, QN_OP_mul, QN_I64, 2, (uint32_t[]){term, add_index(w, x->coef[t])});
+        sum = sum ? add_op(w, QN_OP_add, QN_I64, 2, (uint32_t[]){sum, term}) : term;
+    }
+    if (!sum)
+        return add_index(w, x->constant);
+    return x->constant
+               ? add_op(w, QN_OP_add, QN_I64, 2, (uint32_t[]){sum, add_index(w, x->constant)})
+               : sum;
+}
+
+/** A quotient or its rest without the terms that the divisor divides; 0: there are none. */
+static uint32_t write_quotient(writer *w, uint32_t i)
+{
+    const qn_kernel *k = w->k;
+    linear all = {0}, whole = {0}, rest = {0};
+    int64_t most;
+    qn_quotient q;
+    if (!qn__quotient(k->inst, k->operand, i, &q) ||
+        !add_linear(w, w->map[q.of], 1, MOST_DEPTH, &all) || all.constant < 0)
+        return 0;
+    whole.constant = all.constant / q.by;
+    most = rest.constant = all.constant % q.by;
+    for (int t = 0; t < all.n; t++) {
+        bool is_whole = all.coef[t] % q.by == 0;
+        linear *to = is_whole ? &whole : &rest;
+        to->term[to->n] = all.term[t];
+        to->coef[to->n++] = is_whole ? all.coef[t] / q.by : all.coef[t];
+        most += is_whole ? 0 : all.coef[t] * most_of(w, all.term[t], MOST_DEPTH);
+    }
+    if (!whole.n && !whole.constant && most >= q.by)
+        return 0;
+    uint32_t by = add_index(w, q.by), left = write_linear(w, &rest);
+    if (q.is_rest)
+        return most < q.by ? left : add_op(w, QN_OP_rem, QN_I64, 2, (uint32_t[]){left, by});
+    uint32_t own = write_linear(w, &whole);
+    if (most < q.by)
+        return own;
+    return add_op(w, QN_OP_add, QN_I64, 2,
+                  (uint32_t[]){own, add_op(w, QN_OP_div, QN_I64, 2, (uint32_t[]){left, by})});
+}
+
+/* ---------------------------------------------------------------- copies */
+
 /** A copy of instruction i, without its regions, if it has any. */
 static void write_plain(writer *w, uint32_t i)
 {
     const qn_inst *x = &w->k->inst[i];
-    uint32_t args[UINT8_MAX];
+    uint32_t args[UINT8_MAX], quotient = w->loops->has_cuts ? write_quotient(w, i) : 0;
+    if (quotient) {
+        w->map[i] = quotient;
+        return;
+    }
     for (int n = 0; n < x->n_args; n++)
         args[n] = w->map[qn__args(w->k, i)[n]];
     bool is_constant_load = x->op == QN_I_LOAD && !(w->written >> x->imm & 1) &&
@@ -184,12 +313,6 @@ static void write_reduce(writer *w, uint32_t i, int64_t points)
 
 /* ---------------------------------------------------------------- trips */
 
-static bool is_number(const writer *w, uint32_t i, int64_t *value)
-{
-    *value = (int64_t)w->inst[i].imm;
-    return w->inst[i].op == QN_I_CONST;
-}
-
 /** The number of trips of a `for` that becomes straight code; -1: it stays. */
 static int64_t trips_of(const writer *w, uint32_t i, int64_t *begin)
 {
@@ -201,7 +324,7 @@ static int64_t trips_of(const writer *w, uint32_t i, int64_t *begin)
         __builtin_sub_overflow(end, *begin, &length) || step < 1)
         return -1;
     int64_t trips = length > 0 ? (length - 1) / step + 1 : 0;
-    return trips <= MOST_TRIPS ? trips : -1;
+    return trips <= QN_MOST_SHORT ? trips : -1;
 }
 
 static void write_trips(writer *w, uint32_t i, int64_t begin, int64_t trips)
@@ -268,18 +391,51 @@ static void write_iterations(writer *w, int d)
     }
 }
 
-/** Values of the prologue are where they were. */
+/** Dimension d counts parts of n iterations, and a new one those of a part. */
+static void add_dim(writer *w, int d, int64_t n)
+{
+    const uint32_t range[2] = {add_index(w, 0), add_index(w, n)};
+    const qn_inst x = {.op = QN_I_DIM,
+                       .type = QN_I64,
+                       .sub = QN_DIM_PARALLEL,
+                       .n_args = 2,
+                       .imm = (uint64_t)w->n_dims};
+    w->trips[d] /= n;
+    w->trips[w->n_dims] = n;
+    w->dim[w->n_dims++] = add(w, &x, range, 0);
+}
+
+/** Values of the prologue are where they were; behind them stand new dimensions. */
 static void begin(writer *w)
 {
-    for (uint32_t i = 0; i < w->k->body && i < MOST_INSTS; i++) {
+    const qn_kernel *k = w->k;
+    const int64_t *cut = w->loops->cut;
+    for (uint32_t i = 0; i < k->body && i < MOST_INSTS; i++) {
         w->map[i] = i;
         if (i > 0)
-            add(w, &w->k->inst[i], qn__args(w->k, i), i);
+            add(w, &k->inst[i], qn__args(k, i), i);
         else
             w->n = 1;
-        if (i > 0 && qn__is_pure(&w->k->inst[i]))
+        if (i > 0 && qn__is_pure(&k->inst[i]))
             w->visible[w->n_visible++] = i;
     }
+    w->n_dims = k->n_dims;
+    for (int d = 0; d < k->n_dims; d++) {
+        bool is_known = qn__is_exact(w->f, d) && (cut[d] || w->f->begin[d].value == 0);
+        w->trips[d] = is_known ? qn__trips(w->f, d) : 0;
+    }
+    for (int d = 0; d < k->n_dims; d++)
+        if (cut[d])
+            add_dim(w, d, cut[d]);
+    w->body = w->n;
+    for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
+        if (cut[d]) {
+            const linear index = {.n = 2,
+                                  .term = {k->dim[d], w->dim[inside++]},
+                                  .coef = {cut[d], 1},
+                                  .constant = w->f->begin[d].value};
+            w->map[k->dim[d]] = write_linear(w, &index);
+        }
 }
 
 /* ---------------------------------------------------------------- kernel and facts */
@@ -288,7 +444,7 @@ static void begin(writer *w)
 static bool take(writer *w, qn_kernel *k, qn_facts *f)
 {
     uint32_t n_accesses = 0;
-    for (uint32_t i = k->body; i < w->n; i++)
+    for (uint32_t i = w->body; i < w->n; i++)
         n_accesses += qn__is_access(&w->inst[i]);
     qn_access *access = qn__zalloc(n_accesses + 1, sizeof *access);
     uint8_t *proved = qn__zalloc(n_accesses + 1, 1);
@@ -298,7 +454,7 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
         return false;
     }
     n_accesses = 0;
-    for (uint32_t i = k->body; i < w->n; i++)
+    for (uint32_t i = w->body; i < w->n; i++)
         if (qn__is_access(&w->inst[i])) {
             proved[n_accesses] = f->proved[qn__site_of(k, w->origin[i])];
             access[n_accesses] = (qn_access){.inst = i, .site = n_accesses};
@@ -314,6 +470,7 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
     f->proved = proved;
     w->inst = NULL;
     w->operand = NULL;
+    k->body = w->body;
     k->n_insts = w->n;
     k->n_operands = w->n_operands;
     k->n_accesses = f->n_accesses = n_accesses;
@@ -322,6 +479,22 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
             f->begin[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
             f->end[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 1};
         }
+    for (int d = 0, inside = k->n_dims; d < k->n_dims && inside < w->n_dims; d++) {
+        int64_t n = w->loops->cut[d];
+        if (n == 0)
+            continue;
+        f->end[d].value = qn__trips(f, d) / n;
+        if (f->begin[d].value)
+            f->from[d] = f->begin[d].value;
+        f->begin[d].value = 0;
+        f->begin[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
+        f->end[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
+        k->dim[inside] = w->dim[inside];
+        f->part[inside++] = -1;
+        if (f->part[d] >= 0)
+            f->part[d] = n * (f->part[d] ? f->part[d] : 1);
+    }
+    k->n_dims = f->n_dims = w->n_dims;
     return true;
 }
 
@@ -373,80 +546,4 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     }
     qn__free(may_meet);
     return is_done;
-}
-
-/* ---------------------------------------------------------------- which loops */
-
-static bool is_short(const qn_facts *f, int d)
-{
-    return qn__trips(f, d) >= 2 && qn__trips(f, d) <= MOST_TRIPS;
-}
-
-static int64_t magnitude(int64_t n)
-{
-    return n < 0 ? -n : n;
-}
-
-/** Whether access i moves less far along d than along some other, longer, parallel dimension. */
-static bool is_between(const qn_analysis *a, uint32_t i, int d)
-{
-    int64_t own, far;
-    if (!qn__access_stride(a, i, d, &own) || own == 0)
-        return false;
-    for (int l = 0; l < a->k->n_dims; l++)
-        if (l != d && qn__is_parallel(a->k, l) && !is_short(a->f, l) && qn__trips(a->f, l) != 1 &&
-            qn__access_stride(a, i, l, &far) && magnitude(far) <= QN_MOST_PLACES &&
-            magnitude(own) < magnitude(far))
-            return true;
-    return false;
-}
-
-/** With all dimensions of reduces over some of `dims`; where one of these is long, all reduces
- * stay. */
-static uint32_t closed(const qn_kernel *k, const qn_facts *f, uint32_t dims)
-{
-    uint32_t before, reductions = 0;
-    bool may_be = true;
-    do {
-        before = dims;
-        for (uint32_t i = k->body; i < k->n_insts; i++) {
-            uint32_t own = 0;
-            for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
-                own |= 1u << qn__dim_of(k, i, n);
-            dims |= own & dims ? own : 0;
-        }
-    } while (dims != before);
-    for (int d = 0; d < k->n_dims; d++)
-        if ((dims >> d & 1) && qn__is_reduction(k, d)) {
-            reductions |= 1u << d;
-            may_be = may_be && is_short(f, d);
-        }
-    return may_be ? dims : dims & ~reductions;
-}
-
-uint32_t qn__dims_between(const qn_analysis *a)
-{
-    const qn_kernel *k = a->k;
-    uint32_t dims = 0;
-    for (int d = 0; d < k->n_dims; d++)
-        for (uint32_t n = 0; n < k->n_accesses && qn__dim_kind(k, d) != QN_DIM_SEQUENTIAL; n++)
-            if (is_short(a->f, d) && is_between(a, k->access[n].inst, d))
-                dims |= 1u << d;
-    return closed(k, a->f, dims);
-}
-
-bool qn__has_short_trips(const qn_analysis *a)
-{
-    const qn_kernel *k = a->k;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_affine *x = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[0] : 0);
-        const qn_affine *y = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[1] : 0);
-        int64_t length;
-        if (k->inst[i].op == QN_I_FOR && k->inst[qn__args(k, i)[0]].op == QN_I_CONST &&
-            k->inst[qn__args(k, i)[1]].op == QN_I_CONST &&
-            !__builtin_sub_overflow(y->constant, x->constant, &length) &&
-            length <= MOST_TRIPS * (int64_t)k->inst[i].imm)
-            return true;
-    }
-    return false;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * straighten.h: full unrolling of short loops. The iterations of a dimension, the points of a
- * reduce and the trips of a `for` become statements that follow one another. What they access lies
- * a constant apart then, and moves as groups (group.h); values that all of them need are computed
- * once.
+ * straighten.h: kernels written anew. Short loops are unrolled: the iterations of a dimension, the
+ * points of a reduce and the trips of a `for` become statements that follow one another. What they
+ * access lies a constant apart then, and moves as groups (group.h); values that all of them need
+ * are computed once. And a dimension becomes two where quotients of its index by a constant are
+ * used: x[i / 8, i % 8] is affine in the number of a part and in the index inside.
  */
 #ifndef QN_JIT_STRAIGHTEN_H
 #define QN_JIT_STRAIGHTEN_H
@@ -15,7 +16,27 @@
 typedef struct qn_short_loops {
     uint32_t dims;  /* bit d: parallel dimension d, or all reduces over dimension d */
     bool has_trips; /* each `for` with a known, small number of trips */
+    bool has_cuts;  /* some of `cut` */
+    int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
+                                 iterations, and a new one inside of a part; 0: it stays */
 } qn_short_loops;
+
+/** Loops of more iterations stay: a group has no more places. */
+enum { QN_MOST_SHORT = QN_MOST_PLACES };
+
+/** A quotient of i64 by a constant, or what is left: also written as shift or mask, which give
+ * these of numbers that are not negative. */
+typedef struct qn_quotient {
+    uint32_t of;
+    int64_t by;
+    bool is_rest;
+} qn_quotient;
+/** Whether instruction i is one. */
+bool qn__quotient(const qn_inst *inst, const uint32_t *operand, uint32_t i, qn_quotient *out);
+
+/** Sets cut[d] for parallel dimensions of known ranges whose index, maybe with others added, is
+ * divided by a constant that divides the range; whether there are any. cut: [QN_MAX_RANK]. */
+bool qn__find_cuts(const qn_analysis *a, int64_t *cut);
 
 /** The loops of known, small length that lie between the lanes of some access: so many elements of
  * one another that groups may move what they access. */

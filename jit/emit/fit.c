@@ -57,14 +57,20 @@ static qn_emitted lower_within(const qn_lowering *to, const qn_lowered *x, qn_pl
     }
 }
 
+/** A granule in iterations of the launch's dimension d. */
+static int64_t granule_of(const qn_facts *f, int d, int64_t granule)
+{
+    return d >= 0 && f->part[d] > 1 ? granule * f->part[d] : granule;
+}
+
 static void describe(const qn_kernel *k, const qn_facts *f, const qn_planned *p,
                      qn_blob_info *info)
 {
     const qn_block *b = &p->block;
     info->split_dim = b->split_dim;
-    info->granule = b->granule;
+    info->granule = granule_of(f, b->split_dim, b->granule);
     info->second_dim = b->second_dim;
-    info->second_granule = b->second_granule;
+    info->second_granule = b->second_granule ? granule_of(f, b->second_dim, b->second_granule) : 0;
     info->n_shared_reduces = b->n_shared;
     info->split_merged = b->split_dim >= 0 ? f->merged[b->split_dim] : 0;
     info->n_sequential = qn__n_sequential(k);

@@ -63,6 +63,16 @@ static void compute_bounds(lower *g)
             g->iv[d] = g->begin[d];
 }
 
+/** A bound of the launch's dimension d, at the end of a part, in parts. */
+static LLVMValueRef part_of(lower *g, int d, LLVMValueRef bound)
+{
+    int64_t n = g->f->part[d];
+    if (n <= 1)
+        return bound;
+    bound = LLVMBuildSub(g->b, bound, qn__const_i64(g, g->f->from[d]), "");
+    return LLVMBuildExactSDiv(g->b, bound, qn__const_i64(g, n), "");
+}
+
 static span span_of(lower *g, int d, int *n_sequential)
 {
     span s = {g->begin[d], g->end[d]};
@@ -70,10 +80,10 @@ static span span_of(lower *g, int d, int *n_sequential)
         int n = 2 + 2 * (*n_sequential)++;
         s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
     } else if (d == g->block->split_dim) {
-        s = (span){qn__range_word(g, 0), qn__range_word(g, 1)};
+        s = (span){part_of(g, d, qn__range_word(g, 0)), part_of(g, d, qn__range_word(g, 1))};
     } else if (g->block->second_granule && d == g->block->second_dim) {
         int n = qn__second_word(qn__n_sequential(g->k));
-        s = (span){qn__range_word(g, n), qn__range_word(g, n + 1)};
+        s = (span){part_of(g, d, qn__range_word(g, n)), part_of(g, d, qn__range_word(g, n + 1))};
     }
     return s;
 }

@@ -242,8 +242,7 @@ double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     out->schedule = qn__alloc(sizeof *out->schedule);
-    out->is_draft =
-        s.s && out->schedule && estimate(&s, &out->plan, out->schedule, &s.least);
+    out->is_draft = s.s && out->schedule && estimate(&s, &out->plan, out->schedule, &s.least);
     if (out->is_draft && is_modelled(&out->plan))
         improve(&s);
     if (!out->is_draft)
@@ -272,8 +271,8 @@ void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p
     *x = (qn_straight){.kernel = NULL};
 }
 
-/** Short loops of a kernel as straight code, taken where the estimate is below a part of the least.
- */
+/** A kernel with short loops as straight code, or as it is (NULL), taken where the estimate is
+ * below a part of the least. */
 static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops,
                          double part, qn_straight *best, double *least)
 {
@@ -282,7 +281,7 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
         qn_kernel_release(x.kernel);
         return;
     }
-    bool is_made = qn__straighten(x.kernel, &x.facts, loops);
+    bool is_made = !loops || qn__straighten(x.kernel, &x.facts, loops);
     if (is_made)
         qn__collapse(x.kernel, &x.facts);
     double cycles = is_made ? qn__search(x.kernel, &x.facts, &x.planned) : 0;
@@ -326,11 +325,56 @@ static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
     return out->kernel != NULL;
 }
 
+/** Short loops of a kernel as straight code. of: its analysis with the facts as declared. */
+static void try_short(const qn_analysis *of, qn_straight *best, double *least)
+{
+    const qn_kernel *k = of->k;
+    qn_short_loops loops = {.dims = qn__dims_between(of), .has_trips = qn__has_short_trips(of)};
+    uint32_t parallel = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
+    if (loops.has_trips) /* lanes and accesses are the same without them */
+        try_straight(k, of->f, &(qn_short_loops){.has_trips = true}, 1, best, least);
+    if (loops.dims)
+        try_straight(k, of->f, &loops, OTHER_LANES, best, least);
+    if (parallel && parallel != loops.dims)
+        try_straight(k, of->f, &(qn_short_loops){.dims = parallel, .has_trips = loops.has_trips},
+                     OTHER_LANES, best, least);
+}
+
+/** Dimensions whose indices are divided become two, as long as there are such. of: the analysis of
+ * the kernel with the facts as declared. */
+static void try_cuts(const qn_analysis *of, qn_straight *best, double *least)
+{
+    enum { MOST_ROUNDS = 3 };
+    qn_short_loops loops = {.has_cuts = true};
+    qn_straight x = {.kernel = NULL};
+    qn_analysis a;
+    if (!qn__find_cuts(of, loops.cut))
+        return;
+    x.kernel = qn__kernel_copy(of->k);
+    if (!x.kernel || !qn__facts_copy(of->f, &x.facts)) {
+        qn_kernel_release(x.kernel);
+        return;
+    }
+    bool is_made = qn__straighten(x.kernel, &x.facts, &loops),
+         is_known = is_made && qn__analyse(x.kernel, &x.facts, -1, 0, &a);
+    for (int n = 1; n < MOST_ROUNDS && is_known && qn__find_cuts(&a, loops.cut); n++) {
+        qn__analysis_release(&a);
+        is_known = qn__straighten(x.kernel, &x.facts, &loops) &&
+                   qn__analyse(x.kernel, &x.facts, -1, 0, &a);
+    }
+    if (is_known) {
+        try_straight(x.kernel, &x.facts, NULL, OTHER_LANES, best, least);
+        try_short(&a, best, least);
+        qn__analysis_release(&a);
+    }
+    qn__straight_release(&x);
+}
+
 bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out)
 {
     const qn_facts declared = *f;
-    qn_short_loops loops = {0};
-    uint32_t parallel = 0;
     *out = (qn_straight){.kernel = NULL};
     *p = (qn_planned){0};
     if (f->target->has_grid && plan_thread(k, f, out))
@@ -345,16 +389,7 @@ bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight
         return false;
     qn_analysis of = p->analysis;
     of.f = &declared;
-    loops.dims = qn__dims_between(&of);
-    loops.has_trips = qn__has_short_trips(&p->analysis);
-    for (int d = 0; d < k->n_dims; d++)
-        parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
-    if (loops.has_trips) /* lanes and accesses are the same without them */
-        try_straight(k, &declared, &(qn_short_loops){.has_trips = true}, 1, out, &least);
-    if (loops.dims)
-        try_straight(k, &declared, &loops, OTHER_LANES, out, &least);
-    if (parallel && parallel != loops.dims)
-        try_straight(k, &declared, &(qn_short_loops){parallel, loops.has_trips}, OTHER_LANES, out,
-                     &least);
+    try_short(&of, out, &least);
+    try_cuts(&of, out, &least);
     return out->kernel != NULL;
 }

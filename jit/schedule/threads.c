@@ -56,7 +56,8 @@ static void split_both(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
     bool is_pair = (p->split_dim == p->lane_dim || p->split_dim == p->jam_dim) &&
                    qn__is_parallel(k, p->lane_dim) && p->jam_dim >= 0 &&
-                   qn__is_parallel(k, p->jam_dim) && !p->merged[p->jam_dim];
+                   qn__is_parallel(k, p->jam_dim) && !p->merged[p->jam_dim] &&
+                   f->part[p->lane_dim] >= 0 && f->part[p->jam_dim] >= 0;
     int64_t steps = is_pair ? pieces(f, p, p->lane_dim, true)
                             : 0; /* without lanes there is no such dimension */
     if (p->transpose || steps < 2 || steps >= MANY_STEPS ||
@@ -80,7 +81,8 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
     }
     for (int n = 0; n < p->n_loops && !f->is_ordered; n++) {
         int d = p->order[n];
-        if (!qn__is_parallel(k, d) || qn__trips(f, d) == 1) /* merged into another one, too */
+        if (!qn__is_parallel(k, d) || f->part[d] < 0 ||
+            qn__trips(f, d) == 1) /* merged into another one, too */
             continue;
         int64_t now = pieces(f, p, d, is_tile);
         if (most < 0 || (most < enough && now > most)) {
@@ -105,8 +107,8 @@ int32_t qn__chunks_per_thread(const qn_schedule *s, const qn_block *b)
 {
     bool has_copies = false;
     for (int n = 0; s && n < s->n_buffers; n++)
-        has_copies |= s->buffer[n].content == QN_CONTENT_COPY &&
-                      s->buffer[n].storage == QN_STORAGE_SCRATCH;
+        has_copies |=
+            s->buffer[n].content == QN_CONTENT_COPY && s->buffer[n].storage == QN_STORAGE_SCRATCH;
     return has_copies && b->split_dim != b->lane_dim ? 1 : CHUNKS_PER_THREAD;
 }
 

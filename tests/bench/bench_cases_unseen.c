@@ -222,6 +222,12 @@ static const unseen cases[] = {
      "for all i in y { v = x[i]\n v = v ^ (v >> 16)\n v = v ^ (v >> 8)\n v = v ^ (v >> 4)\n"
      " v = v ^ (v >> 2)\n v = v ^ (v >> 1)\n y[i] = u8(v & 1) }",
      "4097 4097"},
+    {"windows3", "x: f32[,,], y: f32[,]",
+     "for all k, p in y { y[k, p] = x[k / 9, p / 28 + k % 9 / 3, p % 28 + k % 3] }",
+     "6,30,30 54,784"},
+    {"shuffle2", "x: f32[,,], y: f32[,,]",
+     "for all c, i, j in y { y[c, i, j] = x[4 * c + 2 * (i % 2) + j % 2, i / 2, j / 2] }",
+     "12,40,44 3,80,88"},
 };
 
 /** A case with its arrays. */

@@ -745,6 +745,28 @@ LOOP(parity)
     }
 }
 
+LOOP(windows3)
+{
+    enum { N = 30, M = 28 };
+    IN(float, x, 0);
+    OUT(float, y, 1);
+    FOR(k, 0, 54)
+    FOR(i, 0, M)
+    FOR(j, 0, M)
+    y[(k * M + i) * M + j] = x[(k / 9 * N + i + k % 9 / 3) * N + j + k % 3];
+}
+
+LOOP(shuffle2)
+{
+    enum { N = 40, M = 44 };
+    IN(float, x, 0);
+    OUT(float, y, 1);
+    FOR(c, 0, 3)
+    FOR(i, 0, 2 * N)
+    FOR(j, 0, 2 * M)
+    y[(c * 2 * N + i) * 2 * M + j] = x[((4 * c + i % 2 * 2 + j % 2) * N + i / 2) * M + j / 2];
+}
+
 static const struct {
     const char *name;
     native_schedule_loop loop;

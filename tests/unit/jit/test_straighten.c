@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_straighten.c: short loops as straight code give the bits of the kernel as declared, in the
- * interpreter; which kernels are planned so. No code generator is needed.
+ * test_straighten.c: short loops as straight code, and dimensions that became two, give the bits of
+ * the kernel as declared, in the interpreter; which kernels are planned so. No code generator is
+ * needed.
  */
 #include "jit/analysis/straighten.h"
 #include "jit/schedule/search.h"
@@ -89,16 +90,57 @@ static void release(collected *x)
 #define WHILE                                                                                      \
     "kernel w (y: f64[,]) { for all n, c in y { t = y[n, c]\n"                                     \
     " while t > 1 max 9 { t = t * 0.5 }\n y[n, c] = t } }"
+#define BLOCKS                                                                                     \
+    "kernel b (y: f64[,], x: f64[,,]) { for all n, p in y {"                                       \
+    " y[n, p] = x[n, p / 7, p % 7] + f64((p + 3) / 7 * 5 + (p + 10) % 7) } }"
+#define NESTED                                                                                     \
+    "kernel m (y: f64[,], x: f64[,,]) { for all n, p in y {"                                       \
+    " y[n, p] = x[n, p / 12, p % 12 / 3] * f64(p % 3 + (p >> 2) + (p & 1) * 100) } }"
+#define INSIDE                                                                                     \
+    "kernel n (y: f64[,], x: f64[,]) { for all i in 1 .. extent(y, 0) - 1, j in dim(y, 1) {"       \
+    " y[i, j] += x[(i + 1) / 2, j] * f64(i & 1) } }"
 
 static const straight_case cases[] = {
-    {"channels", PIXELS, 3, {2, 2, 2}, {{40, 3}, {4, 40}, {3, 4}}, {2, false}, true, 9},
-    {"channels and points", PIXELS, 3, {2, 2, 2}, {{40, 3}, {4, 40}, {3, 4}}, {6, false}, true, 19},
-    {"points in index order", ROWS("indexed"), 2, {1, 2}, {{50}, {50, 5}}, {2, false}, true, 6},
-    {"points in partials", ROWS("striped"), 2, {1, 2}, {{50}, {50, 7}}, {2, false}, true, 8},
-    {"points in turn", ROWS("ordered"), 2, {1, 2}, {{50}, {50, 16}}, {2, false}, true, 17},
-    {"trips", TRIPS, 2, {1, 2}, {{50}, {50, 8}}, {0, true}, true, 9},
-    {"members in place", IN_PLACE, 2, {2, 2}, {{50, 3}, {50, 3}}, {2, false}, true, 15},
-    {"trips that may be too many", WHILE, 1, {2}, {{50, 3}}, {2, false}, false, 0},
+    {"channels", PIXELS, 3, {2, 2, 2}, {{40, 3}, {4, 40}, {3, 4}}, {.dims = 2}, true, 9},
+    {"channels and points",
+     PIXELS,
+     3,
+     {2, 2, 2},
+     {{40, 3}, {4, 40}, {3, 4}},
+     {.dims = 6},
+     true,
+     19},
+    {"points in index order", ROWS("indexed"), 2, {1, 2}, {{50}, {50, 5}}, {.dims = 2}, true, 6},
+    {"points in partials", ROWS("striped"), 2, {1, 2}, {{50}, {50, 7}}, {.dims = 2}, true, 8},
+    {"points in turn", ROWS("ordered"), 2, {1, 2}, {{50}, {50, 16}}, {.dims = 2}, true, 17},
+    {"trips", TRIPS, 2, {1, 2}, {{50}, {50, 8}}, {.has_trips = true}, true, 9},
+    {"members in place", IN_PLACE, 2, {2, 2}, {{50, 3}, {50, 3}}, {.dims = 2}, true, 15},
+    {"blocks", BLOCKS, 2, {2, 3}, {{5, 42}, {5, 6, 7}}, {.has_cuts = true, .cut = {0, 7}}, true, 2},
+    {"blocks of twelve",
+     NESTED,
+     2,
+     {2, 3},
+     {{5, 48}, {5, 4, 4}},
+     {.has_cuts = true, .cut = {0, 12}},
+     true,
+     2},
+    {"blocks of three",
+     NESTED,
+     2,
+     {2, 3},
+     {{5, 48}, {5, 4, 4}},
+     {.has_cuts = true, .cut = {0, 3}},
+     true,
+     2},
+    {"pairs that begin at 1",
+     INSIDE,
+     2,
+     {2, 2},
+     {{42, 10}, {21, 10}},
+     {.has_cuts = true, .cut = {2, 0}},
+     true,
+     3},
+    {"trips that may be too many", WHILE, 1, {2}, {{50, 3}}, {.dims = 2}, false, 0},
 };
 
 static void test_bits(const straight_case *c)
@@ -115,11 +157,10 @@ static void test_bits(const straight_case *c)
         tap_ok(k->n_accesses == c->n_accesses && x.f.n_accesses == c->n_accesses, "%s: %u accesses",
                c->what, k->n_accesses);
         qn__interpret(x.k, c->n_views, x.args[0], &x.domain, QN_CHECKS_REPORT, &fault, &err);
-        for (int d = 0; d < k->n_dims; d++)
-            if (c->loops.dims >> d & 1) {
-                x.domain.begin[d] = 0;
-                x.domain.end[d] = 1;
-            }
+        for (int d = 0; d < k->n_dims; d++) {
+            x.domain.begin[d] = x.f.begin[d].value;
+            x.domain.end[d] = x.f.end[d].value;
+        }
         qn__interpret(k, c->n_views, x.args[1], &x.domain, QN_CHECKS_REPORT, &fault, &err);
         tap_ok(memcmp(memory[0], memory[1], sizeof memory[0]) == 0, "%s: the same bits", c->what);
     }
@@ -142,6 +183,59 @@ static void test_plan(const char *what, const straight_case *c, bool is_expected
     release(&x);
 }
 
+/** Which dimensions become two, and that what is left is affine: no access is a quotient's. */
+static void test_cuts(void)
+{
+    static const struct {
+        const char *what, *text;
+        int64_t rows, cut[2];
+    } row[] = {
+        {"the greatest of the divisors is taken",
+         "kernel c (y: f64[,], x: f64[,]) { for all n, p in y { y[n, p] = x[p / 4, p % 4] + x[p / "
+         "12, p % 3] } }",
+         40,
+         {0, 12}},
+        {"both dimensions, of which one begins at 1",
+         "kernel c (y: f64[,], x: f64[,]) { for all n in 1 .. 41, p in 0 .. 48 { y[n, p] = x[n / "
+         "2, p & 3] } }",
+         42,
+         {2, 4}},
+        {"a range that is not whole parts stays",
+         "kernel c (y: f64[,], x: f64[,]) { for all n, p in y { y[n, p] = x[p / 5, p % 5] } }",
+         40,
+         {0, 0}},
+        {"an index times two stays",
+         "kernel c (y: f64[,], x: f64[,]) { for all n, p in y { y[n, p] = x[p * 2 / 4, 0] } }",
+         40,
+         {0, 0}},
+    };
+    for (size_t n = 0; n < sizeof row / sizeof row[0]; n++) {
+        const straight_case c = {.what = row[n].what,
+                                 .text = row[n].text,
+                                 .n_views = 2,
+                                 .rank = {2, 2},
+                                 .extent = {{row[n].rows, 48}, {48, 48}}};
+        collected x;
+        qn_analysis a;
+        int64_t cut[QN_MAX_RANK];
+        if (!collect(&c, &x))
+            continue;
+        bool is_known = qn__analyse(x.k, &x.f, -1, 0, &a), is = is_known && qn__find_cuts(&a, cut);
+        tap_ok(is_known && is == (row[n].cut[0] || row[n].cut[1]) && cut[0] == row[n].cut[0] &&
+                   cut[1] == row[n].cut[1],
+               "%s: %d, %d", row[n].what, (int)cut[0], (int)cut[1]);
+        qn__analysis_release(&a);
+        release(&x);
+    }
+    test_plan("an index in blocks is planned as two dimensions",
+              &(straight_case){.what = "blocks",
+                               .text = BLOCKS,
+                               .n_views = 2,
+                               .rank = {2, 3},
+                               .extent = {{20, 168}, {20, 24, 7}}},
+              true);
+}
+
 int main(void)
 {
     for (size_t n = 0; n < sizeof cases / sizeof cases[0]; n++)
@@ -162,5 +256,6 @@ int main(void)
                                .rank = {2, 2},
                                .extent = {{1000, 3}, {1000, 3}}},
               false);
+    test_cuts();
     return tap_done();
 }

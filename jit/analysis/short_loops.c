@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * short_loops.c: which loops may become straight code, and which dimensions two (straighten.h).
+ * Facts in, choices out; knows no LLVM.
+ */
+#include "jit/analysis/straighten.h"
+
+static bool is_short(const qn_facts *f, int d)
+{
+    return qn__trips(f, d) >= 2 && qn__trips(f, d) <= QN_MOST_SHORT;
+}
+
+static int64_t magnitude(int64_t n)
+{
+    return n < 0 ? -n : n;
+}
+
+/** Whether access i moves less far along d than along some other, longer, parallel dimension. */
+static bool is_between(const qn_analysis *a, uint32_t i, int d)
+{
+    int64_t own, far;
+    if (!qn__access_stride(a, i, d, &own) || own == 0)
+        return false;
+    for (int l = 0; l < a->k->n_dims; l++)
+        if (l != d && qn__is_parallel(a->k, l) && !is_short(a->f, l) && qn__trips(a->f, l) != 1 &&
+            qn__access_stride(a, i, l, &far) && magnitude(far) <= QN_MOST_PLACES &&
+            magnitude(own) < magnitude(far))
+            return true;
+    return false;
+}
+
+/** With all dimensions of reduces over some of `dims`; where one of these is long, all reduces
+ * stay. */
+static uint32_t closed(const qn_kernel *k, const qn_facts *f, uint32_t dims)
+{
+    uint32_t before, reductions = 0;
+    bool may_be = true;
+    do {
+        before = dims;
+        for (uint32_t i = k->body; i < k->n_insts; i++) {
+            uint32_t own = 0;
+            for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
+                own |= 1u << qn__dim_of(k, i, n);
+            dims |= own & dims ? own : 0;
+        }
+    } while (dims != before);
+    for (int d = 0; d < k->n_dims; d++)
+        if ((dims >> d & 1) && qn__is_reduction(k, d)) {
+            reductions |= 1u << d;
+            may_be = may_be && is_short(f, d);
+        }
+    return may_be ? dims : dims & ~reductions;
+}
+
+uint32_t qn__dims_between(const qn_analysis *a)
+{
+    const qn_kernel *k = a->k;
+    uint32_t dims = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        for (uint32_t n = 0; n < k->n_accesses && qn__dim_kind(k, d) != QN_DIM_SEQUENTIAL; n++)
+            if (is_short(a->f, d) && is_between(a, k->access[n].inst, d))
+                dims |= 1u << d;
+    return closed(k, a->f, dims);
+}
+
+bool qn__has_short_trips(const qn_analysis *a)
+{
+    const qn_kernel *k = a->k;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        const qn_affine *x = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[0] : 0);
+        const qn_affine *y = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[1] : 0);
+        int64_t length;
+        if (k->inst[i].op == QN_I_FOR && k->inst[qn__args(k, i)[0]].op == QN_I_CONST &&
+            k->inst[qn__args(k, i)[1]].op == QN_I_CONST &&
+            !__builtin_sub_overflow(y->constant, x->constant, &length) &&
+            length <= QN_MOST_SHORT * (int64_t)k->inst[i].imm)
+            return true;
+    }
+    return false;
+}
+
+/* ---------------------------------------------------------------- dimensions that become two */
+
+bool qn__quotient(const qn_inst *inst, const uint32_t *operand, uint32_t i, qn_quotient *out)
+{
+    const qn_inst *x = &inst[i];
+    int op = x->op >= QN_I_PURE ? qn__pure(x) : -1;
+    bool is_one = op == QN_OP_div || op == QN_OP_rem || op == QN_OP_and || op == QN_OP_shr;
+    if (!is_one || x->type != QN_I64 || inst[operand[x->args + 1]].op != QN_I_CONST)
+        return false;
+    int64_t n = (int64_t)inst[operand[x->args + 1]].imm;
+    if (op == QN_OP_shr ? n < 1 || n > 32 : n < 1 || n > INT32_MAX)
+        return false;
+    *out = (qn_quotient){.of = operand[x->args],
+                         .by = op == QN_OP_shr   ? INT64_C(1) << n
+                               : op == QN_OP_and ? n + 1
+                                                 : n,
+                         .is_rest = op == QN_OP_rem || op == QN_OP_and};
+    return op != QN_OP_and || (n & (n + 1)) == 0;
+}
+
+/** Whether dimension d may be taken in parts of n iterations. */
+static bool may_be_cut(const qn_analysis *a, int d, int64_t n)
+{
+    const qn_facts *f = a->f;
+    return qn__is_parallel(a->k, d) && qn__is_exact(f, d) && f->begin[d].value >= 0 && n >= 2 &&
+           qn__trips(f, d) % n == 0 && qn__trips(f, d) / n >= 2;
+}
+
+bool qn__find_cuts(const qn_analysis *a, int64_t *cut)
+{
+    const qn_kernel *k = a->k;
+    int n_cuts = 0;
+    qn_quotient q;
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        cut[d] = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        for (int d = 0; qn__quotient(k->inst, k->operand, i, &q) && d < k->n_dims; d++) {
+            if (a->affine[q.of].coef[d] != 1 || q.by <= cut[d] || !may_be_cut(a, d, q.by) ||
+                (!cut[d] && k->n_dims + n_cuts == QN_MAX_RANK))
+                continue;
+            n_cuts += !cut[d];
+            cut[d] = q.by;
+        }
+    return n_cuts > 0;
+}
