@@ -195,6 +195,11 @@ static inline bool qn__has_regions(const qn_inst *x)
 {
     return qn__opens_regions(x) || qn__is_update(x);
 }
+/** Whether instruction i is a loop of the body, which has trips. */
+static inline bool qn__is_body_loop(const qn_kernel *k, uint32_t i)
+{
+    return k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE;
+}
 /** What a core instruction does beside giving a value; table ops are pure. */
 static inline qn_effect qn__effect(const qn_inst *x)
 {

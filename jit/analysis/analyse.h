@@ -89,10 +89,13 @@ bool qn__trips_carry(const qn_analysis *a, uint32_t i, qn_carried *out, qn_value
 int qn__trips_sums(const qn_analysis *a, uint32_t i);
 /** Whether a value is carried by loop i and a known `step` more in each trip. */
 bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step);
+/** Whether a value is known before loop i, but for its own moves: how far it moves in each trip. */
+bool qn__is_known_before(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step);
 /** Whether an integer is a known number that an i64 holds. */
 bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n);
-/** Whether trips of `for` i may run in any order, and at once: lanes may hold what they carry, and
- * no two of them access an element that one of them stores (jit/analysis/trips.c). */
+/** Whether trips of loop i may run at once: lanes may hold what they carry, and no two of them
+ * access an element that one of them stores; those of a `while` store nothing, and where they load
+ * is known before it (jit/analysis/trips.c). */
 bool qn__trips_are_free(const qn_analysis *a, uint32_t i);
 /** Elements the address of an access moves from one trip of `for` i around it to the next; false if
  * that is not a known constant. */

@@ -27,6 +27,8 @@ static bool may_differ(const qn_kernel *k, uint32_t value, uint32_t index, bool 
     return false;
 }
 
+enum { MOST_STEP = 256 }; /* of indices, from trip to trip */
+
 /* ---------------------------------------------------------------- carried values */
 
 bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n)
@@ -235,6 +237,7 @@ static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int6
     const qn_kernel *k = a->k;
     const qn_affine *x = &a->affine[value];
     const uint32_t index = k->inst[i].region[0];
+    const bool is_for = k->inst[i].op == QN_I_FOR;
     int left = 64;
     *step = 0;
     if (a->trips.n) {
@@ -246,7 +249,7 @@ static bool step_of_index(const qn_analysis *a, uint32_t value, uint32_t i, int6
     }
     for (int s = 0; s < 2; s++) {
         int64_t by = (int64_t)k->inst[i].imm;
-        if (x->sym[s] == index || qn__moves_with_trips(a, i, x->sym[s], &by))
+        if ((is_for && x->sym[s] == index) || qn__moves_with_trips(a, i, x->sym[s], &by))
             *step = qn__wrap_add(*step, qn__wrap_mul(x->sym_coef[s], by));
         else if (x->sym[s] && may_differ(k, x->sym[s], index, true, &left))
             return false;
@@ -291,7 +294,6 @@ static bool is_same(const qn_analysis *a, uint32_t x, uint32_t y)
  * 64 bits: they do not come back to where they were in fewer than 2^56 trips. */
 static bool are_apart(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t n)
 {
-    enum { MOST_STEP = 256 };
     const qn_kernel *k = a->k;
     int64_t step;
     for (int r = 0; r < qn__n_indices(k, m); r++) {
@@ -320,11 +322,43 @@ static bool is_plain(const qn_analysis *a, uint32_t i, uint32_t n)
            (x->parent == i || qn__access_bytes(a->k, n) >= a->f->target->least_masked);
 }
 
+bool qn__is_known_before(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step)
+{
+    const qn_affine *x = &a->affine[value];
+    int64_t by;
+    *step = 0;
+    if (a->k->inst[value].type != QN_I64 || !step_of_index(a, value, i, step))
+        return false;
+    for (int s = 0; s < 2; s++)
+        if (x->sym[s] >= i && !qn__moves_with_trips(a, i, x->sym[s], &by))
+            return false;
+    return *step > -MOST_STEP && *step < MOST_STEP;
+}
+
+/** Whether trips of `while` i only load, from where is known before it. */
+static bool only_loads(const qn_analysis *a, uint32_t i)
+{
+    const qn_kernel *k = a->k;
+    int64_t step;
+    for (uint32_t n = k->inst[i].region[0]; n < k->inst[i].region[2]; n++) {
+        const qn_inst *x = &k->inst[n];
+        const bool is_loop = x->op == QN_I_FOR || x->op == QN_I_REDUCE;
+        if (x->op == QN_I_STORE || is_loop)
+            return false;
+        for (int r = 0; x->op == QN_I_LOAD && r < qn__n_indices(k, n); r++)
+            if (a->f->param[x->imm].dim[r].n_digits > 0 &&
+                !qn__is_known_before(a, i, qn__args(k, n)[r], &step))
+                return false;
+    }
+    return true;
+}
+
 bool qn__trips_are_free(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_FOR || a->f->is_ordered || qn__trips_dim(k) < 0)
+    if ((x->op != QN_I_FOR && x->op != QN_I_WHILE) || a->f->is_ordered || qn__trips_dim(k) < 0 ||
+        (x->op == QN_I_WHILE && !only_loads(a, i)))
         return false;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         if (!is_plain(a, i, n))

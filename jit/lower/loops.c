@@ -90,14 +90,15 @@ typedef struct headed {
     carried c;
     LLVMBasicBlockRef head, body, after, latch;
     LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down */
+    LLVMValueRef at;   /* with those in lanes before it, qn__lanes_while; NULL: there are none */
     countdown left;
     pace pace;
     LLVMValueRef outer[MOST_PARTS];
     bool is_divergent;
 } headed;
 
-/** `most`: trips that are allowed, before the loop. */
-static void head_open(lower *g, headed *h, LLVMValueRef most)
+/** `most`: trips that are allowed, before the loop. ran: NULL, or trips that ran in lanes. */
+static void head_open(lower *g, headed *h, LLVMValueRef most, LLVMValueRef ran)
 {
     h->c.before = LLVMGetInsertBlock(g->b);
     h->head = qn__new_block(g, "head");
@@ -114,6 +115,11 @@ static void head_open(lower *g, headed *h, LLVMValueRef most)
     int64_t known;
     qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
     carried_phis(g, &h->c);
+    h->at = ran ? LLVMBuildPhi(g->b, g->i64, "") : NULL;
+    if (ran) {
+        LLVMAddIncoming(h->at, &ran, &h->c.before, 1);
+        qn__set_index(g, g->block->lane_dim, h->at);
+    }
     memcpy(h->outer, g->mask, sizeof h->outer);
 }
 
@@ -129,6 +135,9 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     if (h->trip)
         LLVMAddIncoming(h->trip, &next, &latch, 1);
+    LLVMValueRef after = h->at ? LLVMBuildAdd(g->b, h->at, qn__const_i64(g, 1), "") : NULL;
+    if (h->at)
+        LLVMAddIncoming(h->at, &after, &latch, 1);
     qn__limit_close(g, &h->left);
     LLVMBuildBr(g->b, h->head);
     h->latch = latch;
@@ -467,7 +476,7 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
         LLVMValueRef end = vector ? qn__vector(g, arg[1], p) : qn__scalar(g, arg[1], p);
         trips[p] = trips_of(g, begin[p], end, (int64_t)x->imm, vector);
     }
-    head_open(g, h, qn__const_i64(g, INT64_MAX));
+    head_open(g, h, qn__const_i64(g, INT64_MAX), NULL);
     FOR_PARTS (g, p) {
         LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
         g->mask[p] =
@@ -634,9 +643,7 @@ static void close_alive(lower *g, headed *h, LLVMValueRef *alive, LLVMValueRef *
             LLVMAddIncoming(alive[p], &still[p], &h->latch, 1);
 }
 
-/** The `if` whose result alone ends the region [begin, end), and is false where the condition of
- * the `if` is; 0: there is none. */
-static uint32_t last_condition(const lower *g, uint32_t begin, uint32_t end)
+uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end)
 {
     const qn_kernel *k = g->k;
     const uint32_t result = qn__args(k, end - 1)[0];
@@ -652,7 +659,7 @@ static uint32_t last_condition(const lower *g, uint32_t begin, uint32_t end)
  * condition of several does not hold, the others are not looked at. */
 static void lower_test(lower *g, uint32_t begin, uint32_t end, const headed *h)
 {
-    const uint32_t i = last_condition(g, begin, end);
+    const uint32_t i = qn__last_condition(g, begin, end);
     qn__lower_region(g, begin, i ? i : end);
     LLVMValueRef going = qn__scalar(g, qn__args(g->k, i ? i : end - 1)[0], 0);
     LLVMBasicBlockRef next = i ? qn__new_block(g, "and") : h->body;
@@ -674,9 +681,19 @@ void qn__lower_while(lower *g, uint32_t i)
         carried_free(&h.c);
         return;
     }
-    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0);
+    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), ran = NULL;
+    if (has_lanes(g, i)) {
+        yields *init = &h.c.init;
+        LLVMValueRef first[QN_MAX_CARRIED];
+        for (int n = 0; n < init->n; n++)
+            first[n] = *slot_of(init, n, 0);
+        ran = qn__lanes_while(g, i, most, first);
+        for (int n = 0; n < init->n; n++)
+            *slot_of(init, n, 0) = first[n];
+        most = LLVMBuildSub(g->b, most, ran, "");
+    }
     qn__limit_prepare(g, i, &h.left);
-    head_open(g, &h, most);
+    head_open(g, &h, most, ran);
     h.pace.is_in_time = h.left.is_in_time;
     LLVMValueRef alive[MOST_PARTS] = {NULL}; /* lanes that left stay out */
     if (h.is_divergent)

@@ -563,6 +563,8 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[M
 /** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. carried: what it carries,
  * before and then behind them. */
 void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried);
+/** The first trips of a `while` in the lanes, `most` at most, while all go on: how many ran. */
+LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, LLVMValueRef *carried);
 /** Points of dimension d, in order, added to acc; how: LOOP_... */
 void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule

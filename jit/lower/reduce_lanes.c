@@ -3,23 +3,15 @@
  * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of
  * the striped order are the lanes of the vectors of one step. Integers are reduced so in any order;
  * of products of 16 bits two that stand side by side are added at once. Trips of a `for` that are
- * lanes run in the same steps, and add nothing.
+ * lanes run in the same steps (lower/trip_lanes.c).
  */
 #include "jit/lower/hooks.h"
+#include "jit/lower/trip_lanes.h"
 #include "jit/schedule/plan.h"
 
 #include <string.h>
 
-/** Values of a reduce: its accumulators, or vectors of partials by part. */
-typedef LLVMValueRef sums[MOST_PARTS];
-
-/** What the block outside looked like. */
-typedef struct outside {
-    int width, unroll;
-    LLVMValueRef mask[MOST_PARTS], tail_mask[MOST_PARTS];
-} outside;
-
-static outside enter_lanes(lower *g)
+outside qn__enter_lanes(lower *g)
 {
     outside o = {.width = g->width, .unroll = g->unroll};
     memcpy(o.mask, g->mask, sizeof o.mask);
@@ -34,7 +26,7 @@ static outside enter_lanes(lower *g)
     return o;
 }
 
-static void leave_lanes(lower *g, const outside *o)
+void qn__leave_lanes(lower *g, const outside *o)
 {
     g->width = o->width;
     g->unroll = o->unroll;
@@ -87,43 +79,18 @@ static bool are_trips(const lower *g, const reduction *r)
     return g->k->inst[r->inst].op == QN_I_FOR;
 }
 
-/** A value that is one at the trip before the loop and `step` more in each, in part p of a step of
- * trips, of which g->iv has the first. */
-static void set_step(lower *g, uint32_t value, int p, LLVMValueRef first, int64_t step)
+void qn__keep_first(lower *g, LLVMValueRef n)
 {
-    LLVMTypeRef t = LLVMTypeOf(first);
-    LLVMValueRef at = LLVMBuildAdd(g->b, g->iv[g->block->lane_dim],
-                                   qn__const_i64(g, p / g->jam_max * g->width), ""),
-                 by = LLVMConstInt(t, (unsigned long long)step, true);
-    at = LLVMBuildMul(g->b, LLVMBuildIntCast2(g->b, at, t, true, ""), by, "");
-    at = LLVMBuildAdd(g->b, first, at, "");
-    if (g->a.value[value].shape == QN_VARYING)
-        at = LLVMBuildAdd(g->b, qn__splat(g, at, g->depth), qn__lanes(g, t, step), "");
-    qn__set(g, value, p, at, g->depth);
-}
-
-/** Emits a step of trips of a loop. acc[m]: what its lanes have of the values that they combine. */
-static void lower_trips(lower *g, const reduction *r, int n_sums, sums *acc)
-{
-    const qn_inst *x = &g->k->inst[r->inst];
-    const uint32_t *first = qn__args(g->k, r->inst);
-    int64_t step;
+    LLVMTypeRef small = g->i16;
+    n = qn__splat(g, LLVMBuildTrunc(g->b, n, small, ""), g->depth);
     FOR_PARTS (g, p) {
-        set_step(g, x->region[0], p, qn__scalar(g, first[0], 0), (int64_t)x->imm);
-        for (uint32_t n = x->region[0] + 1; g->k->inst[n].op == QN_I_CARRIED; n++)
-            if (qn__moves_with_trips(&g->a, r->inst, n, &step))
-                set_step(g, n, p, qn__scalar(g, first[2 + g->k->inst[n].imm], 0), step);
-        for (int m = 0; m < n_sums; m++)
-            qn__set(g, r[m].carried, p, acc[m][p], g->depth);
+        LLVMValueRef first =
+            LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
+        LLVMValueRef lane =
+            LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
+        g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
+        g->mask[p] = qn__mask_and(g, g->mask[p], g->tail_mask[p]);
     }
-    qn__lower_region(g, x->region[0], x->region[2]);
-    for (int m = 0; m < n_sums; m++)
-        FOR_PARTS (g, p) {
-            const uint32_t n = (uint32_t)g->k->inst[r[m].carried].imm;
-            LLVMValueRef next = qn__vector(g, qn__args(g->k, x->region[2] - 1)[n], p),
-                         own = g->tail_mask[p];
-            acc[m][p] = own ? LLVMBuildSelect(g->b, own, next, acc[m][p], "") : next;
-        }
 }
 
 /** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the
@@ -132,20 +99,10 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
 {
     LLVMValueRef outer[MOST_PARTS];
     memcpy(outer, g->mask, sizeof outer);
-    if (left) {
-        LLVMTypeRef small = g->i16;
-        LLVMValueRef n = qn__splat(g, LLVMBuildTrunc(g->b, left, small, ""), g->depth);
-        FOR_PARTS (g, p) {
-            LLVMValueRef first =
-                LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
-            LLVMValueRef lane =
-                LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
-            g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
-            g->mask[p] = qn__mask_and(g, outer[p], g->tail_mask[p]);
-        }
-    }
+    if (left)
+        qn__keep_first(g, left);
     if (are_trips(g, r))
-        lower_trips(g, r, n_reduces, acc);
+        qn__lower_trips_of_step(g, r, n_reduces, acc);
     for (int m = 0; m < n_reduces && !are_trips(g, r); m++) {
         const qn_inst *x = &g->k->inst[r[m].inst];
         qn__lower_region(g, x->region[0], x->region[2]);
@@ -183,9 +140,7 @@ static void close_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRe
     pack(g, n_reduces, acc, flat, false);
 }
 
-/** Points of the lane dimension into acc: whole steps, then one masked step unless they are all. */
-static void lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is_whole,
-                       sums *acc)
+void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is_whole, sums *acc)
 {
     int d = g->block->lane_dim;
     int64_t step = (int64_t)g->width * g->unroll, known;
@@ -221,8 +176,7 @@ static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first, int n)
     return qn__shuffle(g, v, NULL, lane, n);
 }
 
-/** 64 lanes to one: l with l + 32, l + 16, ... First whole vectors, then halves of one. */
-static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
+LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
 {
     LLVMValueRef v[MOST_PARTS];
     int n = g->unroll;
@@ -241,16 +195,16 @@ static LLVMValueRef across_lanes(lower *g, const reduction *r, LLVMValueRef *acc
 static void lane_block(lower *g, const reduction *r, int n_reduces, span s, bool is_whole,
                        sums *out)
 {
-    outside o = enter_lanes(g);
+    outside o = qn__enter_lanes(g);
     sums acc[MOST_JOINED];
     for (int m = 0; m < n_reduces; m++)
         FOR_PARTS(g, p)
             acc[m][p] = qn__constant_like(sums_type(g, &r[m]), r[m].identity);
-    lane_range(g, r, n_reduces, s, is_whole, acc);
+    qn__lane_range(g, r, n_reduces, s, is_whole, acc);
     for (int m = 0; m < n_reduces; m++)
         for (int n = 0; n < r[m].n; n++)
-            out[m][n] = across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
-    leave_lanes(g, &o);
+            out[m][n] = qn__across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
+    qn__leave_lanes(g, &o);
 }
 
 static bool is_float(const reduction *r)
@@ -338,38 +292,4 @@ void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef 
         lane_blocks(g, r, n_reduces, acc);
     else
         lane_rows(g, r, n_reduces, 0, acc);
-}
-
-void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried)
-{
-    const int n_carried = g->k->inst[i].n_args - 2;
-    qn_carried c[QN_MAX_CARRIED];
-    reduction r[QN_MOST_TRIP_SUMS] = {{.inst = i}};
-    sums acc[QN_MOST_TRIP_SUMS];
-    int n_sums = 0, sum[QN_MOST_TRIP_SUMS];
-    outside o = enter_lanes(g);
-    if (!qn__trips_carry(&g->a, i, c, NULL))
-        g->failed = true;
-    for (int m = 0; m < n_carried && !g->failed; m++) {
-        const int type = g->k->inst[c[m].inst].type;
-        if (c[m].is_step) {
-            LLVMTypeRef t = LLVMTypeOf(carried[m]);
-            LLVMValueRef by = LLVMConstInt(t, (unsigned long long)c[m].step, true);
-            by = LLVMBuildMul(g->b, LLVMBuildIntCast2(g->b, n, t, true, ""), by, "");
-            carried[m] = LLVMBuildAdd(g->b, carried[m], by, "");
-            continue;
-        }
-        r[n_sums] = (reduction){.inst = i, .type = type, .combine = c[m].combine, .n = 1,
-                                .carried = c[m].inst};
-        r[n_sums].identity = qn__const_bits(g, type, qn__reduce_identity(c[m].combine, type));
-        FOR_PARTS(g, p)
-            acc[n_sums][p] = qn__constant_like(qn__lane_type(g, type), r[n_sums].identity);
-        sum[n_sums++] = m;
-    }
-    lane_range(g, r, n_sums, qn__up_to(g, n), is_whole, acc);
-    for (int m = 0; m < n_sums; m++) {
-        LLVMValueRef *all = &carried[sum[m]];
-        *all = qn__combine(g, &r[m], *all, across_lanes(g, &r[m], acc[m], 0));
-    }
-    leave_lanes(g, &o);
 }

@@ -38,6 +38,9 @@ LLVMValueRef qn__any_part(lower *g);
 /* ---- lower/loops.c */
 void qn__lower_for(lower *g, uint32_t i);
 void qn__lower_while(lower *g, uint32_t i);
+/** The `if` whose result alone ends the region [begin, end), and is false where the condition of
+ * the `if` is; 0: there is none. */
+uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end);
 
 /* ---- lower/limit.c */
 /** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */

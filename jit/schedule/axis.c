@@ -108,6 +108,8 @@ static qn_count count_of_trips(const qn_analysis *x, uint32_t i)
 {
     const uint32_t *arg = qn__args(x->k, i);
     int64_t begin, end, step = (int64_t)x->k->inst[i].imm;
+    if (x->k->inst[i].op == QN_I_WHILE)
+        return (qn_count){QN_COUNT_DATA, INT64_MAX};
     if (is_number(&x->affine[arg[0]], &begin) && is_number(&x->affine[arg[1]], &end)) {
         uint64_t length = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
         uint64_t trips = length / (uint64_t)step + (length % (uint64_t)step != 0);

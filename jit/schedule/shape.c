@@ -110,7 +110,8 @@ int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 
 /* ---------------------------------------------------------------- forms that have code */
 
-enum { MOST_BLOCK = 32 }; /* vectors of a value */
+/* Vectors of a value; lanes of a `while`, a bit each of an i64. */
+enum { MOST_BLOCK = 32, MOST_SEARCHED = 64 };
 
 /** Lanes over the points of reduces along dimension d, or over trips. */
 typedef struct inner_lanes {
@@ -329,6 +330,7 @@ static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
     if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||
         own.width < 2 || own.unroll > MOST_BLOCK ||
         own.unroll * qn__trips_sums(m->x, loop) > MOST_BLOCK ||
+        (m->x->k->inst[loop].op == QN_I_WHILE && own.width * own.unroll > MOST_SEARCHED) ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over trips like these", l->axis);
     m->points = own;
@@ -404,7 +406,7 @@ static bool may_be_place(shaper *m, qn_node place)
     const qn_reduced *r = &m->s->reduction[qn__node(m->s, place)->index];
     if (r->buffer)
         return may_be_strip(m, qn__node(m->s, place)->parent);
-    if (m->x->k->inst[r->inst[0]].op == QN_I_FOR)
+    if (qn__is_body_loop(m->x->k, r->inst[0]))
         return may_be_trips(m, r->inst[0], qn__node(m->s, place)->child);
     for (int n = 0; n < r->n; n++) {
         const qn_reduced *other = qn__reduction_of(m->s, r->inst[n]);

@@ -478,7 +478,7 @@ qn_status qn__apply_merge(const qn_analysis *x, qn_schedule *s, const qn_step *h
                   : qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u has no place", how->inst);
 }
 
-/** The statement that `for` i stands in, outside of all other loops and branches in it; 0: there is
+/** The statement that loop i stands in, outside of all other loops and branches in it; 0: there is
  * none. */
 static qn_node statement_of(const qn_kernel *k, const qn_schedule *s, uint32_t i)
 {
@@ -502,7 +502,7 @@ static bool open_loop(const qn_analysis *x, qn_schedule *s, qn_node at, uint32_t
         trips = qn__axis_new(s, &axis);
     qn_node_info info[] = {{.kind = QN_NODE_PLACE, .index = (uint8_t)s->n_reductions},
                            {.kind = QN_NODE_LOOP, .axis = trips},
-                           {.kind = QN_NODE_DO, .first = own->region[0], .end = own->region[1]},
+                           {.kind = QN_NODE_DO, .first = own->region[0], .end = own->region[2]},
                            {.kind = QN_NODE_DO, .first = own->region[2], .end = all.end}};
     qn_node n[4] = {{0}};
     bool has_before = all.first < i, has_after = own->region[2] < all.end;
@@ -539,8 +539,8 @@ static bool open_loop(const qn_analysis *x, qn_schedule *s, qn_node at, uint32_t
 qn_status qn__apply_trips(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     qn_node at = statement_of(x->k, s, how->inst);
-    if (!at.id || x->k->inst[how->inst].op != QN_I_FOR)
-        return qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u is no `for` of a statement",
+    if (!at.id || !qn__is_body_loop(x->k, how->inst))
+        return qn__fail(err, QN_ERR_ARGUMENT, "schedule: %%%u is no loop of a statement",
                         how->inst);
     for (; at.id; at = statement_of(x->k, s, how->inst))
         if (!open_loop(x, s, at, how->inst))

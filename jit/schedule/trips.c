@@ -32,6 +32,8 @@ static bool may_be_tested_before(const qn_analysis *a, uint32_t i)
     const uint32_t first = k->inst[i].region[0], end = k->inst[i].region[2];
     bool is_checked = false, has_loops = false;
     int64_t ahead;
+    if (k->inst[i].op == QN_I_WHILE) /* lanes stop where an access leaves its view */
+        return true;
     for (uint32_t n = first; n < end; n++) {
         has_loops |= n > first && qn__has_regions(&k->inst[n]) && k->inst[n].op != QN_I_IF;
         if (!qn__is_access(&k->inst[n]) || !qn__is_checked(a->f, k, qn__site_of(k, n)))
@@ -52,7 +54,7 @@ static void choose(const qn_analysis *a, uint32_t begin, uint32_t end, qn_trip_l
 {
     const qn_kernel *k = a->k;
     for (uint32_t i = begin; i < end; i = k->inst[i].region[2]) {
-        if (k->inst[i].op != QN_I_FOR)
+        if (!qn__is_body_loop(k, i))
             continue;
         const int before = out->n;
         double inner = 0;

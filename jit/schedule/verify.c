@@ -165,7 +165,7 @@ static bool open_place(qn_verifier *v, qn_node at)
     *c = (qn_context){.place = at, .n = r->n, .n_around = v->n_path};
     for (int m = 0; m < r->n; m++) {
         c->cursor[m] = k->inst[r->inst[m]].region[0];
-        c->end[m] = k->inst[r->inst[m]].region[1];
+        c->end[m] = k->inst[r->inst[m]].region[2];
     }
     return true;
 }

@@ -24,10 +24,11 @@ static bool verify_root(qn_verifier *v, qn_axis axis)
             has_dim |= qn__dim_of(k, a->inst, n) == a->number;
         is_right &= has_dim;
     } else if (a->kind == QN_AXIS_TRIP) {
-        is_right = a->inst >= k->body && a->inst < k->n_insts && k->inst[a->inst].op == QN_I_FOR;
+        is_right = a->inst >= k->body && a->inst < k->n_insts && qn__is_body_loop(k, a->inst);
     }
     if (!is_right)
-        return qn__refuse(v, "axis %s: the kernel has no such dimension, reduce or for", name.name);
+        return qn__refuse(v, "axis %s: the kernel has no such dimension, reduce or loop",
+                          name.name);
     qn_count count = qn__axis_count(v->x, v->s, axis);
     return (count.kind == a->count.kind && count.most == a->count.most) ||
            qn__refuse(v, "axis %s: it has not so many iterations", name.name);
@@ -340,8 +341,8 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
     for (int m = 0; m < r->n; m++) {
         uint32_t i = r->inst[m];
         if (i < k->body || i >= k->n_insts ||
-            (k->inst[i].op != QN_I_REDUCE && k->inst[i].op != QN_I_FOR))
-            return qn__refuse(v, "place %%%u: this is no reduce and no for", i);
+            (k->inst[i].op != QN_I_REDUCE && !qn__is_body_loop(k, i)))
+            return qn__refuse(v, "place %%%u: this is no reduce and no loop", i);
         if (m > 0 && (k->inst[i].op != QN_I_REDUCE || k->inst[r->inst[0]].op != QN_I_REDUCE ||
                       i <= r->inst[m - 1] || !have_one_range(k, r->inst[0], i)))
             return qn__refuse(v, "place %%%u: it is not over the dimensions of %%%u", i,

@@ -182,7 +182,7 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
             !qn__may_walk_points(v->x, v->s, r->inst[m], &w, &why))
             return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
     }
-    for (int i = 0; i < w.n && k->inst[r->inst[0]].op == QN_I_FOR; i++) {
+    for (int i = 0; i < w.n && qn__is_body_loop(k, r->inst[0]); i++) {
         bool is_free = w.role[i] == QN_ROLE_VECTOR && qn__trips_are_free(v->x, r->inst[0]);
         if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED && !is_free)
             return qn__refuse(v, "loop %s: trips come in order, and it is %s",
@@ -232,6 +232,9 @@ static bool verify_accumulators(qn_verifier *v, const qn_context *c)
             return qn__refuse(v,
                               "place %%%u: its accumulators are for each iteration of loop %s, and "
                               "in no buffer over it",
+                              r->inst[0], qn__axis_text(v, l->axis).name);
+        if (is_iteration && x->op == QN_I_WHILE)
+            return qn__refuse(v, "place %%%u: a `while`, and loop %s over iterations is inside",
                               r->inst[0], qn__axis_text(v, l->axis).name);
         for (int m = 0; m < 2 && x->op == QN_I_FOR && is_iteration; m++)
             if (v->x->value[qn__args(v->x->k, r->inst[0])[m]].deps & dims)

@@ -246,11 +246,15 @@ static void gen_while(generator *g)
     qn_val init[N] = {qn_index(g->b, 0), gen_value(g, types[1], 2)};
     qn_val carried[N], next[N], results[N], bound = gen_bound(g);
     bool may_reach = g->t->loads_escape && random_percent(g->r, 50);
+    const bool is_sum = random_percent(g->r, 40);
     scope s;
     enter(g, &s);
     g->repeats *= LOOP_TRIPS;
     qn_while(g->b, qn_index(g->b, may_reach ? 4 : LOOP_TRIPS + 3), N, init, carried);
-    gen_pool(g, carried[1], types[1]);
+    if (g->n_axes < MAX_AXES)
+        g->axes[g->n_axes++] = (axis){carried[0], 0, LOOP_TRIPS + 1};
+    if (!is_sum)
+        gen_pool(g, carried[1], types[1]);
     qn_val goes_on = qn_lt(g->b, carried[0], bound);
     if (random_percent(g->r, 40))
         goes_on = qn_and(g->b, goes_on, gen_value(g, QN_BOOL, 2));
@@ -258,10 +262,15 @@ static void gen_while(generator *g)
     enter(g, &s);
     g->repeats *= LOOP_TRIPS;
     qn_do(g->b, goes_on);
-    pool_values(g, N, types, carried);
-    gen_block(g, 1 + random_below(g->r, 2));
+    pool_values(g, is_sum ? 1 : N, types, carried);
+    if (g->n_axes < MAX_AXES)
+        g->axes[g->n_axes++] = (axis){carried[0], 0, LOOP_TRIPS};
+    if (!is_sum)
+        gen_block(g, 1 + random_below(g->r, 2));
     next[0] = qn_add(g->b, carried[0], qn_index(g->b, 1));
     next[1] = gen_value(g, types[1], 2);
+    if (is_sum)
+        next[1] = gen_combined(g, types[1], carried[1], next[1]);
     leave(g, &s);
     qn_end_while(g->b, N, next, results);
     pool_values(g, N, types, results);

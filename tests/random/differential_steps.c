@@ -258,7 +258,7 @@ static uint32_t random_for(const drawing *d)
     uint32_t found = 0;
     int n_found = 0;
     for (uint32_t i = d->kernel->body; i < d->kernel->n_insts; i++)
-        if (d->kernel->inst[i].op == QN_I_FOR && random_below(d->random, ++n_found) == 0)
+        if (qn__is_body_loop(d->kernel, i) && random_below(d->random, ++n_found) == 0)
             found = i;
     return found;
 }

@@ -180,6 +180,21 @@ static void add_point(runner *r, int reduction, int m, int64_t point)
 }
 
 /** Index and carried values of a `for` that is placed. */
+/** A value that loop i carries, if it is a number of steps from where it begins: trips may come in
+ * another order then. */
+static bool step_to(const runner *r, uint32_t i, uint32_t carried, int64_t trip, uint64_t *bits)
+{
+    const qn_inst *x = &r->x->k->inst[carried];
+    int64_t step;
+    if (!qn__moves_with_trips(r->x, i, carried, &step))
+        return false;
+    uint64_t far = qn__raw_op(QN_OP_mul, x->type, qn__raw_cast(x->type, QN_I64, (uint64_t)trip),
+                              qn__raw_cast(x->type, QN_I64, (uint64_t)step), 0);
+    const uint64_t first = r->interp.value[qn__args(r->x->k, i)[2 + x->imm]];
+    *bits = qn__raw_op(QN_OP_add, x->type, first, far, 0);
+    return true;
+}
+
 static void begin_trip(runner *r, int reduction, int64_t trip)
 {
     const qn_kernel *k = r->x->k;
@@ -187,15 +202,19 @@ static void begin_trip(runner *r, int reduction, int64_t trip)
     const sums *s = sums_of(r, (int64_t)r->interp.iteration, reduction);
     r->interp.value[at] = (uint64_t)r->trip_begin[reduction] + (uint64_t)trip * k->inst[i].imm;
     for (at++; k->inst[at].op == QN_I_CARRIED; at++)
-        r->interp.value[at] = s->carried[k->inst[at].imm];
+        if (!step_to(r, i, at, trip, &r->interp.value[at]))
+            r->interp.value[at] = s->carried[k->inst[at].imm];
 }
 
 static void end_trip(runner *r, int reduction)
 {
     const qn_kernel *k = r->x->k;
-    const qn_inst *x = &k->inst[r->s->reduction[reduction].inst[0]];
+    const uint32_t loop = r->s->reduction[reduction].inst[0];
+    const qn_inst *x = &k->inst[loop];
     sums *s = sums_of(r, (int64_t)r->interp.iteration, reduction);
     take_yield(r, x->region[1], s->carried);
+    for (uint32_t i = x->region[0] + 1; k->inst[i].op == QN_I_CARRIED; i++)
+        (void)step_to(r, loop, i, r->trips[reduction], &s->carried[k->inst[i].imm]);
     for (uint32_t i = x->region[2]; i < k->n_insts && k->inst[i].op == QN_I_RESULT; i++)
         r->interp.value[i] = s->carried[k->inst[i].imm];
 }
@@ -318,6 +337,16 @@ static void end_sums(runner *r, int64_t iteration, int reduction)
     }
 }
 
+/** A `while` as the interpreter runs it: whether trips are lanes does not show in the tree. */
+static void run_while(runner *r, int64_t iteration, int reduction)
+{
+    const uint32_t i = r->s->reduction[reduction].inst[0];
+    r->interp.value = r->value + (uint64_t)iteration * r->x->k->n_insts;
+    for (int n = 0; n < r->x->k->inst[i].n_args; n++)
+        evaluate(r, qn__args(r->x->k, i)[n]);
+    qn__interp_run(&r->interp, i, r->x->k->inst[i].region[2]);
+}
+
 static void run_place(runner *r, qn_node at)
 {
     const qn_node_info *n = qn__node(r->s, at);
@@ -325,6 +354,10 @@ static void run_place(runner *r, qn_node at)
     uint32_t i = r->s->reduction[n->index].inst[0];
     if (!tree_select_iteration(r))
         return;
+    if (k->inst[i].op == QN_I_WHILE) {
+        tree_for_iterations(r, run_while, n->index);
+        return;
+    }
     if (k->inst[i].op == QN_I_FOR) {
         int64_t begin = (int64_t)evaluate(r, qn__args(k, i)[0]),
                 end = (int64_t)evaluate(r, qn__args(k, i)[1]);

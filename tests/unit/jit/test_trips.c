@@ -61,6 +61,24 @@ static const trips_case cases[] = {
      KERNEL("any = false\n for j in 0 .. i { any = any || b[i, j] > 9\n"
             "if any { a[i, j] = 1 } }"),
      VIEWS, 0, 0},
+    {"a search",
+     KERNEL("j: i64 = 0\n while j < extent(b, 1) && b[i, j] < 9 max 40 { j += 1 }\n"
+            "a[i, 0] = f64(j)"),
+     VIEWS, 1, 1},
+    {"a search backwards, without a bound, that adds what it passes",
+     KERNEL("j: i64 = i\n n: i64 = 0\n while b[i, j] < 9 max 40 { n += s[j]\n j = j + -2 }\n"
+            "a[i, 0] = f64(n)"),
+     VIEWS, 1, 1},
+    {"a search that ends by what it adds",
+     KERNEL("j: i64 = 0\n n: i64 = 0\n while n < 9 max 40 { n += s[j]\n j += 1 }\n"
+            "a[i, 0] = f64(n)"),
+     VIEWS, 0, 0},
+    {"a search that data leads on",
+     KERNEL("j: i64 = 0\n while b[i, j] < 9 max 40 { j = s[j] }\n a[i, 0] = f64(j)"), VIEWS, 0, 0},
+    {"a search that looks where data says",
+     KERNEL("j: i64 = 0\n while b[i, s[j]] < 9 max 40 { j += 1 }\n a[i, 0] = f64(j)"), VIEWS, 0, 0},
+    {"a search that stores",
+     KERNEL("j: i64 = 0\n while b[i, j] < 9 max 40 { a[i, j] = 1\n j += 1 }"), VIEWS, 0, 0},
     {"sums that are stored on the way",
      KERNEL("n: i64 = 0\n for j in 0 .. i { n += s[j]\n a[i, j] = f64(n) }"), VIEWS, 0, 0},
     {"a number that a product and a sum change",
