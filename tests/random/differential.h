@@ -126,6 +126,7 @@ typedef struct test_case {
     bool has_guards; /* plain: many loads are in range where a condition around them holds only */
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     bool has_members;   /* plain: the last dimension is short, and stored side by side */
+    int n_alike;        /* plain: members of each element, side by side, computed alike; or 0 */
     int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */
@@ -230,6 +231,7 @@ typedef struct generator {
     int budget, nesting;
     int64_t repeats; /* how often the current block runs at most */
     bool is_in_reduce, is_uniform_only;
+    int member; /* of those that are computed alike */
     bool is_function; /* a function is made, which has no dimensions and stores nothing */
     drawn_function function[MOST_DRAWN_FUNCTIONS];
     int n_functions;
@@ -275,6 +277,9 @@ bool drop_atomics(test_case *t);
 void choose_late_atomic(test_case *t);
 /** Some statements. */
 void gen_block(generator *g, int n);
+/** Writes a part of a row: a dimension of the iteration's own elements that no dimension of the
+ * domain walks. Other trips may be read where the row is shared with what is loaded. */
+void gen_row(generator *g);
 void gen_store(generator *g, int view);
 /** An atomic or update of a ROLE_ATOMIC view. */
 void gen_shared(generator *g, int view);
@@ -351,8 +356,8 @@ enum {
         N_FEATURES
 };
 
-/** What plans do: X(NAME, "how a plan's text shows it", "what must not follow"); those of a GPU
- * begin with GPU. */
+/** What plans do: X(NAME, "how the text of a plan or its schedule shows it", "what must not
+ * follow"); those of a GPU begin with GPU. */
 #define PLAN_MARK_LIST(X)                                                                          \
     X(SCALAR, "\nlanes -1", "")                                                                    \
     X(LANES_OF_REDUCTION, " (reduction)", "")                                                      \
@@ -387,6 +392,10 @@ enum {
     X(STEPPED_TO_SCALAR, " units, scalar code\n", "")                                              \
     X(STEPPED_TO_FAST, " units, scalar code, fast", "")                                            \
     X(LINE_ENDS, "\nline ends ", "")                                                               \
+    X(TOGETHER, " group ", "")                                                                     \
+    X(FLAT, " flat;", "")                                                                          \
+    X(TABLE, " table of ", "")                                                                     \
+    X(TRIPS, "\n  cut t", "")                                                                      \
     X(GPU_WARPS, "\nteam warps", "")                                                               \
     X(GPU_GRID, "\nteam all blocks", "")                                                           \
     X(GPU_BLOCK, "\nteam blocks", "")                                                              \

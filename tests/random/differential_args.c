@@ -286,7 +286,8 @@ static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r
     enum { FAR = 512, MOST = 600000 };
     const int64_t *extents = v->extent;
     int order[VIEW_RANK], rank = v->rank, kind = random_below(r, 10); /* fastest first */
-    bool is_dense = (t->has_channels || t->has_members) && random_percent(r, 70);
+    bool is_dense = t->n_alike ? random_percent(r, 85)
+                               : (t->has_channels || t->has_members) && random_percent(r, 70);
     int64_t strides[VIEW_RANK], stride = 1, size = 1;
     random_order(r, rank, order);
     for (int d = 0; d < rank; d++) {

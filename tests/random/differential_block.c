@@ -204,9 +204,7 @@ static void gen_for(generator *g)
     pool_values(g, n, types, results);
 }
 
-/* Writes a part of a row: a dimension of the iteration's own elements that no dimension of the
- * domain walks. Other trips may be read where the row is shared with what is loaded. */
-static void gen_row(generator *g)
+void gen_row(generator *g)
 {
     int number = random_below(g->r, g->t->n_views), d = -1;
     const test_view *v = &g->t->view[number];

@@ -14,6 +14,7 @@ enum {
     MANY_POINTS = 50000,
     LARGE_POINTS = 400000,
     MOST_STEPS = 5,
+    MOST_ALIKE = 16, /* above: a row for each iteration, which a loop of the body walks */
     MOST_ELEMENTS = 400000
 };
 
@@ -186,7 +187,7 @@ static int64_t trips(const test_case *t, int d)
 static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
 {
     randoms *r = &t->random;
-    bool is_declared = random_percent(r, t->has_channels || t->has_members ? 90 : 50);
+    bool is_declared = random_percent(r, t->has_channels || t->has_members || t->n_alike ? 90 : 50);
     int n = 0;
     for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
         bool may = t->dim[d].kind == KIND_PARALLEL ||
@@ -215,6 +216,10 @@ static void choose_plain_output(test_case *t, test_view *v)
         v->extent[v->rank] -= t->stores_escape && v->extent[v->rank] > 1 && random_percent(r, 30);
         v->rank++;
     }
+    if (t->n_alike && v->rank < VIEW_RANK) {
+        v->source[v->rank] = v->along[v->rank] = NO_SOURCE;
+        v->extent[v->rank++] = t->n_alike;
+    }
 }
 
 /* The parallel dimension that a factor of a product does not have: those of neighbouring views
@@ -239,7 +244,7 @@ static void choose_plain_input(test_case *t, test_view *v)
                                                      : 78,
                         without, order);
     int64_t size = 1;
-    bool has_channels = t->has_channels && v->rank + n < VIEW_RANK &&
+    bool has_channels = (t->has_channels || t->n_alike) && v->rank + n < VIEW_RANK &&
                         random_percent(r, 70); /* else a part of the elements of rows */
     for (int i = 0; i < n; i++) {
         int64_t factor = random_percent(r, t->has_channels && !has_channels ? 60 : 5)
@@ -258,7 +263,7 @@ static void choose_plain_input(test_case *t, test_view *v)
     }
     if (has_channels) {
         v->source[v->rank] = v->along[v->rank] = NO_SOURCE;
-        v->extent[v->rank++] = random_between(r, 2, 4);
+        v->extent[v->rank++] = t->n_alike ? t->n_alike : random_between(r, 2, 4);
     }
 }
 
@@ -268,14 +273,15 @@ static void choose_plain_view(test_case *t, int role)
     test_view *v = &t->view[t->n_views];
     v->role = role;
     v->shares = t->n_views;
-    v->dtype =
-        random_percent(&t->random, t->has_channels ? 90 : 75) ? t->dtype : random_dtype(&t->random);
+    v->dtype = random_percent(&t->random, t->has_channels || t->n_alike ? 90 : 75)
+                   ? t->dtype
+                   : random_dtype(&t->random);
     snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
     if (role == ROLE_INPUT)
         choose_plain_input(t, v);
     else
         choose_plain_output(t, v);
-    if (random_percent(&t->random, t->has_channels ? 5 : 20))
+    if (random_percent(&t->random, t->has_channels || t->n_alike ? 5 : 20))
         choose_elements(t, v);
     else
         add_part(v, v->dtype, 0);
@@ -313,6 +319,16 @@ void choose_plain_views(test_case *t)
     if (t->has_guards && t->has_channels && random_percent(&digits, 60)) /* records of words */
         t->dtype = often[random_below(&digits, 4)];
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
+    randoms alike = {r->state ^ 0xa11ce};
+    if (t->n_dims > 0 && t->iterations == t->points && t->points <= FEW_POINTS &&
+        random_percent(&alike, 40))
+        t->n_alike = (int)(random_percent(&alike, 35)   ? random_between(&alike, 17, 70)
+                           : random_percent(&alike, 70) ? random_between(&alike, 2, 5)
+                                                        : random_between(&alike, 2, MOST_ALIKE));
+    if (t->n_alike) {
+        t->has_guards = t->has_guards && random_percent(&alike, 20);
+        t->has_bends = t->has_bends && random_percent(&alike, 20);
+    }
     for (int i = random_percent(r, 15); i >= 0; i--)
         choose_plain_view(t, ROLE_OUTPUT);
     for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
@@ -398,9 +414,11 @@ static qn_val gen_beside(generator *g, int view, int dtype)
     qn_val index[VIEW_RANK] = {{0}};
     for (int k = 0; k < v->rank; k++) {
         if (v->along[k] == NO_SOURCE) { /* a channel, often the last */
-            int64_t last = v->extent[k] - 1;
-            index[k] = gen_lower(g, view, k,
-                                 random_percent(g->r, 50) ? last : random_between(g->r, 0, last));
+            int64_t last = v->extent[k] - 1,
+                    at = random_percent(g->r, 50) ? last : random_between(g->r, 0, last);
+            if (g->t->n_alike) /* in order, or in another one */
+                at += g->member * (random_percent(g->r, 60) ? 1 : random_between(g->r, 0, last));
+            index[k] = gen_lower(g, view, k, at % (last + 1));
             continue;
         }
         const axis *a = &g->dims[v->along[k]];
@@ -515,6 +533,29 @@ static qn_val gen_plain_reduce(generator *g, int dtype, int order)
     return qn_end_reduce(g->b, value);
 }
 
+/* Stores all members of an iteration's element but one, maybe: each draws what the first one draws,
+ * but for the members that are loaded. */
+static void gen_alike(generator *g, int view)
+{
+    const test_view *v = &g->t->view[view];
+    const int n = g->t->n_alike, left_out = random_below(g->r, 3 * n);
+    qn_val index[VIEW_RANK] = {{0}};
+    gen_indices(g, view, true, index);
+    const randoms drawn = *g->r;
+    const int budget = g->budget, n_pool = g->n_pool;
+    for (g->member = 0; g->member < n; g->member++) {
+        *g->r = drawn;
+        g->budget = budget;
+        g->n_pool = n_pool;
+        qn_val x = gen_plain_value(g, v->dtype, false);
+        index[v->rank - 1] = gen_lower(g, view, v->rank - 1, g->member);
+        if (g->member != left_out)
+            qn_store(g->b, g->param[view], v->rank, index, x);
+    }
+    g->member = 0;
+    g->n_pool = n_pool;
+}
+
 void gen_plain_body(generator *g)
 {
     test_case *t = g->t;
@@ -539,6 +580,13 @@ void gen_plain_body(generator *g)
         if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD ||
             random_percent(g->r, 10)) {
             gen_store(g, i);
+            continue;
+        }
+        if (t->n_alike && v->rank > 0 && v->source[v->rank - 1] == NO_SOURCE && !has_reduction) {
+            if (t->n_alike > MOST_ALIKE || random_percent(g->r, 10))
+                gen_row(g);
+            else
+                gen_alike(g, i);
             continue;
         }
         const pooled *sum = &g->pool[g->n_pool - 1];

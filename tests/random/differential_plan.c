@@ -129,11 +129,15 @@ const char *plan_mark_name(int i)
 
 void count_plan(runner *r, const test_case *t, const qn_kernel *k, const way *w)
 {
-    char text[4096] = "\n";
+    enum { MOST_TEXT = 1 << 18 };
+    static char text[MOST_TEXT];
     qn_code *f = NULL;
     if (qn_specialize(context_of(r, w), k, t->n_args, t->args, &w->options, &f, NULL))
         return;
-    (void)qn_code_text(f, QN_DUMP_PLAN, text + 1, sizeof text - 1);
+    text[0] = '\n';
+    size_t n = 1 + qn_code_text(f, QN_DUMP_PLAN, text + 1, sizeof text - 1);
+    if (n < sizeof text)
+        (void)qn_code_text(f, QN_DUMP_SCHEDULE, text + n, sizeof text - n);
     qn_code_release(f);
     bool is_gpu = strstr(text, "\nteam ") != NULL;
     for (int i = 0; i < N_PLAN_MARKS; i++) {
