@@ -44,6 +44,8 @@ typedef struct qn_hooks {
     /* ---- instructions; NULL where no property of the target leads there */
     /** The integer of dtype `to` nearest to zero of a number f32 or f64, saturated; 0 for NaN. */
     LLVMValueRef (*to_integer)(lower *g, int to, int from, LLVMValueRef v);
+    /** NULL, or: constant v, of these bits, as the target has it: itself, or loaded. */
+    LLVMValueRef (*constant)(lower *g, LLVMValueRef v, uint64_t bits);
     /** The bits of an f16 that a conversion has made, i16. */
     LLVMValueRef (*half_bits)(lower *g, LLVMValueRef bits);
     /** The lanes that `index` names of one register, or of two side by side; all have one number of

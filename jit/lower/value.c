@@ -3,7 +3,7 @@
  * value.c: values of instructions, as scalars, as vectors and in fewer bits; pure ones are emitted
  * on demand. See lower/lower.h for parts and levels.
  */
-#include "jit/lower/lower.h"
+#include "jit/lower/hooks.h"
 
 #include <string.h>
 
@@ -78,6 +78,12 @@ static bool is_sign_of_operand(const lower *g, uint32_t i)
            !g->a.value[i].is_moved && qn__dtype_class(g->k->inst[i].type) == QN_CLASS_F;
 }
 
+static LLVMValueRef constant_value(lower *g, const qn_inst *x)
+{
+    LLVMValueRef v = qn__const_bits(g, x->type, x->imm);
+    return g->hooks->constant ? g->hooks->constant(g, v, x->imm) : v;
+}
+
 LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -85,7 +91,7 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
     qn__debug_at(g, i);
     switch (x->op) {
     case QN_I_CONST:
-        return qn__const_bits(g, x->type, x->imm);
+        return constant_value(g, x);
     case QN_I_PARAM:
         return param_value(g, x);
     case QN_I_EXTENT:

@@ -351,6 +351,7 @@ const qn_hooks qn__nvptx_hooks = {
     .describe = describe,
     .to_integer = to_integer,
     .half_bits = half_bits,
+    .constant = qn__nvptx_constant,
     .combine = qn__nvptx_combine,
     .place_in_block = qn__place_in_block,
     .held = held,

@@ -25,9 +25,8 @@ LLVMValueRef qn__nvptx_shared(lower *g);
 /** The number of this thread in its block, i64, and how many there are. */
 LLVMValueRef qn__nvptx_thread(lower *g);
 int64_t qn__nvptx_threads(const qn_grid *p);
-/** Has the wide constants of the function's arithmetic loaded from constant memory; after its last
- * instruction (target/nvptx/constants.c). */
-void qn__nvptx_constants(lower *g);
+/** The hook `constant`: those of f64 that no instruction holds come from constant memory. */
+LLVMValueRef qn__nvptx_constant(lower *g, LLVMValueRef v, uint64_t bits);
 /** The hook `combine`. */
 bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v);
 /** All threads of the block wait for one another. */

@@ -1,56 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team_trips.c: loops whose trips store an element of their own each, shared by the lanes of a
- * team: lane l runs trips l, l + 32, ...
+ * team_trips.c: loops whose trips may run in any order (jit/analysis/trips.c), shared by the lanes
+ * of a team: lane l runs trips l, l + 32, ...
  */
 #include "jit/target/nvptx/team.h"
 
 /** Trips of a lane that are emitted together, so that their loads are under way at once. */
 enum { STEPS = 4 };
 
-/** Whether trips of loop i store other elements each: one index is the loop's, and the others do
- * not change in it. */
-static bool stores_apart(const lower *g, uint32_t i, uint32_t store)
-{
-    const qn_param_fact *param = &g->f->param[g->k->inst[store].imm];
-    int at = -1;
-    for (int r = 0; r < qn__n_indices(g->k, store); r++) {
-        uint32_t index = qn__args(g->k, store)[r];
-        if (index == g->k->inst[i].region[0] && at < 0)
-            at = r;
-        else if (index >= i)
-            return false;
-    }
-    if (at < 0 || param->unit || param->dim[at].n_digits != 1)
-        return false;
-    const qn_fact *stride = &g->f->digit[param->dim[at].first_digit].stride;
-    return stride->kind == QN_FACT_EXACT && stride->value != 0;
-}
-
-/** Whether the lanes share the trips of loop i: it carries nothing, and each trip stores an element
- * of its own and loads only what the launch does not write. */
+/** Whether the lanes share the trips of loop i: those may run at once and carry nothing, and none
+ * fails, as other lanes would wait for the one that does. */
 static bool may_share_trips(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    int n_stores = 0;
-    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1)
+    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1 || !qn__trips_are_free(&g->a, i))
         return false;
-    for (uint32_t j = x->region[0]; j < x->region[2]; j++)
-        if (g->k->inst[j].op == QN_I_ATOMIC || g->k->inst[j].op == QN_I_WHILE ||
-            g->k->inst[j].op == QN_I_ASSERT)
-            return false;
     FOR_ACCESSES (g->k, site, j) {
-        if (j < x->region[0] || j >= x->region[2])
-            continue;
-        const qn_kernel_parameter *param = &g->k->param[g->k->inst[j].imm];
-        bool is_store = g->k->inst[j].op == QN_I_STORE;
-        n_stores += is_store;
-        if (qn__is_checked(g->f, g->k, site) || (param->traits & QN_ATOMIC) || param->record ||
-            (is_store ? !stores_apart(g, i, j)
-                      : !g->f->param[g->k->inst[j].imm].is_constant_memory))
+        if (j >= x->region[0] && j < x->region[2] && qn__is_checked(g->f, g->k, site))
             return false;
     }
-    return n_stores == 1;
+    return true;
 }
 
 /** One trip of this lane, if `condition` holds; NULL: it does. */

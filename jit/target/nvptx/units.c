@@ -397,5 +397,4 @@ void qn__nvptx_run(lower *g, const span *spans)
         qn__team_first(g);
     else
         qn__team_second(g);
-    qn__nvptx_constants(g);
 }
