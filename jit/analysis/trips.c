@@ -52,10 +52,14 @@ bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int6
     if (c->op != QN_I_CARRIED || c->parent != i || !qn__is_integer(c->type))
         return false;
     const uint32_t next = qn__args(k, k->inst[i].region[2] - 1)[c->imm], *arg = qn__args(k, next);
-    if (k->inst[next].op != QN_I_PURE + QN_OP_add || (arg[0] != value && arg[1] != value))
+    const int op = qn__pure(&k->inst[next]);
+    const bool is_down = op == QN_OP_sub && arg[0] == value;
+    if (!is_down && (op != QN_OP_add || (arg[0] != value && arg[1] != value)))
         return false;
     const uint32_t by = arg[arg[0] == value];
-    return (by < i || k->inst[by].op == QN_I_CONST) && qn__is_number(a, by, step);
+    const bool is_known = (by < i || k->inst[by].op == QN_I_CONST) && qn__is_number(a, by, step);
+    *step = is_known && is_down ? qn__wrap_sub(0, *step) : *step;
+    return is_known;
 }
 
 /** What is known of the values of a loop while they are walked: part[value]: 1 + the number of the

@@ -66,7 +66,7 @@ static const trips_case cases[] = {
             "a[i, 0] = f64(j)"),
      VIEWS, 1, 1},
     {"a search backwards, without a bound, that adds what it passes",
-     KERNEL("j: i64 = i\n n: i64 = 0\n while b[i, j] < 9 max 40 { n += s[j]\n j = j + -2 }\n"
+     KERNEL("j: i64 = i\n n: i64 = 0\n while b[i, j] < 9 max 40 { n += s[j]\n j = j - 2 }\n"
             "a[i, 0] = f64(n)"),
      VIEWS, 1, 1},
     {"a search that ends by what it adds",
