@@ -214,6 +214,14 @@ static const unseen cases[] = {
     {"triangle", "a: f64[,]",
      "for all i in dim(a, 0) { for j in i .. extent(a, 1) { a[i, j] = 0.5 * a[i, j] + 1 } }",
      "150,150"},
+    {"count_above", "x: f32[,], y: i32[]",
+     "for all r in y { n: i32 = 0\n"
+     " for k in 0 .. extent(x, 1) { if x[r, k] > 0.6 { n += 1 } }\n y[r] = n }",
+     "300,200 300"},
+    {"sum_until", "x: i32[,], y: i32[]",
+     "for all r in y { k: i64 = 0\n s: i32 = 0\n"
+     " while k < extent(x, 1) && x[r, k] != 42 max 256 { s += x[r, k]\n k += 1 }\n y[r] = s }",
+     "400,256 400"},
     {"search", "x: f32[,], y: i32[]",
      "for all r in y { k: i64 = 0\n while k < extent(x, 1) && x[r, k] < 0.9 max 100 { k += 1 }\n"
      " y[r] = i32(k) }",

@@ -767,6 +767,37 @@ LOOP(shuffle2)
     y[(c * 2 * N + i) * 2 * M + j] = x[((4 * c + i % 2 * 2 + j % 2) * N + i / 2) * M + j / 2];
 }
 
+LOOP(count_above)
+{
+    enum { N = 300, M = 200 };
+    IN(float, x, 0);
+    OUT(int32_t, y, 1);
+    FOR(r, 0, N)
+    {
+        int n = 0;
+        FOR(k, 0, M)
+        if (x[r * M + k] > 0.6f)
+            n++;
+        y[r] = n;
+    }
+}
+
+LOOP(sum_until)
+{
+    enum { N = 400, M = 256 };
+    IN(int32_t, x, 0);
+    OUT(int32_t, y, 1);
+    FOR(r, 0, N)
+    {
+        int k = 0, s = 0;
+        while (k < M && x[r * M + k] != 42) {
+            s += x[r * M + k];
+            k++;
+        }
+        y[r] = s;
+    }
+}
+
 static const struct {
     const char *name;
     native_schedule_loop loop;

@@ -16,7 +16,8 @@
                     X(weighted_mean) X(center17) X(dequantize) X(widen) X(saturate) X(masked)      \
                         X(add_transposed) X(magnitude) X(scale_columns) X(every_third) X(rotate3)  \
                             X(horner) X(lower_copy) X(upper_product) X(newton) X(julia) X(collatz) \
-                                X(depth3) X(triangle) X(search) X(parity) X(windows3) X(shuffle2)
+                                X(depth3) X(triangle) X(search) X(parity) X(windows3)              \
+                                    X(shuffle2) X(count_above) X(sum_until)
 
 /** The loop of a kernel; NULL: there is none. */
 native_schedule_loop native_unseen(const char *kernel);
