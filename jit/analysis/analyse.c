@@ -392,11 +392,8 @@ static void find_uses(qn_analysis *out)
 /** Whether a value may depend on one that stands behind it: on the end of a region. */
 static bool has_loops(const qn_kernel *k)
 {
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE ||
-            k->inst[i].op == QN_I_REDUCE || k->inst[i].op == QN_I_ATOMIC)
-            return true;
-    return false;
+    return qn__has_insts(k, k->body, k->n_insts,
+                         1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE | 1u << QN_I_ATOMIC);
 }
 
 /** Raises shapes and dependences until nothing changes. */
@@ -600,6 +597,22 @@ bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
         if (!qn__is_pure(&k->inst[i]) && k->inst[i].op != QN_I_YIELD)
             return true;
     return false;
+}
+
+bool qn__has_insts(const qn_kernel *k, uint32_t begin, uint32_t end, uint32_t kinds)
+{
+    for (uint32_t i = begin; i < end; i++)
+        if (k->inst[i].op < QN_I_PURE && (kinds >> k->inst[i].op & 1))
+            return true;
+    return false;
+}
+
+bool qn__is_straight(const qn_kernel *k, uint32_t begin, uint32_t end)
+{
+    for (uint32_t i = begin; i < end; i++)
+        if (k->inst[i].region[2] != i + 1)
+            return false;
+    return true;
 }
 
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f)

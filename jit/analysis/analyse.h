@@ -182,5 +182,9 @@ uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
+/** Whether one of these instructions is of the core instructions `kinds`: bits 1 << QN_I_.... */
+bool qn__has_insts(const qn_kernel *k, uint32_t begin, uint32_t end, uint32_t kinds);
+/** Whether none of these instructions has a region. */
+bool qn__is_straight(const qn_kernel *k, uint32_t begin, uint32_t end);
 
 #endif

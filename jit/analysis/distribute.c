@@ -179,10 +179,7 @@ static bool is_kind_of_kernel(const qn_kernel *k, const qn_facts *f)
     if (is_planned || f->is_ordered || f->target->has_grid || qn__n_sequential(k) ||
         k->n_dims < 2 || k->n_params + QN_MOST_DISTRIBUTED > QN_MAX_PARAMS)
         return false;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_ATOMIC)
-            return false;
-    return true;
+    return !qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_ATOMIC);
 }
 
 bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution *out)

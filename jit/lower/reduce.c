@@ -149,12 +149,8 @@ static bool is_worth_unrolling(const lower *g, const reduction *r)
 {
     enum { SMALL_REGION = 24 };
     const qn_inst *x = &g->k->inst[r->inst];
-    if (r->results || x->region[2] - x->region[0] > SMALL_REGION)
-        return false;
-    for (uint32_t i = x->region[0]; i < x->region[2]; i++)
-        if (g->k->inst[i].region[2] != i + 1)
-            return false;
-    return true;
+    return !r->results && x->region[2] - x->region[0] <= SMALL_REGION &&
+           qn__is_straight(g->k, x->region[0], x->region[2]);
 }
 
 /** What a point is added to. */

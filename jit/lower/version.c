@@ -105,23 +105,19 @@ static bool is_worth(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
-    if (x->region[2] - x->region[0] > LARGEST_BODY || !qn__is_uniform(g, arg[0]) ||
-        !qn__is_uniform(g, arg[1]))
-        return false;
-    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
-        if (g->k->inst[n].op == QN_I_FOR || g->k->inst[n].op == QN_I_WHILE ||
-            g->k->inst[n].op == QN_I_REDUCE)
-            return false;
-    return true;
+    return x->region[2] - x->region[0] <= LARGEST_BODY && qn__is_uniform(g, arg[0]) &&
+           qn__is_uniform(g, arg[1]) &&
+           !qn__has_insts(g->k, x->region[0], x->region[2],
+                          1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE);
 }
 
 bool qn__runs_ahead(const lower *g, uint32_t i)
 {
-    bool is_ahead = g->f->target->waits_for_loads && is_worth(g, i);
-    for (uint32_t n = g->k->inst[i].region[0]; n < g->k->inst[i].region[2] && is_ahead; n++)
-        is_ahead = g->k->inst[n].op != QN_I_STORE && g->k->inst[n].op != QN_I_ATOMIC &&
-                   g->k->inst[n].op != QN_I_IF && g->k->inst[n].op != QN_I_ASSERT;
-    return is_ahead;
+    const qn_inst *x = &g->k->inst[i];
+    return g->f->target->waits_for_loads && is_worth(g, i) &&
+           !qn__has_insts(g->k, x->region[0], x->region[2],
+                          1u << QN_I_STORE | 1u << QN_I_ATOMIC | 1u << QN_I_IF |
+                              1u << QN_I_ASSERT);
 }
 
 /** That a view has elements, one of which is loaded where an index is out of range. */

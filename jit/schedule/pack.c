@@ -25,10 +25,7 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
     uint32_t reduce = k->inst[i].parent;
     if (!reduce || k->inst[reduce].op != QN_I_REDUCE || k->inst[reduce].n_args != 1)
         return 0;
-    for (uint32_t n = k->inst[reduce].region[0]; n < k->inst[reduce].region[2]; n++)
-        if (k->inst[n].region[2] != n + 1)
-            return 0;
-    return reduce;
+    return qn__is_straight(k, k->inst[reduce].region[0], k->inst[reduce].region[2]) ? reduce : 0;
 }
 
 /** Whether load i, of one reduce, reads elements in range that nothing changes atomically, at a

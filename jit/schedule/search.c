@@ -168,10 +168,7 @@ static bool has_step(const search *s, int unroll)
 /** Whether the body has loops: what they carry is in registers, under the masks of all vectors. */
 static bool has_loops(const qn_kernel *k)
 {
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_FOR || k->inst[i].op == QN_I_WHILE)
-            return true;
-    return false;
+    return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
 }
 
 /** A row of the lanes in one step, which ends under a mask. Where threads divide the row, what is

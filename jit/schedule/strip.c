@@ -93,11 +93,8 @@ static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce, in
  * in order. */
 static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
 {
-    for (uint32_t i = k->inst[reduce].region[0]; i < k->inst[reduce].region[2]; i++)
-        if (k->inst[i].op == QN_I_REDUCE || k->inst[i].op == QN_I_WHILE ||
-            k->inst[i].op == QN_I_ASSERT)
-            return false;
-    return true;
+    return !qn__has_insts(k, k->inst[reduce].region[0], k->inst[reduce].region[2],
+                          1u << QN_I_REDUCE | 1u << QN_I_WHILE | 1u << QN_I_ASSERT);
 }
 
 int qn__strip_dim(const qn_analysis *a, int lane_dim)

@@ -199,43 +199,47 @@ static void set_through(qn_schedule *s, uint32_t i, qn_node below)
     }
 }
 
-qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
+/** A buffer over the axes between loop `at` and access i below it, through which that goes, and the
+ * fill or flush of the buffer, which stands nowhere yet. */
+static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_node at,
+                            const qn_buffer_info *what, qn_node *move, qn_error *err)
 {
-    uint32_t i = how->inst;
-    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
-        return no_access(i, "there is none, or there are too many buffers", err);
-    qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0};
+    const uint32_t i = what->inst;
+    const int kind = what->content == QN_CONTENT_COPY ? QN_NODE_FILL : QN_NODE_FLUSH;
+    qn_buffer_info *b = &s->buffer[s->n_buffers];
     qn_node statement = statement_of(s, i, at);
     if ((how->n_axes && !at.id) || !statement.id)
         return no_access(i, "it is not below that loop", err);
-    qn_buffer_info *b = &s->buffer[s->n_buffers];
-    *b = (qn_buffer_info){.content = is_stored(x, i) ? QN_CONTENT_LINES : QN_CONTENT_COPY,
-                          .storage = how->option,
-                          .inst = i};
+    *b = *what;
     if (!axes_between(x, s, statement, at, moving_dims(x, i), qn__access_bytes(x->k, i), b))
         return no_access(i, "the size of the buffer is not known", err);
     if (how->n_axes > 1 && !put_in_order(how->n_axes - 1, how->axis + 1, b))
         return no_access(i, "the buffer is over other axes than these", err);
-    qn_node fill =
-        qn__node_new(s, &(qn_node_info){.kind = is_stored(x, i) ? QN_NODE_FLUSH : QN_NODE_FILL,
-                                        .index = (uint8_t)s->n_buffers});
-    if (!fill.id)
+    *move = qn__node_new(
+        s, &(qn_node_info){.kind = (uint8_t)kind, .index = (uint8_t)s->n_buffers});
+    if (!move->id)
         return no_access(i, "the schedule becomes too large", err);
-    if (is_stored(x, i))
-        qn__node_append(s, at, fill);
-    else
-        put_first(s, at, fill);
     s->n_buffers++;
     set_through(s, i, at);
     return QN_OK;
 }
 
-/** Puts a node behind another one. */
-static void put_behind(qn_schedule *s, qn_node before, qn_node n)
+qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    s->node[n.id].parent = s->node[before.id].parent;
-    s->node[n.id].next = s->node[before.id].next;
-    s->node[before.id].next = n;
+    uint32_t i = how->inst;
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
+        return no_access(i, "there is none, or there are too many buffers", err);
+    const qn_buffer_info what = {.content =
+                                     is_stored(x, i) ? QN_CONTENT_LINES : QN_CONTENT_COPY,
+                                 .storage = how->option,
+                                 .inst = i};
+    qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0}, move;
+    qn_status status = add_buffer(x, s, how, at, &what, &move, err);
+    if (status == QN_OK && is_stored(x, i))
+        qn__node_append(s, at, move);
+    else if (status == QN_OK)
+        put_first(s, at, move);
+    return status;
 }
 
 qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
@@ -243,22 +247,16 @@ qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *ho
     uint32_t i = how->inst;
     if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !is_stored(x, i))
         return no_access(i, "there is no such store, or there are too many buffers", err);
-    qn_node at = qn__next_loop(s, how->axis[0], (qn_node){0}), statement = statement_of(s, i, at);
-    if (!at.id || !statement.id)
-        return no_access(i, "it is not below that loop", err);
-    qn_buffer_info *b = &s->buffer[s->n_buffers];
-    *b = (qn_buffer_info){
+    const qn_buffer_info what = {
         .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = i};
-    if (!axes_between(x, s, statement, at, moving_dims(x, i), qn__access_bytes(x->k, i), b))
-        return no_access(i, "the size of the buffer is not known", err);
-    qn_node flush = qn__node_new(
-        s, &(qn_node_info){.kind = QN_NODE_FLUSH, .index = (uint8_t)s->n_buffers});
-    if (!flush.id)
-        return no_access(i, "the schedule becomes too large", err);
-    put_behind(s, at, flush);
-    s->n_buffers++;
-    set_through(s, i, at);
-    return QN_OK;
+    qn_node at = qn__next_loop(s, how->axis[0], (qn_node){0}), move;
+    qn_status status = add_buffer(x, s, how, at, &what, &move, err);
+    if (status == QN_OK) { /* behind the loop */
+        s->node[move.id].parent = s->node[at.id].parent;
+        s->node[move.id].next = s->node[at.id].next;
+        s->node[at.id].next = move;
+    }
+    return status;
 }
 
 qn_status qn__apply_accumulate(const qn_analysis *x, qn_schedule *s, const qn_step *how,

@@ -27,19 +27,10 @@ bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t sit
            near == 1 && !qn__is_small_stride(far);
 }
 
-/** Regions would be emitted for every jammed iteration. */
-static bool has_regions(const qn_kernel *k)
-{
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].region[2] != i + 1)
-            return true;
-    return false;
-}
-
 int qn__transposed_across(const qn_analysis *a, int lanes, uint32_t i)
 {
     const qn_kernel *k = a->k;
-    if (!qn__is_parallel(k, lanes) || has_regions(k))
+    if (!qn__is_parallel(k, lanes) || !qn__is_straight(k, k->body, k->n_insts))
         return -1;
     uint32_t site = qn__site_of(k, i);
     for (int d = 0; d < k->n_dims; d++)
@@ -149,7 +140,8 @@ void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
     int64_t widest = 1, bytes;
     uint32_t size = k->n_insts - k->body;
     if (p->lane_dim < 0 || !qn__is_parallel(k, p->lane_dim) || p->jam_dim >= 0 ||
-        f->plan.transpose < 0 || f->plan.jam_dim || has_regions(k) || size > LARGE_BODY)
+        f->plan.transpose < 0 || f->plan.jam_dim ||
+        !qn__is_straight(k, k->body, k->n_insts) || size > LARGE_BODY)
         return;
     for (int d = 0; d < k->n_dims; d++) {
         if (d == p->lane_dim || !qn__is_parallel(k, d) || qn__trips_or(f, d, INT64_MAX) < 4)

@@ -14,15 +14,6 @@ static bool is_float(const qn_kernel *k, uint32_t reduce)
     return qn__dtype_class(k->inst[reduce].type) == QN_CLASS_F;
 }
 
-/** Whether nothing in the region of a reduce has a region. */
-static bool is_straight(const qn_kernel *k, uint32_t reduce)
-{
-    for (uint32_t i = k->inst[reduce].region[0]; i < k->inst[reduce].region[2]; i++)
-        if (k->inst[i].region[2] != i + 1)
-            return false;
-    return true;
-}
-
 /** Whether results of blocks of 4096 points are added up through several dimensions. */
 static bool has_counted_blocks(const qn_analysis *x, uint32_t reduce)
 {
@@ -52,7 +43,8 @@ bool qn__tuple_has_code(const qn_analysis *x, int n, const uint32_t *reduce, int
     for (int m = 0; m < n; m++) {
         uint32_t i = reduce[m];
         bool is_like = is_float(k, i) == is_float(k, reduce[0]) || is_one_row;
-        if (!is_straight(k, i) || (!has_lanes && qn__order_rule(k, i) == QN_STRIPED) ||
+        if (!qn__is_straight(k, k->inst[i].region[0], k->inst[i].region[2]) ||
+            (!has_lanes && qn__order_rule(k, i) == QN_STRIPED) ||
             (!has_lanes && qn__order_rule(k, i) == QN_INDEXED && are_blocks))
             return false;
         if (has_lanes && (!is_like || qn__has_scalar_rest(k, x->f, i) !=
