@@ -206,8 +206,10 @@ static LLVMValueRef within_view(lower *g, uint32_t i, uint32_t access, LLVMValue
     for (int r = 0; r < qn__n_indices(g->k, access); r++) {
         const qn_dim_fact *dim = &param->dim[r];
         const uint32_t index = qn__args(g->k, access)[r];
-        if (dim->n_digits == 0 || !qn__is_known_before(&g->a, i, index, &step))
+        if (dim->n_digits == 0)
             continue;
+        if (!qn__is_known_before(&g->a, i, index, &step))
+            return qn__const_i64(g, 0);
         LLVMValueRef at = value_in_first(g, index), extent = qn__fact(g, &dim->extent);
         at = LLVMBuildSub(g->b, at, qn__fact(g, &dim->lower), "");
         LLVMValueRef is = LLVMBuildICmp(g->b, LLVMIntULT, at, extent, "");
