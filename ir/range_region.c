@@ -6,7 +6,7 @@
  */
 #include "ir/range.h"
 
-enum { MOST_DEPTH = 4 }; /* of values that are looked through */
+enum { MOST_DEPTH = 4, MOST_CONDITIONS = 8 }; /* of values and conditions that are looked through */
 
 /* ---------------------------------------------------------------- what loops carry */
 
@@ -182,14 +182,14 @@ static void suppose_place(narrowed *s, const place *p)
 {
     const qn_kernel *k = s->k;
     if (!p->at)
-        suppose(s, p->condition, p->holds, MOST_DEPTH);
+        suppose(s, p->condition, p->holds, MOST_CONDITIONS);
     for (uint32_t inner = p->at, r = k->inst[p->at].parent; p->at && r;
          inner = r, r = k->inst[r].parent) {
         const qn_inst *owner = &k->inst[r];
         if (owner->op == QN_I_IF)
-            suppose(s, qn__args(k, r)[0], inner < owner->region[1], MOST_DEPTH);
+            suppose(s, qn__args(k, r)[0], inner < owner->region[1], MOST_CONDITIONS);
         else if (owner->op == QN_I_WHILE && inner >= owner->region[1])
-            suppose(s, qn__args(k, owner->region[1] - 1)[0], true, MOST_DEPTH);
+            suppose(s, qn__args(k, owner->region[1] - 1)[0], true, MOST_CONDITIONS);
     }
 }
 

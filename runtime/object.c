@@ -138,11 +138,11 @@ static const char *find_unsupported(const qn_launch_state *l, const qn_facts *f)
 static qn_status limit_proofs(const adding *a, const qn_launch_state *l, qn_facts *f, qn_error *err)
 {
     qn_ranges r = {0};
-    bool has_memory = !qn__ranges_are_needed(f) || qn__ranges_init(l->kernel, &r),
-         is_changed = false;
+    const bool is_needed = qn__ranges_are_needed(f);
+    bool has_memory = !is_needed || qn__ranges_init(l->kernel, &r), is_changed = false;
     bool has_ranges = r.can && r.needs && r.dims;
     for (uint32_t site = 0; site < f->n_accesses; site++)
-        if (f->proved[site] == QN_GUARDED ||
+        if ((f->proved[site] == QN_GUARDED && is_needed) ||
             (f->proved[site] && has_ranges && !qn__ranges_can_prove(&r, site))) {
             f->proved[site] = 0;
             is_changed = true;
