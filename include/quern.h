@@ -510,7 +510,10 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
       "instructions of an inner loop after which it looks whether it is cancelled; -1: no loop "   \
       "ever does",                                                                                 \
       -1, INT32_MAX, 0)                                                                            \
-    X(distribute, "-1: a reduce that many iterations share is computed in each of them", -1, 0, 0) \
+    X(distribute,                                                                                  \
+      "-1: one function: a reduce that many iterations share is computed in each of them, and no " \
+      "dimension is cut into sections",                                                            \
+      -1, 0, 0)                                                                                    \
     X(block, "iterations for which such reduces are computed before those that share them", 0,     \
       4096, 0)
 /** The plan fields, by the names of the list. All-zero with `bytes` set is the default: 0 leaves a

@@ -110,6 +110,8 @@ void qn__analysis_release(qn_analysis *a);
 /** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */
 bool qn__narrow(qn_analysis *a);
+/** The ranges of all values, range[k->n_insts]. */
+void qn__find_ranges(const qn_analysis *a, qn_interval *range);
 
 /** The product of two numbers of 16 signed bits that a reduce, a sum of i32 or u32, adds; else 0.
  */

@@ -96,8 +96,9 @@ static bool merge_pair(qn_facts *f, const qn_analysis *a, uint32_t candidates)
     return false;
 }
 
-/** Dimensions that may be merged: exact ones, whose index is used in addresses alone. On a GPU the
- * host counts units of work with the kernel's dimensions unless all parallel ones are exact. */
+/** Dimensions that may be merged: exact ones, whose index is used in addresses alone and whose
+ * range no caller gives. On a GPU the host counts units of work with the kernel's dimensions unless
+ * all parallel ones are exact. */
 static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
 {
     bool has_grid = f->target->has_grid, all_exact = true;
@@ -105,7 +106,9 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
     for (int d = 0; d < k->n_dims; d++) {
         qn_dim_kind kind = qn__dim_kind(k, d);
         all_exact = all_exact && (kind != QN_DIM_PARALLEL || qn__is_exact(f, d));
-        if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !f->part[d] && !(used >> d & 1))
+        bool is_given = f->has_ranges && (d == f->ranges[0] || d == f->ranges[1]);
+        if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !f->part[d] && !is_given &&
+            !(used >> d & 1))
             candidates[kind == QN_DIM_REDUCTION] |= 1u << d;
     }
     return candidates[1] | (has_grid && !all_exact ? 0 : candidates[0]);

@@ -43,6 +43,14 @@ static qn_interval range_of_dim(const qn_facts *f, int d)
     return (qn_interval){low, end > low ? end - 1 : low, false};
 }
 
+/** Of the index of a `for`. */
+static qn_interval range_of_index(const qn_kernel *k, const qn_interval *value, uint32_t i)
+{
+    const uint32_t *arg = qn__args(k, k->inst[i].parent);
+    int64_t low = value[arg[0]].low, end = value[arg[1]].high;
+    return (qn_interval){low, end > low ? end - 1 : low, false};
+}
+
 static qn_interval range_of(const qn_analysis *a, const qn_interval *value, uint32_t i)
 {
     const qn_kernel *k = a->k;
@@ -53,11 +61,19 @@ static qn_interval range_of(const qn_analysis *a, const qn_interval *value, uint
         return range_of_dim(f, (int)x->imm);
     if (a->value[i].is_part)
         return qn__interval_of_type(x->type);
+    if (x->op == QN_I_INDEX)
+        return range_of_index(k, value, i);
     if (is_float && x->op == QN_I_CONST)
         return qn__float_const(x->type, x->imm);
     if (is_float && (x->op >= QN_I_PURE || x->op == QN_I_CAST))
         return qn__interval_of_pure(k, value, i);
     return qn__facts_range(k, f, value, i);
+}
+
+void qn__find_ranges(const qn_analysis *a, qn_interval *range)
+{
+    for (uint32_t i = 1; i < a->k->n_insts; i++)
+        range[i] = range_of(a, range, i);
 }
 
 /* ---------------------------------------------------------------- widths */
@@ -244,9 +260,10 @@ bool qn__narrow(qn_analysis *a)
     const qn_kernel *k = a->k;
     qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
     uint8_t *want = qn__zalloc(k->n_insts, 2), *needed = want ? want + k->n_insts : NULL;
+    if (range)
+        qn__find_ranges(a, range);
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
-        range[i] = range_of(a, range, i);
         v->at = 0;
         v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))

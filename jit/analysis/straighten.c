@@ -10,6 +10,7 @@
  *    elements accessed with one index tuple, and straight code has many tuples.
  * Kernel and facts in, kernel and facts out; knows no LLVM.
  */
+#include "jit/analysis/partition.h"
 #include "jit/analysis/straighten.h"
 
 #include <string.h>
@@ -23,6 +24,7 @@ typedef struct writer {
     const qn_facts *f;
     const qn_short_loops *loops;
     uint64_t written;  /* bit p: what parameter p names may be written */
+    qn_interval *range; /* [k->n_insts] */
     qn_inst *inst;     /* [MOST_INSTS] */
     uint32_t *operand; /* [most_operands] */
     uint32_t *origin;  /* [MOST_INSTS]: the instruction that it is a copy of */
@@ -76,10 +78,10 @@ static uint32_t add_value(writer *w, const qn_inst *x, const uint32_t *args, uin
     return i;
 }
 
-static uint32_t add_index(writer *w, int64_t value)
+static uint32_t add_number(writer *w, int type, int64_t value)
 {
-    return add_value(w, &(qn_inst){.op = QN_I_CONST, .type = QN_I64, .imm = (uint64_t)value}, NULL,
-                     0);
+    const qn_inst x = {.op = QN_I_CONST, .type = (uint8_t)type, .imm = (uint64_t)value};
+    return add_value(w, &x, NULL, 0);
 }
 
 static uint32_t add_op(writer *w, int op, int type, int n, const uint32_t *args)
@@ -169,14 +171,16 @@ static uint32_t write_linear(writer *w, const linear *x)
     for (int t = 0; t < x->n; t++) {
         uint32_t term = x->term[t];
         if (x->coef[t] != 1)
-            term = add_op(w, QN_OP_mul, QN_I64, 2, (uint32_t[]){term, add_index(w, x->coef[t])});
+            term = add_op(w, QN_OP_mul, QN_I64, 2,
+                          (uint32_t[]){term, add_number(w, QN_I64, x->coef[t])});
         sum = sum ? add_op(w, QN_OP_add, QN_I64, 2, (uint32_t[]){sum, term}) : term;
     }
     if (!sum)
-        return add_index(w, x->constant);
-    return x->constant
-               ? add_op(w, QN_OP_add, QN_I64, 2, (uint32_t[]){sum, add_index(w, x->constant)})
-               : sum;
+        return add_number(w, QN_I64, x->constant);
+    if (!x->constant)
+        return sum;
+    return add_op(w, QN_OP_add, QN_I64, 2,
+                  (uint32_t[]){sum, add_number(w, QN_I64, x->constant)});
 }
 
 /** A quotient or its rest without the terms that the divisor divides; 0: there are none. */
@@ -200,7 +204,7 @@ static uint32_t write_quotient(writer *w, uint32_t i)
     }
     if (!whole.n && !whole.constant && most >= q.by)
         return 0;
-    uint32_t by = add_index(w, q.by), left = write_linear(w, &rest);
+    uint32_t by = add_number(w, QN_I64, q.by), left = write_linear(w, &rest);
     if (q.is_rest)
         return most < q.by ? left : add_op(w, QN_OP_rem, QN_I64, 2, (uint32_t[]){left, by});
     uint32_t own = write_linear(w, &whole);
@@ -208,6 +212,64 @@ static uint32_t write_quotient(writer *w, uint32_t i)
         return own;
     return add_op(w, QN_OP_add, QN_I64, 2,
                   (uint32_t[]){own, add_op(w, QN_OP_div, QN_I64, 2, (uint32_t[]){left, by})});
+}
+
+/* ---------------------------------------------------------------- what ranges tell */
+
+/** What an op on truth values is where one of them is known. */
+static qn_form truth_of(const writer *w, uint32_t i)
+{
+    const qn_inst *x = &w->k->inst[i];
+    const uint32_t *arg = qn__args(w->k, i);
+    const int op = x->op >= QN_I_PURE ? qn__pure(x) : -1;
+    int64_t is_true;
+    if (op == QN_OP_select && is_number(w, w->map[arg[0]], &is_true))
+        return (qn_form){.kind = is_true ? QN_FORM_SECOND : QN_FORM_THIRD};
+    if (op == QN_OP_not && x->type == QN_BOOL && is_number(w, w->map[arg[0]], &is_true))
+        return (qn_form){QN_FORM_NUMBER, !is_true};
+    for (int n = 0; n < 2 && x->type == QN_BOOL && (op == QN_OP_and || op == QN_OP_or); n++)
+        if (is_number(w, w->map[arg[n]], &is_true))
+            return is_true == (op == QN_OP_or)
+                       ? (qn_form){QN_FORM_NUMBER, is_true}
+                       : (qn_form){.kind = n ? QN_FORM_FIRST : QN_FORM_SECOND};
+    return (qn_form){.kind = QN_FORM_OWN};
+}
+
+/** Of a pure instruction that is a number or one of its operands, but for a number. */
+static bool write_known(writer *w, uint32_t i)
+{
+    const qn_inst *x = &w->k->inst[i];
+    const uint32_t *arg = qn__args(w->k, i);
+    qn_form form = qn__form_of(w->k, w->range, i);
+    form = form.kind == QN_FORM_OWN ? truth_of(w, i) : form;
+    if (form.kind == QN_FORM_OWN)
+        return false;
+    if (form.kind == QN_FORM_NUMBER)
+        w->map[i] = add_number(w, x->type, form.number);
+    else
+        w->map[i] = w->map[arg[form.kind - QN_FORM_FIRST]];
+    if (form.kind == QN_FORM_FIRST && form.number)
+        w->map[i] = add_op(w, QN_OP_sub, x->type, 2,
+                           (uint32_t[]){w->map[i], add_number(w, x->type, form.number)});
+    return true;
+}
+
+/** The side of an `if` that is taken where its condition is a number; false: it is none. */
+static bool write_side(writer *w, uint32_t i)
+{
+    const qn_inst *x = &w->k->inst[i];
+    int64_t is_true;
+    if (x->op != QN_I_IF || !is_number(w, w->map[qn__args(w->k, i)[0]], &is_true))
+        return false;
+    uint32_t begin = x->region[is_true ? 0 : 1], end = x->region[is_true ? 1 : 2];
+    if (begin < end)
+        write_body(w, begin, end - 1, 0);
+    for (uint32_t r = x->region[2]; r < w->k->n_insts && w->k->inst[r].op == QN_I_RESULT &&
+                                    qn__args(w->k, r)[0] == i;
+         r++)
+        w->map[r] = w->map[qn__args(w->k, end - 1)[w->k->inst[r].imm]];
+    w->map[i] = 0;
+    return true;
 }
 
 /* ---------------------------------------------------------------- copies */
@@ -268,7 +330,7 @@ static void set_point(writer *w, uint32_t i, int64_t point)
     for (int n = w->k->inst[i].n_args; n-- > 0;) {
         int d = qn__dim_of(w->k, i, n);
         int64_t trips = qn__trips(w->f, d);
-        w->map[w->k->dim[d]] = add_index(w, w->f->begin[d].value + point % trips);
+        w->map[w->k->dim[d]] = add_number(w, QN_I64, w->f->begin[d].value + point % trips);
         point /= trips;
     }
 }
@@ -337,7 +399,7 @@ static void write_trips(writer *w, uint32_t i, int64_t begin, int64_t trips)
     for (int n = 0; n < n_carried; n++)
         carried[n] = w->map[qn__args(k, i)[INDEX_AND_BOUNDS + n]];
     for (int64_t trip = 0; trip < trips && !w->is_full; trip++) {
-        w->map[first] = add_index(w, begin + trip * (int64_t)x->imm);
+        w->map[first] = add_number(w, QN_I64, begin + trip * (int64_t)x->imm);
         for (int n = 0; n < n_carried; n++)
             w->map[first + 1 + (uint32_t)n] = carried[n];
         write_body(w, first + 1 + (uint32_t)n_carried, yield, 0);
@@ -362,15 +424,15 @@ static void write_body(writer *w, uint32_t begin, uint32_t end, uint32_t without
         int64_t first = 0, points = x->op == QN_I_REDUCE ? points_of(w, i) : 0;
         int64_t trips = points ? -1 : trips_of(w, i, &first);
         bool is_done = x->op == QN_I_RESULT && w->map[qn__args(k, i)[0]] == 0;
-        if (i == without || is_done) /* results of trips are known */
+        if (i == without || is_done) /* results of trips and sides are known */
             continue;
         if (points)
             write_reduce(w, i, points);
         else if (trips >= 0)
             write_trips(w, i, first, trips);
-        else if (qn__has_regions(x))
+        else if (!write_side(w, i) && qn__has_regions(x))
             write_regions(w, i);
-        else
+        else if (!qn__has_regions(x) && !write_known(w, i))
             write_plain(w, i);
     }
 }
@@ -386,7 +448,7 @@ static void write_iterations(writer *w, int d)
         return;
     }
     for (int64_t i = w->f->begin[d].value; i < w->f->end[d].value && !w->is_full; i++) {
-        w->map[k->dim[d]] = add_index(w, i);
+        w->map[k->dim[d]] = add_number(w, QN_I64, i);
         write_iterations(w, d + 1);
     }
 }
@@ -394,7 +456,7 @@ static void write_iterations(writer *w, int d)
 /** Dimension d counts parts of n iterations, and a new one those of a part. */
 static void add_dim(writer *w, int d, int64_t n)
 {
-    const uint32_t range[2] = {add_index(w, 0), add_index(w, n)};
+    const uint32_t range[2] = {add_number(w, QN_I64, 0), add_number(w, QN_I64, n)};
     const qn_inst x = {.op = QN_I_DIM,
                        .type = QN_I64,
                        .sub = QN_DIM_PARALLEL,
@@ -456,7 +518,8 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
     n_accesses = 0;
     for (uint32_t i = w->body; i < w->n; i++)
         if (qn__is_access(&w->inst[i])) {
-            proved[n_accesses] = f->proved[qn__site_of(k, w->origin[i])];
+            uint8_t was = f->proved[qn__site_of(k, w->origin[i])];
+            proved[n_accesses] = was && !w->inst[i].parent ? QN_IN_RANGE : was;
             access[n_accesses] = (qn_access){.inst = i, .site = n_accesses};
             n_accesses++;
         }
@@ -522,13 +585,16 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
     for (int p = 0; p < k->n_params && may_meet; p++)
         may_meet[p] = views_met(&a, p);
+    w.range = qn__zalloc(k->n_insts, sizeof *w.range);
+    if (w.range)
+        qn__find_ranges(&a, w.range);
     qn__analysis_release(&a);
     w.inst = qn__zalloc(MOST_INSTS, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
     w.origin = qn__zalloc(MOST_INSTS, sizeof *w.origin);
     w.visible = qn__zalloc(MOST_INSTS, sizeof *w.visible);
     w.map = qn__zalloc(k->n_insts, sizeof *w.map);
-    if (may_meet && w.inst && w.operand && w.origin && w.visible && w.map) {
+    if (may_meet && w.range && w.inst && w.operand && w.origin && w.visible && w.map) {
         begin(&w);
         write_iterations(&w, 0);
         is_done = !w.is_full && take(&w, k, f);
@@ -538,6 +604,7 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     qn__free(w.origin);
     qn__free(w.visible);
     qn__free(w.map);
+    qn__free(w.range);
     if (is_done) {
         f->is_straight = 1;
         for (int p = 0; p < k->n_params; p++)

@@ -155,7 +155,7 @@ static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *
     of_part.descent = &own;
     of_part.emitted = &counted;
     qn_status status =
-        piece->part[0]
+        piece->n_parts
             ? qn__llvm_lower_piece(&of_part, piece, symbol, err)
             : qn__llvm_lower(&of_part, piece->kernel, &piece->facts, &piece->planned, symbol, err);
     if (status == QN_OK && own.rung == QN_RUNG_FAST)
@@ -173,10 +173,10 @@ qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *s
                                qn_error *err)
 {
     enum { SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
-    LLVMValueRef function[2];
+    LLVMValueRef function[QN_MOST_SECTIONS];
     qn_blob_info *info = to->info;
     *to->emitted = (qn_emitted){0};
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < p->n_parts; i++) {
         char name[SYMBOL_BYTES];
         snprintf(name, sizeof name, "%s_%d", symbol, i + 1);
         qn_status status = lower_part(to, p->part[i], name, err);

@@ -138,7 +138,9 @@ static qn_status plan(compilation *c)
         qn__collapse(c->kernel, &c->facts);
         status = take_schedule(c);
     } else {
-        c->pieces = c->r->is_retry ? NULL : qn__pieces_of(c->kernel, &c->facts);
+        c->pieces = c->r->is_retry
+                        ? NULL
+                        : qn__pieces_of(c->kernel, &c->facts, c->r->debug_path == NULL);
         if (!c->pieces)
             plan_whole(c);
     }

@@ -126,9 +126,9 @@ static void add_estimate(qn_planned *p, qn_text *out)
 /* One after the other, as the pieces run. */
 static void add_pieces(qn_piece *p, void (*add)(qn_planned *p, qn_text *out), qn_text *out)
 {
-    for (int n = 0; n < 2 && p->part[0]; n++)
+    for (int n = 0; n < p->n_parts; n++)
         add_pieces(p->part[n], add, out);
-    if (!p->part[0])
+    if (p->n_parts == 0)
         add(&p->planned, out);
 }
 

@@ -4,8 +4,10 @@
  * dimensions of the first part, the last of them in blocks; in a block it calls the function of the
  * first part, which leaves the results of the reduces in the frame, and then that of the rest.
  * Between them it looks whether the launch was cancelled: a part that left early has not written
- * all results.
+ * all results. The function of a piece that is cut calls those of its sections, each with what it
+ * is to do of them.
  */
+#include "jit/lower/access.h"
 #include "jit/lower/distribute.h"
 
 #include <string.h>
@@ -139,18 +141,51 @@ static void emit_loops(const caller *c, int d)
     qn__loop_close(g, &l);
 }
 
+enum { ALIGN = 64, WORD_BYTES = sizeof(int64_t) };
+
+/** Where the threads divide the dimension that is cut, a section is given its own part of it. */
+static void call_sections(caller *c)
+{
+    lower *g = c->g;
+    const qn_sections *s = &c->p->sections;
+    c->slots = g->slots;
+    c->range[0] = qn__new_buffer(g, (uint64_t)WORD_BYTES * QN_RANGE_WORDS, ALIGN);
+    for (int n = 0; n < s->n; n++) {
+        const qn_facts *f = &c->p->part[n]->facts;
+        const span own = {qn__const_i64(g, f->begin[s->dim].value),
+                          qn__const_i64(g, f->end[s->dim].value)};
+        if (s->dim != c->p->split_dim) {
+            call_part(c, n, g->range);
+        } else {
+            span x = qn__intersection(g, range_of(c, s->dim), own);
+            set_word(g, c->range[0], 0, x.low);
+            set_word(g, c->range[0], 1, x.high);
+            if (c->scratch)
+                set_word(g, c->range[0], 2, c->scratch);
+            branch b = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntSLT, x.low, x.high, ""));
+            call_part(c, n, c->range[0]);
+            qn__end_branch(g, &b, NULL);
+        }
+        if (g->f->plan.poll >= 0 && n + 1 < s->n)
+            qn__look(g);
+    }
+}
+
 void qn__lower_parts(lower *g, const qn_piece *p, const LLVMValueRef *function, int scratch_word)
 {
-    enum { ALIGN = 64 };
     caller c = {.g = g, .p = p, .function = function};
-    uint64_t words = sizeof(int64_t);
+    uint64_t words = WORD_BYTES;
+    if (scratch_word >= 0)
+        c.scratch = qn__range_word(g, scratch_word);
+    if (p->sections.n) {
+        call_sections(&c);
+        return;
+    }
     c.slots = qn__new_buffer(g, words * (uint64_t)p->part[0]->facts.n_slots, ALIGN);
     for (int n = 0; n < 2; n++)
         c.range[n] = qn__new_buffer(g, words * QN_RANGE_WORDS, ALIGN);
     for (int n = 0; n < p->distribution.n; n++)
         c.result[n] = qn__new_buffer(g, words * (uint64_t)qn__block_iterations(g->f), ALIGN);
-    if (scratch_word >= 0)
-        c.scratch = qn__range_word(g, scratch_word);
     copy_slots(&c);
     emit_loops(&c, 0);
 }

@@ -160,6 +160,21 @@ LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b)
     return qn__call(g, "llvm.smin", &g->i64, 1, v, 2);
 }
 
+LLVMValueRef qn__smax(lower *g, LLVMValueRef a, LLVMValueRef b)
+{
+    int64_t m, n;
+    LLVMValueRef v[2] = {a, b};
+    if (qn__is_const(a, &m) && qn__is_const(b, &n))
+        return m > n ? a : b;
+    return qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
+}
+
+span qn__intersection(lower *g, span a, span b)
+{
+    LLVMValueRef low = qn__smax(g, a.low, b.low);
+    return (span){low, qn__smax(g, qn__smin(g, a.high, b.high), low)};
+}
+
 bool qn__is_const(LLVMValueRef v, int64_t *n)
 {
     if (!LLVMIsAConstantInt(v))

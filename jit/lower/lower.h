@@ -326,6 +326,9 @@ LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_
 /** Smaller of two scalars of type i64: unsigned, signed. */
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b);
+LLVMValueRef qn__smax(lower *g, LLVMValueRef a, LLVMValueRef b);
+/** What two ranges have in common; it may be empty. */
+span qn__intersection(lower *g, span a, span b);
 LLVMBasicBlockRef qn__new_block(lower *g, const char *name);
 /** A buffer in the function's frame. */
 LLVMValueRef qn__new_buffer(lower *g, uint64_t bytes, unsigned align);

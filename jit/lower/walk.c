@@ -35,15 +35,6 @@ static void emit_nodes(walk *w, qn_node n);
 
 /* ---------------------------------------------------------------- bounds */
 
-static LLVMValueRef larger(lower *g, LLVMValueRef a, LLVMValueRef b)
-{
-    int64_t m, n;
-    LLVMValueRef v[2] = {a, b};
-    if (qn__is_const(a, &m) && qn__is_const(b, &n))
-        return m > n ? a : b;
-    return qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
-}
-
 /** Where a section ends: a place in the range of its axis, whose steps are `weight` iterations. */
 static LLVMValueRef bound_at(walk *w, const qn_bound *b, int64_t weight, span s)
 {
@@ -53,14 +44,14 @@ static LLVMValueRef bound_at(walk *w, const qn_bound *b, int64_t weight, span s)
         qn_axis root;
         qn__axis_weight(w->x, w->s, b->axis, &root);
         offset = LLVMBuildAdd(g->b, g->iv[qn__axis(w->s, root)->number], offset, "");
-        return qn__smin(g, larger(g, offset, s.low), s.high);
+        return qn__smin(g, qn__smax(g, offset, s.low), s.high);
     }
     LLVMValueRef length = LLVMBuildSub(g->b, s.high, s.low, ""), step = qn__const_i64(g, weight);
     LLVMValueRef up = LLVMBuildAdd(g->b, length, qn__const_i64(g, weight - 1), "");
     LLVMValueRef n = LLVMBuildUDiv(g->b, up, step, "");
     if (b->from == QN_FROM_END)
         offset = LLVMBuildAdd(g->b, n, qn__smin(g, offset, zero), "");
-    LLVMValueRef at = LLVMBuildMul(g->b, qn__smin(g, larger(g, offset, zero), n), step, "");
+    LLVMValueRef at = LLVMBuildMul(g->b, qn__smin(g, qn__smax(g, offset, zero), n), step, "");
     return LLVMBuildAdd(g->b, s.low, qn__umin(g, at, length), "");
 }
 
@@ -71,15 +62,10 @@ static span section_of(walk *w, const qn_cut *c, int number, span s)
     int64_t weight = qn__axis_weight(w->x, w->s, c->of, NULL);
     for (int n = 0; n <= number; n++) {
         low = high;
-        high = larger(w->g, low, n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], weight, s));
+        high = n == c->n - 1 ? s.high : bound_at(w, &c->bound[n], weight, s);
+        high = qn__smax(w->g, low, high);
     }
     return (span){low, high};
-}
-
-static span intersection(walk *w, span a, span b)
-{
-    LLVMValueRef low = larger(w->g, a.low, b.low);
-    return (span){low, larger(w->g, qn__smin(w->g, a.high, b.high), low)};
 }
 
 /** What is run of the axis of a loop. Sections are those of the whole dimension. */
@@ -95,7 +81,8 @@ static span span_of(walk *w, qn_axis axis, int d)
     bool is_root = qn__axis(w->s, c->of)->kind == QN_AXIS_DIM;
     span s = section_of(w, c, a->number, is_root ? all : span_of(w, c->of, d));
     w->part |= UINT32_C(1) << d;
-    return w->of[d].low == all.low && w->of[d].high == all.high ? s : intersection(w, s, w->of[d]);
+    bool is_all = w->of[d].low == all.low && w->of[d].high == all.high;
+    return is_all ? s : qn__intersection(w->g, s, w->of[d]);
 }
 
 /* ---------------------------------------------------------------- steps */

@@ -174,11 +174,15 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
     double shuffle = shuffle_slots(e, bits, lanes);
     double together = method == QN_METHOD_STRIDED ? transposed(e, i) : 0;
     int scattered = is_load ? QN_WORK_GATHER : QN_WORK_SCATTER;
-    if (method == QN_METHOD_GATHER &&
-        (qn__lanes_are_in_digit(e, i, lanes) ||
-         (!e->is_masked && qn__nearness(e->x, lane_dim_of(e), i) == QN_NEAR_LIMITED)))
-        method = QN_METHOD_CONTIGUOUS;
     qn_access_work w = {.moves = registers};
+    if (method == QN_METHOD_GATHER && !e->is_masked && lanes > 1 &&
+        qn__nearness(e->x, lane_dim_of(e), i) == QN_NEAR_LIMITED) {
+        method = QN_METHOD_CONTIGUOUS; /* but for the index of all lanes, and its first and last */
+        w.slots = 2 * (double)qn__registers(64, lanes, t);
+        w.shuffles = 2;
+    } else if (method == QN_METHOD_GATHER && qn__lanes_are_in_digit(e, i, lanes)) {
+        method = QN_METHOD_CONTIGUOUS;
+    }
     if (lanes == 1 || method == QN_METHOD_UNIFORM) {
         w.moves = 1;
     } else if (method == QN_METHOD_CONTIGUOUS) {

@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * piece.c: the pieces that a kernel becomes by distribution, each with a plan of its own. Data in,
- * data out; knows no LLVM.
+ * piece.c: the pieces that a kernel becomes by distribution or partition, each with a plan of its
+ * own. Data in, data out; knows no LLVM.
  */
 #include "jit/schedule/piece.h"
 #include "jit/schedule/plan.h"
+#include "jit/schedule/search.h"
+
+#include "jit/analysis/straighten.h"
 
 #include <string.h>
 
 enum { MOST_DEPTH = 3 }; /* of distributions inside each other */
+/* Cuts inside each other; iterations of a kernel or a section that is cut; of the dimension that
+ * threads divide. */
+enum { MOST_CUTS = 6, LEAST_CUT = 256, LEAST_RIM = 16, ENOUGH_CHUNKS = 16 };
+#define CYCLES_OF_CALL 40.0
+/* Of the time of the interior: a rim that takes less is not cut. Functions take time to compile. */
+#define LEAST_PART 0.03
 
 /** A piece that is whole, with copies of its own. */
 static qn_piece *new_piece(const qn_kernel *k, const qn_facts *f)
@@ -29,8 +38,8 @@ void qn__piece_release(qn_piece *p)
 {
     if (!p)
         return;
-    qn__piece_release(p->part[0]);
-    qn__piece_release(p->part[1]);
+    for (int n = 0; n < p->n_parts; n++)
+        qn__piece_release(p->part[n]);
     qn__planned_release(&p->planned);
     qn_kernel_release(p->kernel);
     qn__facts_release(&p->facts);
@@ -66,12 +75,23 @@ static void plan(qn_piece *p)
     qn__planned_make(p->kernel, &p->facts, &p->planned);
 }
 
+static void forget_parts(qn_piece *p)
+{
+    for (int n = 0; n < p->n_parts; n++) {
+        qn__piece_release(p->part[n]);
+        p->part[n] = NULL;
+    }
+    p->n_parts = 0;
+}
+
+/* ---------------------------------------------------------------- distribution */
+
 static bool divide(qn_piece *p, int depth);
 
 /** Part n of p, which may have parts of its own. */
 static bool make_part(qn_piece *p, int n, int depth)
 {
-    qn_piece *part = p->part[n] = new_piece(p->kernel, &p->facts);
+    qn_piece *part = p->part[p->n_parts++] = new_piece(p->kernel, &p->facts);
     if (!part || !give_ranges(p, n, part))
         return false;
     bool is_made = n == 0 ? qn__distribute_first(part->kernel, &part->facts, &p->distribution)
@@ -90,21 +110,140 @@ static bool divide(qn_piece *p, int depth)
         p->split_dim = p->distribution.dims >> d & 1 ? d : -1;
     if (make_part(p, 0, depth) && make_part(p, 1, depth))
         return true;
-    for (int n = 0; n < 2; n++) {
-        qn__piece_release(p->part[n]);
-        p->part[n] = NULL;
-    }
+    forget_parts(p);
     if (p->is_free)
         p->split_dim = -1;
     return false;
 }
 
-qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f)
+/* ---------------------------------------------------------------- partition */
+
+/** The dimension that threads divide in all sections. */
+static int dim_of_threads(const qn_kernel *k, const qn_facts *f)
+{
+    int best = -1;
+    for (int d = 0; d < k->n_dims; d++)
+        if (qn__is_parallel(k, d) &&
+            (best < 0 || (qn__trips(f, best) < ENOUGH_CHUNKS &&
+                          qn__trips_or(f, d, INT32_MAX) > qn__trips(f, best))))
+            best = d;
+    return best;
+}
+
+static double iterations_of(const qn_kernel *k, const qn_facts *f)
+{
+    double n = 1;
+    for (int d = 0; d < k->n_dims; d++)
+        n *= qn__is_parallel(k, d) ? (double)qn__trips_or(f, d, INT32_MAX) : 1;
+    return n;
+}
+
+static bool cut(qn_piece *p, int depth, double *cycles);
+
+/** The plan of a section that stays whole. */
+static void plan_section(qn_piece *p)
+{
+    qn_straight x;
+    p->facts.has_ranges = 1;
+    p->facts.ranges[0] = p->split_dim;
+    p->facts.ranges[1] = -1;
+    if (qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x)) {
+        qn__planned_release(&p->planned);
+        qn_kernel_release(p->kernel);
+        qn__facts_release(&p->facts);
+        qn__straight_take(&x, &p->kernel, &p->facts, &p->planned);
+    }
+}
+
+/** Section n of p, with what its ranges tell; NULL without memory. */
+static qn_piece *new_section(const qn_piece *p, int n)
+{
+    const qn_sections *s = &p->sections;
+    const qn_short_loops none = {0};
+    qn_piece *part = new_piece(p->kernel, &p->facts);
+    if (!part)
+        return NULL;
+    part->split_dim = p->split_dim;
+    part->facts.begin[s->dim].value = s->begin[n];
+    part->facts.end[s->dim].value = s->end[n];
+    if (qn__straighten(part->kernel, &part->facts, &none))
+        return part;
+    qn__piece_release(part);
+    return NULL;
+}
+
+/** Makes section n of p, and the cycles of its estimate. The interior is cut again where it has
+ * sections; a rim where that is faster, and it takes a part of the interior's time that counts. */
+static bool make_section(qn_piece *p, int n, int depth, double inside, double *cycles)
+{
+    const bool is_rim = n + 1 < p->sections.n;
+    double other;
+    qn_piece *part = p->part[n] = new_section(p, n);
+    if (!part)
+        return false;
+    bool may_cut = depth < MOST_CUTS && iterations_of(part->kernel, &part->facts) >= LEAST_RIM;
+    if (may_cut && !is_rim && cut(part, depth + 1, cycles))
+        return true;
+    plan_section(part);
+    *cycles = part->planned.cycles + CYCLES_OF_CALL;
+    if (!may_cut || !is_rim || *cycles < LEAST_PART * inside)
+        return true;
+    qn_piece *again = new_section(p, n);
+    bool is_less = again && cut(again, depth + 1, &other) && other < *cycles;
+    qn__piece_release(is_less ? part : again);
+    p->part[n] = is_less ? again : part;
+    *cycles = is_less ? other : *cycles;
+    return true;
+}
+
+/** Cuts a piece into sections; false: it stays whole. */
+static bool cut(qn_piece *p, int depth, double *cycles)
+{
+    double inside = 0, one;
+    bool is_cut = qn__sections_of(p->kernel, &p->facts, &p->sections);
+    *cycles = 0;
+    p->n_parts = is_cut ? p->sections.n : 0;
+    for (int n = p->n_parts; is_cut && n-- > 0;) {
+        is_cut = make_section(p, n, depth, inside, &one);
+        inside = n + 1 == p->sections.n ? one : inside;
+        *cycles += one;
+    }
+    if (!is_cut) {
+        forget_parts(p);
+        p->sections.n = 0;
+    }
+    return is_cut;
+}
+
+/** The sections of a kernel, if these take less time than the whole. */
+static qn_piece *sections_of(const qn_kernel *k, const qn_facts *f)
+{
+    qn_sections sections;
+    qn_straight x;
+    double cycles = 0;
+    if (iterations_of(k, f) < LEAST_CUT || !qn__sections_of(k, f, &sections))
+        return NULL;
+    qn_piece *p = new_piece(k, f);
+    if (!p)
+        return NULL;
+    p->split_dim = dim_of_threads(k, f);
+    bool is_cut = cut(p, 0, &cycles);
+    (void)qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x);
+    double whole = x.kernel ? x.planned.cycles : p->planned.cycles;
+    qn__straight_release(&x);
+    if (is_cut && cycles < whole)
+        return p;
+    qn__piece_release(p);
+    return NULL;
+}
+
+qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f, bool may_cut)
 {
     qn_distribution d;
-    if (f->plan.distribute < 0 ||
-        !qn__distribution_of(k, f, &d)) /* most kernels: nothing is copied */
+    if (f->plan.distribute < 0)
         return NULL;
+    if (!qn__distribution_of(k, f, &d)) /* most kernels: nothing is copied */
+        return may_cut ? sections_of(k, f) : NULL;
     qn_piece *p = new_piece(k, f);
     if (!p)
         return NULL;
@@ -117,18 +256,24 @@ qn_piece *qn__pieces_of(const qn_kernel *k, const qn_facts *f)
 
 void qn__piece_print(const qn_piece *p, qn_text *out)
 {
-    if (!p->part[0]) {
+    if (p->n_parts == 0) {
         qn__planned_print(&p->planned, out);
         return;
     }
-    if (p->distribution.block_dim >= 0)
+    if (p->sections.n)
+        qn__text_add(out, "cut dimension %d\n", p->sections.dim);
+    else if (p->distribution.block_dim >= 0)
         qn__text_add(out, "distributed %d reduces, in blocks of %d of dimension %d\n",
                      p->distribution.n, (int)qn__block_iterations(&p->facts),
                      p->distribution.block_dim);
     else
         qn__text_add(out, "distributed %d reduces\n", p->distribution.n);
-    for (int n = 0; n < 2; n++) {
-        qn__text_add(out, n == 0 ? "-- the reduces\n" : "-- the rest\n");
+    for (int n = 0; n < p->n_parts; n++) {
+        if (p->sections.n)
+            qn__text_add(out, "-- from %lld up to %lld\n", (long long)p->sections.begin[n],
+                         (long long)p->sections.end[n]);
+        else
+            qn__text_add(out, n == 0 ? "-- the reduces\n" : "-- the rest\n");
         qn__piece_print(p->part[n], out);
     }
 }

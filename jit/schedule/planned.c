@@ -15,7 +15,7 @@ void qn__planned_make(const qn_kernel *k, const qn_facts *f, qn_planned *out)
     if (f->target->has_grid)
         qn__grid_make(k, f, &out->grid);
     else
-        (void)qn__search(k, f, out);
+        qn__search(k, f, out);
 }
 
 /** Room for a schedule, and the analysis that it is of. */

@@ -13,6 +13,7 @@ typedef struct qn_planned {
     qn_grid grid;    /* of a GPU */
     bool is_request; /* the caller gave the schedule */
     qn_schedule *schedule;  /* NULL: none was made yet */
+    double cycles;          /* of the search: of the least estimate; 0: there is none */
     bool is_draft;          /* the schedule is that of the search, and was not verified yet */
     qn_analysis analysis;   /* of scalar code: what the plan is of; that of a GPU is not kept */
     qn_block block;

@@ -227,14 +227,14 @@ static void improve(search *s)
         try_steps(s);
 }
 
-double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
     search s = {.k = k, .f = *f, .of = out, .best = &out->plan, .options = f->plan};
     out->analysis = (qn_analysis){.k = k, .f = f};
     bool has_values = !f->target->has_grid && qn__analyse(k, f, -1, 0, &out->analysis);
     qn__plan_by_rules(&out->analysis, &out->plan);
     if (!has_values || f->is_ordered || is_fixed(&f->plan) || is_for_memory(&out->plan))
-        return 0;
+        return;
     int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
@@ -245,7 +245,7 @@ double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
     if (!out->is_draft)
         qn__planned_forget(out);
     qn__free(s.s);
-    return s.least.cycles;
+    out->cycles = s.least.cycles;
 }
 
 /* ---------------------------------------------------------------- straight code */
@@ -278,10 +278,11 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
         qn_kernel_release(x.kernel);
         return;
     }
-    bool is_made = !loops || qn__straighten(x.kernel, &x.facts, loops);
-    if (is_made)
+    if (!loops || qn__straighten(x.kernel, &x.facts, loops)) {
         qn__collapse(x.kernel, &x.facts);
-    double cycles = is_made ? qn__search(x.kernel, &x.facts, &x.planned) : 0;
+        qn__search(x.kernel, &x.facts, &x.planned);
+    }
+    double cycles = x.planned.cycles;
     bool is_less = cycles > 0 && cycles < part * *least &&
                    qn__estimate(&x.planned.analysis, &x.planned.plan) <= MOST_STRAIGHT_UNITS;
     if (is_less) {
@@ -328,6 +329,8 @@ static void try_short(const qn_analysis *of, qn_straight *best, double *least)
     const qn_kernel *k = of->k;
     qn_short_loops loops = {.dims = qn__dims_between(of), .has_trips = qn__has_short_trips(of)};
     uint32_t parallel = 0;
+    for (int n = 0; of->f->has_ranges && n < 2; n++) /* not all of it is run at once */
+        loops.dims &= of->f->ranges[n] < 0 ? loops.dims : ~(1u << of->f->ranges[n]);
     for (int d = 0; d < k->n_dims; d++)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */
@@ -381,12 +384,14 @@ bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight
         qn__planned_make(k, f, p);
         return false;
     }
-    double least = qn__search(k, f, p);
+    qn__search(k, f, p);
+    double least = p->cycles;
     if (least <= 0)
         return false;
     qn_analysis of = p->analysis;
     of.f = &declared;
     try_short(&of, out, &least);
-    try_cuts(&of, out, &least);
+    if (!f->has_ranges) /* a range may begin inside of a part */
+        try_cuts(&of, out, &least);
     return out->kernel != NULL;
 }

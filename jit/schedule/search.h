@@ -15,8 +15,8 @@ typedef struct qn_straight {
 } qn_straight;
 
 /** Makes the plan of *out, which is zeroed, and what it is scheduled of, where that was searched
- * with its draft. The cycles of its estimate, at least; 0: it has none. */
-double qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);
+ * with its draft. */
+void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);
 /** Plans a kernel for a processor, and merges dimensions in *f. True: its short loops should be
  * straight code, which *out has; the caller releases or takes it. Out of memory: they should not.
  */

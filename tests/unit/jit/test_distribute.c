@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_distribute.c: which reduces are computed apart from the iterations that share them, and what
- * the pieces are. Results are those of tests/cases/reduce/shared_*.case. No code generator is
+ * test_distribute.c: which reduces are computed apart from the iterations that share them, which
+ * dimensions are cut into sections, and what the pieces are. Results are those of
+ * tests/cases/reduce/shared_*.case and tests/cases/layout/sections.case. No code generator is
  * needed.
  */
 #include "jit/schedule/piece.h"
@@ -50,7 +51,7 @@ static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, 
         return NULL;
     }
     qn__share_loads(k, &f);
-    qn_piece *p = qn__pieces_of(k, &f);
+    qn_piece *p = qn__pieces_of(k, &f, true);
     qn__facts_release(&f);
     qn_kernel_release(k);
     return p;
@@ -132,10 +133,80 @@ static void test_refused(void)
            "what may fail stays where it is");
 }
 
+/* ---------------------------------------------------------------- sections */
+
+#define RING                                                                                       \
+    KERNEL("%one: i64 = const 1; %b: i64 = add %j, %one; %q: i64 = rem %b, %n;"                    \
+           "%a: f64 = load x[%i, %q]; store y[%i, %j], %a;")
+
+static bool has_op(const qn_kernel *k, int op)
+{
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (k->inst[i].op == QN_I_PURE + op)
+            return true;
+    return false;
+}
+
+static void test_sections(void)
+{
+    qn_piece *p = pieces_of(RING, 100, 90, false, NULL, QN_ISA_V4);
+    tap_ok(p && p->sections.n == 2 && p->n_parts == 2 && p->sections.dim == 1,
+           "the dimension of a periodic index is cut");
+    tap_ok(p && p->sections.begin[0] == 89 && p->sections.end[0] == 90 &&
+               p->sections.begin[1] == 0 && p->sections.end[1] == 89,
+           "where it begins anew; the interior is the last");
+    tap_ok(p && !has_op(p->part[0]->kernel, QN_OP_rem) && !has_op(p->part[1]->kernel, QN_OP_rem),
+           "no section has a remainder");
+    tap_ok(p && p->split_dim == 0 && p->part[1]->planned.plan.split_dim == 0 &&
+               p->part[1]->planned.plan.lane_dim == 1,
+           "threads divide the rows, lanes run along them");
+    qn_text plan = {0};
+    if (p)
+        qn__piece_print(p, &plan);
+    tap_ok(plan.data && strstr(plan.data, "cut dimension 1\n-- from 89 up to 90\n"),
+           "the plan says so");
+    qn__text_release(&plan);
+    qn__piece_release(p);
+    p = pieces_of(KERNEL("%low: i64 = const -1; %high: i64 = const 2; %zero: i64 = const 0;"
+                         "%b: i64 = add %i, %low; %c: i64 = max %b, %zero;"
+                         "%d: i64 = add %j, %high; %r: i64 = rem %d, %n;"
+                         "%a: f64 = load x[%c, %r]; store y[%i, %j], %a;"),
+                  100, 90, false, NULL, QN_ISA_V4);
+    const qn_piece *inner = p ? p->part[p->n_parts - 1] : NULL;
+    tap_ok(p && p->sections.dim == 1 && p->sections.end[1] == 88 && inner->sections.dim == 0 &&
+               inner->sections.begin[1] == 1 && !has_op(inner->part[1]->kernel, QN_OP_max) &&
+               !has_op(inner->part[1]->kernel, QN_OP_rem),
+           "limits and remainders of two dimensions");
+    qn__piece_release(p);
+}
+
+static void test_uncut(void)
+{
+    const qn_options off = {.bytes = sizeof off, .plan = PLAN_WITH(.distribute = -1)};
+    tap_ok(!has_pieces(RING, &off, QN_ISA_V4), "distribute=-1 cuts nothing");
+    tap_ok(!has_pieces(RING, NULL, QN_ISA_SM90), "nor is a grid cut");
+    qn_piece *p = pieces_of(RING, 100, 90, true, NULL, QN_ISA_V4);
+    tap_ok(!p, "nor a launch that runs in iteration order");
+    qn__piece_release(p);
+    p = pieces_of(RING, 3, 9, false, NULL, QN_ISA_V4);
+    tap_ok(!p, "nor what is short");
+    qn__piece_release(p);
+    tap_ok(!has_pieces(KERNEL("%b: i64 = min %i, %j; %a: f64 = load x[%i, %b];"
+                              "store y[%i, %j], %a;"),
+                       NULL, QN_ISA_V4),
+           "nor a triangle");
+    tap_ok(!has_pieces(KERNEL("%two: i64 = const 7; %b: i64 = rem %j, %two;"
+                              "%a: f64 = load x[%i, %b]; store y[%i, %j], %a;"),
+                       NULL, QN_ISA_V4),
+           "nor a dimension of many periods");
+}
+
 int main(void)
 {
     test_rows();
     test_inside_each_other();
     test_refused();
+    test_sections();
+    test_uncut();
     return tap_done();
 }
