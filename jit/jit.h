@@ -192,10 +192,17 @@ static inline int64_t qn__trips(const qn_facts *f, int d)
 {
     return qn__trips_or(f, d, -1);
 }
+/** Whether the caller of a piece gives the range of a dimension: any part of what the facts say. */
+static inline bool qn__is_given(const qn_facts *f, int d)
+{
+    return f->has_ranges && (d == f->ranges[0] || d == f->ranges[1]);
+}
 /** Whether the iterations of a dimension are a multiple of n, a power of two up to
  * QN_MOST_MULTIPLE, in every launch. */
 static inline bool qn__is_multiple(const qn_facts *f, int d, int64_t n)
 {
+    if (qn__is_given(f, d))
+        return n == 1;
     if (qn__is_exact(f, d))
         return (f->end[d].value - f->begin[d].value) % n == 0;
     return qn__multiple_of(&f->begin[d]) % n == 0 && qn__multiple_of(&f->end[d]) % n == 0;
@@ -204,6 +211,8 @@ static inline bool qn__is_multiple(const qn_facts *f, int d, int64_t n)
 /** Whether the iterations of a dimension are at least n in every launch. */
 static inline bool qn__is_at_least(const qn_facts *f, int d, int64_t n)
 {
+    if (qn__is_given(f, d))
+        return n <= 1;
     if (qn__is_exact(f, d))
         return f->end[d].value - f->begin[d].value >= n;
     return f->begin[d].kind == QN_FACT_EXACT && f->begin[d].value >= 0 &&

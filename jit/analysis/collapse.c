@@ -106,7 +106,7 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
     for (int d = 0; d < k->n_dims; d++) {
         qn_dim_kind kind = qn__dim_kind(k, d);
         all_exact = all_exact && (kind != QN_DIM_PARALLEL || qn__is_exact(f, d));
-        bool is_given = f->has_ranges && (d == f->ranges[0] || d == f->ranges[1]);
+        bool is_given = qn__is_given(f, d);
         if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !f->part[d] && !is_given &&
             !(used >> d & 1))
             candidates[kind == QN_DIM_REDUCTION] |= 1u << d;

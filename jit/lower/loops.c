@@ -425,6 +425,8 @@ static void lower_counted(lower *g, counted *t)
     qn__find_results(g->k, t->inst, &results);
     t->begin = begin;
     t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
+    if (qn__is_const(begin, &from) && qn__is_const(end, &to)) /* else no span from trip 0 on */
+        t->has_lanes = t->has_lanes && (from > to || qn__wrap_sub(to, from) >= 0);
     if (step != 1 || t->has_lanes) {
         low = qn__const_i64(g, 0);
         high = t->version == WITHIN && step == 1 ? LLVMBuildSub(g->b, end, begin, "")

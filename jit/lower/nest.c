@@ -84,7 +84,8 @@ void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
 int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
 {
     int64_t b, e;
-    return qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e) ? (e - b) % step : -1;
+    const bool is_known = qn__is_const(g->begin[d], &b) && qn__is_const(g->end[d], &e);
+    return is_known && !qn__is_given(g->f, d) ? (e - b) % step : -1;
 }
 
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step)

@@ -127,7 +127,8 @@ static int tail_of(const maker *m, int d, int64_t steps, int rest)
                     (qn__is_exact(m->x->f, d) || (steps & (steps - 1)) == 0);
     if (is_whole)
         return QN_TAIL_NONE;
-    if (rest == QN_TAIL_NONE || (rest == QN_TAIL_OVERLAP && m->of[d].tile.id))
+    const bool may_be_short = m->of[d].tile.id || qn__is_given(m->x->f, d);
+    if (rest == QN_TAIL_NONE || (rest == QN_TAIL_OVERLAP && may_be_short))
         return QN_TAIL_SCALAR;
     return rest;
 }
@@ -302,11 +303,10 @@ static void cut_points(maker *m)
             extent[n++] = p->width;
         if (!n)
             continue;
-        qn__split(
-            m, qn__axis_over(m->s, i, d), n, extent,
-            tail_of(m, d, lanes * block,
-                    p->remainder == QN_TAIL_MASK ? QN_TAIL_MASK : QN_TAIL_SCALAR),
-            part);
+        qn__split(m, qn__axis_over(m->s, i, d), n, extent,
+                  tail_of(m, d, lanes * block,
+                          p->remainder == QN_TAIL_MASK ? QN_TAIL_MASK : QN_TAIL_SCALAR),
+                  part);
         if (is_shared)
             qn__step_on(m, QN_DO_parallelize, part[0]);
         if (has_lanes && p->unroll > 1)
@@ -365,8 +365,7 @@ static void make_strip(maker *m)
         qn__step(m, &order);
         if (together.id)
             qn__step_on(m, QN_DO_unroll, together);
-        qn__step(m, &(qn_step){
-                        .which = QN_DO_accumulate, .inst = i, .option = QN_STORAGE_SCRATCH});
+        qn__step(m, &(qn_step){.which = QN_DO_accumulate, .inst = i, .option = QN_STORAGE_SCRATCH});
     }
 }
 

@@ -181,7 +181,8 @@ static bool make_section(qn_piece *p, int n, int depth, double inside, double *c
     qn_piece *part = p->part[n] = new_section(p, n);
     if (!part)
         return false;
-    bool may_cut = depth < MOST_CUTS && iterations_of(part->kernel, &part->facts) >= LEAST_RIM;
+    bool may_cut =
+        depth < MOST_CUTS && iterations_of(part->kernel, &part->facts) >= (double)LEAST_RIM;
     if (may_cut && !is_rim && cut(part, depth + 1, cycles))
         return true;
     plan_section(part);
@@ -221,7 +222,7 @@ static qn_piece *sections_of(const qn_kernel *k, const qn_facts *f)
     qn_sections sections;
     qn_straight x;
     double cycles = 0;
-    if (iterations_of(k, f) < LEAST_CUT || !qn__sections_of(k, f, &sections))
+    if (iterations_of(k, f) < (double)LEAST_CUT || !qn__sections_of(k, f, &sections))
         return NULL;
     qn_piece *p = new_piece(k, f);
     if (!p)

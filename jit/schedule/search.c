@@ -178,7 +178,8 @@ static void try_row(search *s)
     qn_plan_options o = s->options;
     int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
     int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
-    bool is_divided = s->best->split_dim == s->best->lane_dim && row % s->best->width;
+    bool is_divided = s->best->split_dim == s->best->lane_dim &&
+                      !qn__is_multiple(&s->f, s->best->lane_dim, s->best->width);
     if (!s->f.target->has_masks || has_loops(s->k) || vectors <= s->best->unroll ||
         vectors > MOST_UNROLL || is_divided)
         return;
@@ -329,8 +330,8 @@ static void try_short(const qn_analysis *of, qn_straight *best, double *least)
     const qn_kernel *k = of->k;
     qn_short_loops loops = {.dims = qn__dims_between(of), .has_trips = qn__has_short_trips(of)};
     uint32_t parallel = 0;
-    for (int n = 0; of->f->has_ranges && n < 2; n++) /* not all of it is run at once */
-        loops.dims &= of->f->ranges[n] < 0 ? loops.dims : ~(1u << of->f->ranges[n]);
+    for (int d = 0; d < k->n_dims; d++) /* not all of it is run at once */
+        loops.dims &= qn__is_given(of->f, d) ? ~(1u << d) : loops.dims;
     for (int d = 0; d < k->n_dims; d++)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */

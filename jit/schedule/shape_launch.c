@@ -106,7 +106,7 @@ static bool is_block_whole(qn_reading *m, const qn_block *b, int d)
     if (last.id)
         return qn__axis_weight(m->x, m->s, qn__node(m->s, last)->axis, NULL) == size ||
                qn__no_code(m, "steps that are no multiple of the block",
-                      qn__node(m->s, last)->axis);
+                           qn__node(m->s, last)->axis);
     return qn__trips(m->x->f, d) == size ||
            qn__no_code(m, "a dimension that is emitted at once, and has a rest", (qn_axis){0});
 }
@@ -124,7 +124,8 @@ static int tail_of(const qn_reading *m, const qn_block *b)
     bool is_section = has_section(m->s, qn__node(m->s, at)->axis);
     if (!is_section && qn__is_multiple(m->x->f, b->lane_dim, (int64_t)b->width * b->unroll))
         tail = QN_TAIL_NONE;
-    if (tail == QN_TAIL_NARROWER && (is_section || qn__trips(m->x->f, b->lane_dim) < 0))
+    if (tail == QN_TAIL_NARROWER &&
+        (is_section || qn__is_given(m->x->f, b->lane_dim) || qn__trips(m->x->f, b->lane_dim) < 0))
         tail = simple;
     return b->streams && (tail == QN_TAIL_NONE || tail == QN_TAIL_NARROWER) ? simple : tail;
 }
@@ -207,7 +208,7 @@ static int atomics_of(const qn_reading *m, const qn_block *b)
         is_plain = is_plain && (m->s->record[n].is_plain ||
                                 m->x->k->inst[m->s->record[n].inst].op != QN_I_ATOMIC);
     return is_plain && m->x->f->atomics == QN_ATOMICS_OF_THREADS ? QN_ATOMICS_OF_ONE
-                                                                  : m->x->f->atomics;
+                                                                 : m->x->f->atomics;
 }
 
 /** Whether dimension d runs within another one: its own loop has one iteration, while the launch
@@ -248,8 +249,7 @@ static bool read_threads(qn_reading *m, qn_node n, qn_block *p)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
-        bool is_divided =
-            l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS && !p->n_shared;
+        bool is_divided = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_THREADS && !p->n_shared;
         int d = is_divided ? qn__iteration_dim(m->x, m->s, l->axis) : -1;
         if (is_divided && d < 0)
             return qn__no_code(m, "threads over points", l->axis);
@@ -325,9 +325,8 @@ qn_status qn__read_launch(qn_reading *m, qn_block *b)
               : b->lane_dim >= 0 ? tail_of(m, b)
                                  : QN_TAIL_NONE;
     b->scratch_bytes =
-        b->strip.length
-            ? qn__strip_bytes(x->k, x->f, b->strip.length, (int32_t)b->strip.together)
-            : qn__buffers_scratch(s, s->n_buffers);
+        b->strip.length ? qn__strip_bytes(x->k, x->f, b->strip.length, (int32_t)b->strip.together)
+                        : qn__buffers_scratch(s, s->n_buffers);
     b->atomics = atomics_of(m, b);
     return QN_OK;
 }

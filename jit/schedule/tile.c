@@ -105,8 +105,9 @@ bool qn__may_cross(const qn_analysis *a, const qn_plan *p, int c, int cross)
 {
     int j = p->jam_dim;
     if (c < 0 || j < 0 || p->lane_dim < 0 || c == j || c == p->lane_dim || p->jam <= 1 ||
-        cross <= 1 || !qn__is_parallel(a->k, c) || !qn__is_parallel(a->k, p->lane_dim) ||
-        p->unroll * p->jam * cross > MOST_PLANNED || !qn__is_batch(a, p->lane_dim))
+        cross <= 1 || qn__is_given(a->f, c) || qn__is_given(a->f, j) || !qn__is_parallel(a->k, c) ||
+        !qn__is_parallel(a->k, p->lane_dim) || p->unroll * p->jam * cross > MOST_PLANNED ||
+        !qn__is_batch(a, p->lane_dim))
         return false;
     int64_t across = qn__trips(a->f, j), further = qn__trips(a->f, c);
     bool are_whole = across > 0 && further > 0 && across % p->jam == 0 && further % cross == 0;
