@@ -178,7 +178,7 @@ static void try_row(search *s)
     qn_plan_options o = s->options;
     int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
     int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
-    bool is_divided = s->best->split_dim == s->best->lane_dim &&
+    bool is_divided = row > 0 && s->best->split_dim == s->best->lane_dim &&
                       !qn__is_multiple(&s->f, s->best->lane_dim, s->best->width);
     if (!s->f.target->has_masks || has_loops(s->k) || vectors <= s->best->unroll ||
         vectors > MOST_UNROLL || is_divided)
