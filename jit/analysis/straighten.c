@@ -278,7 +278,7 @@ static bool write_side(writer *w, uint32_t i)
 static void write_plain(writer *w, uint32_t i)
 {
     const qn_inst *x = &w->k->inst[i];
-    uint32_t args[UINT8_MAX], quotient = w->loops->has_cuts ? write_quotient(w, i) : 0;
+    uint32_t args[UINT8_MAX], quotient = w->n_dims > w->k->n_dims ? write_quotient(w, i) : 0;
     if (quotient) {
         w->map[i] = quotient;
         return;

@@ -16,7 +16,6 @@
 typedef struct qn_short_loops {
     uint32_t dims;  /* bit d: parallel dimension d, or all reduces over dimension d */
     bool has_trips; /* each `for` with a known, small number of trips */
-    bool has_cuts;  /* some of `cut` */
     int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
                                  iterations, and a new one inside of a part; 0: it stays */
 } qn_short_loops;

@@ -418,7 +418,7 @@ static void lower_counted(lower *g, counted *t)
     int64_t step = (int64_t)x->imm, from, to;
     LLVMValueRef begin = qn__scalar(g, qn__args(g->k, t->inst)[0], 0),
                  end = qn__scalar(g, qn__args(g->k, t->inst)[1], 0);
-    LLVMValueRef low = begin, high, pair[2] = {begin, end};
+    LLVMValueRef low = begin, high;
     int together = t->version == BEYOND ? 1 : trips_together(g, t->inst);
     int64_t most = t->version == WITHIN ? g->covered_trips : INT64_MAX;
     yields results = {.n = t->c.init.n};
@@ -439,10 +439,8 @@ static void lower_counted(lower *g, counted *t)
         }
     } else if (t->version == WITHIN) {
         high = end;
-    } else if (qn__is_const(begin, &from) && qn__is_const(end, &to)) {
-        high = to > from ? end : begin;
     } else {
-        high = qn__call(g, "llvm.smax", &g->i64, 1, pair, 2);
+        high = qn__smax(g, end, begin);
     }
     if (t->is_ahead)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);

@@ -239,8 +239,7 @@ static uint32_t next_condition(const lower *g, uint32_t begin, uint32_t end, uin
 static LLVMValueRef trips_in_range(lower *g, uint32_t i, LLVMValueRef most)
 {
     const qn_inst *x = &g->k->inst[i];
-    LLVMValueRef pair[2] = {most, qn__const_i64(g, 0)},
-                 n = qn__call(g, "llvm.smax", &g->i64, 1, pair, 2);
+    LLVMValueRef n = qn__smax(g, most, qn__const_i64(g, 0));
     uint32_t begin = x->region[0], end = x->region[1], value;
     for (uint32_t next = i; next; end = next ? g->k->inst[next].region[1] : end) {
         next = next_condition(g, begin, end, &value);

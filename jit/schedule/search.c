@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * search.c: chooses among plans by their estimates. The rules (plan.c) make a plan; the others are
- * made by the same rules with one field fixed, in three stages: lanes, width, steps. Each stage
+ * made by the same rules with one field fixed, in stages: lanes, trips, rows, width, steps. Each
  * starts from the best plan so far. Data in, data out; knows no LLVM.
  */
 #include "jit/analysis/straighten.h"
@@ -348,7 +348,7 @@ static void try_short(const qn_analysis *of, qn_straight *best, double *least)
 static void try_cuts(const qn_analysis *of, qn_straight *best, double *least)
 {
     enum { MOST_ROUNDS = 3 };
-    qn_short_loops loops = {.has_cuts = true};
+    qn_short_loops loops = {0};
     qn_straight x = {.kernel = NULL};
     qn_analysis a;
     if (!qn__find_cuts(of, loops.cut))
