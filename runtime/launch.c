@@ -171,7 +171,7 @@ static qn_status run_found(const qn_task *t, const found *what, bool is_hit, qn_
         status = what->function ? run_code(t, what->range, err) : qn__task_run(t, NULL, NULL, err);
     if (is_timed_here || (t->trial && status)) /* that of a GPU tells its time itself */
         qn__trial_record(t->context, t->kernel, t->trial, status ? -1 : qn__now_ns() - begin,
-                         1);
+                         1, 0);
     qn__watch_end(&watch, t);
     qn_code_release(what->function);
     return status;

@@ -126,7 +126,7 @@ static again *new_again(const qn_call *call, const qn_launch_state *l)
     again *a = may ? qn__zalloc(1, sizeof *a + n * sizeof(qn_fact_pin)) : NULL;
     if (!a) {
         if (l->trial)
-            qn__trial_record(l->context, l->kernel, l->trial, -1, 1);
+            qn__trial_record(l->context, l->kernel, l->trial, -1, 1, 0);
         return NULL;
     }
     a->state = *l;
@@ -343,7 +343,7 @@ static void choose_again(qn_call *call)
         status = qn__cuda_load(l.stream, l.who, f, &ignored);
     if (status || !f || !switch_to(call, f)) {
         if (l.trial)
-            qn__trial_record(l.context, l.kernel, l.trial, -1, 1);
+            qn__trial_record(l.context, l.kernel, l.trial, -1, 1, 0);
         if (status)
             qn_code_release(f);
         qn_code_release(l.usual);
@@ -419,6 +419,7 @@ static void tell_change(qn_call *call, int i)
 static qn_status run_indirect(qn_call *call, qn_error *err)
 {
     qn_context *c = call->context;
+    int64_t entered = call->again ? qn__now_ns() : 0;
     if (call->again)
         go_on_with_trial(call);
     const qn_watch watch = qn__watch_launch(&call->task, true);
@@ -436,7 +437,8 @@ static qn_status run_indirect(qn_call *call, qn_error *err)
     if (status == QN_OK && !call->domain.is_empty)
         status = qn__task_run(&call->task, call->slots, call->range, err);
     if (is_timed_here || (call->task.trial && status))
-        qn__trial_record(c, call->kernel, call->task.trial, status ? -1 : qn__now_ns() - begin, 1);
+        qn__trial_record(c, call->kernel, call->task.trial, status ? -1 : qn__now_ns() - begin, 1,
+                         begin - entered);
     qn__watch_end(&watch, &call->task);
     return status;
 }

@@ -198,7 +198,7 @@ static void begin_turns(qn_trial *t)
 static void begin_anew(qn_trial *t)
 {
     t->state = QN_TRIAL_NEW;
-    t->spent_ns = 0;
+    t->spent_ns = t->recording_ns = 0;
     t->n_timed[0] = 0;
 }
 
@@ -465,9 +465,9 @@ static bool add_up(qn_known_kernel *known, qn_trial *t, int64_t ns, int n, int64
     t->spent_ns += ns * n;
     t->least_ns[0] = ns < t->least_ns[0] ? ns : t->least_ns[0];
     t->n_timed[0]++;
-    if (recording_ns > 0 && (!all->recording_ns || recording_ns < all->recording_ns))
-        all->recording_ns = recording_ns;
-    if (t->n_timed[0] == LAUNCHES_THAT_TELL && t->least_ns[0] < TIMING_PART * all->recording_ns)
+    if (recording_ns > 0 && (!t->recording_ns || recording_ns < t->recording_ns))
+        t->recording_ns = recording_ns;
+    if (t->n_timed[0] == LAUNCHES_THAT_TELL && t->least_ns[0] < TIMING_PART * t->recording_ns)
         t->state = QN_TRIAL_USUAL;
     else if (t->spent_ns > all->compile_ns && t->spent_ns > due_ns(known, t->kind) &&
              is_sure(known, t))
@@ -490,7 +490,8 @@ static bool add_turn(qn_context *c, qn_known_kernel *known, qn_trial *t, int sid
     return true;
 }
 
-void qn__trial_record(qn_context *c, const qn_kernel *k, uint64_t name, int64_t ns, int n)
+void qn__trial_record(qn_context *c, const qn_kernel *k, uint64_t name, int64_t ns, int n,
+                      int64_t before_ns)
 {
     int side = (int)(name & 1);
     bool is_news = false;
@@ -500,7 +501,7 @@ void qn__trial_record(qn_context *c, const qn_kernel *k, uint64_t name, int64_t 
     qn_trial *t = known ? find(known, name & ~UINT64_C(1)) : NULL;
     if (t && t->state == QN_TRIAL_NEW && side == 0 && ns >= 0) {
         bool is_told = t->n_timed[0] >= LAUNCHES_THAT_TELL;
-        is_news = add_up(known, t, ns, n, is_told ? 0 : qn__now_ns() - begin);
+        is_news = add_up(known, t, ns, n, is_told ? 0 : before_ns + qn__now_ns() - begin);
         if (!is_news && t->n_timed[0] >= LAUNCHES_THAT_TELL && !is_sure(known, t))
             qn__policy_compare_scalars(&c->cache, known); /* these launches are long enough */
     } else if (t && t->state == QN_TRIAL_TURNS) {

@@ -40,6 +40,7 @@ typedef struct qn_trial {
     uint64_t name; /* a hash of shape or version, and options, even and not 0; 0: free */
     uint64_t last_use;
     int64_t spent_ns;     /* in the usual version */
+    int64_t recording_ns; /* the least that it took of a launch beside the time of that */
     int64_t n_iterations; /* of the launch that was given last in turns */
     int64_t least_ns[2];  /* of a launch of the usual version, and of the special one */
     int32_t n_given[2];   /* launches in turns; */
@@ -54,7 +55,6 @@ typedef struct qn_trials {
     qn_trial *of;          /* [QN_TRIALS]; NULL: none yet */
     uint64_t has_exact[4]; /* a set of hashes of shapes that may have an exact version: bits */
     int64_t compile_ns;    /* of the last exact version that was compiled; 0: none was */
-    int64_t recording_ns;  /* the least that taking the time of a launch took */
     int n_tried[QN_TRIAL_KINDS];  /* trials that were decided */
     double saved[QN_TRIAL_KINDS]; /* the sum of the parts of the time that they saved */
 } qn_trials;
@@ -75,8 +75,10 @@ qn_status qn__trial_scalars(struct qn_launch_state *l, const struct qn_policy *u
 bool qn__trial_has_constants(const struct qn_launch_state *l, const struct qn_code *f,
                              uint32_t constants[2]);
 /** Takes the time of a launch, which stands for n launches: `name` as the state of the launch said
- * it. Less than 0: there is none. The lock is not held. */
-void qn__trial_record(struct qn_context *c, const qn_kernel *k, uint64_t name, int64_t ns, int n);
+ * it. Less than 0: there is none. before_ns: what the trial took of the caller before that time
+ * began. The lock is not held. */
+void qn__trial_record(struct qn_context *c, const qn_kernel *k, uint64_t name, int64_t ns, int n,
+                      int64_t before_ns);
 /** Says where trials of a launch stand, for qn_explain; f: its usual version, or NULL. The lock is
  * not held. */
 void qn__trial_print(const struct qn_launch_state *l, const struct qn_code *f, qn_text *out);

@@ -134,7 +134,7 @@ static void finish(void *what)
         is_entered && g->cuda->api.event_elapsed(&during, span->begin, span->end) == QN_CU_OK;
     int64_t ns = is_known ? (int64_t)((double)during * 1e6) : -1;
     if (span->trial)
-        qn__trial_record(g->owner, span->kernel, span->trial, ns, span->n_timed);
+        qn__trial_record(g->owner, span->kernel, span->trial, ns, span->n_timed, 0);
     if (is_known && span->clock &&
         g->cuda->api.event_elapsed(&before, span->clock->event, span->begin) == QN_CU_OK)
         tell(span, span->clock->ns + (int64_t)(before * 1e6F), ns);
@@ -147,7 +147,7 @@ static void finish(void *what)
 static qn_gpu_span *not_timed(const qn_task *t)
 {
     if (t->trial)
-        qn__trial_record(t->context, t->kernel, t->trial, -1, t->n_timed);
+        qn__trial_record(t->context, t->kernel, t->trial, -1, t->n_timed, 0);
     return NULL;
 }
 
@@ -182,7 +182,7 @@ qn_gpu_span *qn__gpu_span_begin(qn_stream *s, const qn_task *t)
 static void lose_span(qn_gpu_span *span)
 {
     if (span->trial)
-        qn__trial_record(span->gpu->owner, span->kernel, span->trial, -1, span->n_timed);
+        qn__trial_record(span->gpu->owner, span->kernel, span->trial, -1, span->n_timed, 0);
     free_span(span);
 }
 

@@ -203,7 +203,7 @@ static uint64_t begin_turns(vectors *v, int64_t n)
     const qn_trial *t = trial_of(v, QN_TRIAL_NEW);
     name = t && is_right ? t->name : 0;
     qn__unlock(v->c);
-    qn__trial_record(v->c, v->k, name, INT64_C(3600000000000), 1);
+    qn__trial_record(v->c, v->k, name, INT64_C(3600000000000), 1, 0);
     for (int i = 0; i < 10000 && !is_in_state(v, QN_TRIAL_TURNS); i++) {
         is_right &= copy(v, n, NULL);
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -226,8 +226,8 @@ static void test_decision(bool is_faster)
     tap_ok(n_wrong == 0 && third && name && is_in_state(&v, QN_TRIAL_TURNS),
            "a size that has taken long runs in both versions: %s", err.message);
     for (int i = 0; i < 8; i++) {
-        qn__trial_record(v.c, v.k, name, 10 + i, 1);
-        qn__trial_record(v.c, v.k, name | 1, is_faster ? 5 + i : 10 + i, 1);
+        qn__trial_record(v.c, v.k, name, 10 + i, 1, 0);
+        qn__trial_record(v.c, v.k, name | 1, is_faster ? 5 + i : 10 + i, 1, 0);
     }
     qn__lock(v.c);
     const qn_known_kernel *known = qn__cache_kernel(&v.c->cache, v.k);
@@ -316,22 +316,33 @@ static void test_not_tried(void)
     close_vectors(&v);
 }
 
-/** Launches of some elements are over before a clock is worth reading. */
-static void test_short(void)
+/** Whether launches are not timed any more after some that took so long each, and before whose time
+ * a trial took so much. */
+static bool ends_timing(int64_t ns, int64_t before_ns)
 {
     vectors v;
     open_vectors(&v, NULL);
     int n_wrong = make_dynamic(&v);
     bool is_right = copy(&v, 200, NULL);
     qn__lock(v.c);
-    const qn_trial *t = trial_of(&v, QN_TRIAL_NEW);
+    qn_trial *t = trial_of(&v, QN_TRIAL_NEW);
     uint64_t name = t ? t->name : 0;
+    if (t) /* forgets the launch that began the trial */
+        t->n_timed[0] = 0, t->recording_ns = 0;
     qn__unlock(v.c);
     for (int i = 0; i < 16; i++)
-        qn__trial_record(v.c, v.k, name, 50, 1);
-    tap_ok(n_wrong == 0 && is_right && name && is_in_state(&v, QN_TRIAL_USUAL),
-           "short launches stay dynamic, and are not timed any more");
+        qn__trial_record(v.c, v.k, name, ns, 1, before_ns);
+    bool is = n_wrong == 0 && is_right && name && is_in_state(&v, QN_TRIAL_USUAL);
     close_vectors(&v);
+    return is;
+}
+
+static void test_short(void)
+{
+    enum { LONG_NS = 50000 };
+    tap_ok(ends_timing(50, 0), "short launches stay dynamic, and are not timed any more");
+    tap_ok(ends_timing(LONG_NS, LONG_NS / 2) && !ends_timing(LONG_NS, 0),
+           "nor are launches of which a trial takes a tenth before their time begins");
 }
 
 /** Many sizes, once each: neither versions nor what is known of sizes grows. */

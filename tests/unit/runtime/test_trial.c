@@ -180,7 +180,7 @@ static uint64_t begin_turns(job *j, int32_t d)
         name = name_of(j, QN_TRIAL_OF_SCALARS, QN_TRIAL_NEW);
     }
     for (int i = 0; i < 40 && name_of(j, QN_TRIAL_OF_SCALARS, QN_TRIAL_NEW) == name; i++) {
-        qn__trial_record(j->c, j->k, name, HOUR_NS / 1000, 1);
+        qn__trial_record(j->c, j->k, name, HOUR_NS / 1000, 1, 0);
         is_right &= divide(j, d, NULL);
     }
     for (int i = 0; i < 10000 && !name_of(j, QN_TRIAL_OF_SCALARS, QN_TRIAL_TURNS); i++) {
@@ -193,8 +193,8 @@ static uint64_t begin_turns(job *j, int32_t d)
 static void record_turns(const job *j, uint64_t name, bool is_faster)
 {
     for (int i = 0; i < 2 * QN_TRIAL_PAIRS; i++) {
-        qn__trial_record(j->c, j->k, name, 10 + i, 1);
-        qn__trial_record(j->c, j->k, name | 1, is_faster ? 5 : 20, 1);
+        qn__trial_record(j->c, j->k, name, 10 + i, 1, 0);
+        qn__trial_record(j->c, j->k, name | 1, is_faster ? 5 : 20, 1, 0);
     }
 }
 
@@ -265,7 +265,7 @@ static void test_domain(void)
         is_right &= qn_launch(j.c, j.k, 4, args, NULL, &err) == QN_OK && is_divided(&j, 9);
         name = name_of(&j, QN_TRIAL_OF_SCALARS, QN_TRIAL_NEW);
         if (name)
-            qn__trial_record(j.c, j.k, name, HOUR_NS / 1000, 1);
+            qn__trial_record(j.c, j.k, name, HOUR_NS / 1000, 1, 0);
         wait_a_little();
     }
     name = name_of(&j, QN_TRIAL_OF_SCALARS, QN_TRIAL_TURNS);
