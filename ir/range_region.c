@@ -193,15 +193,22 @@ static void suppose_place(narrowed *s, const place *p)
     }
 }
 
+/** Nothing where conditions that exclude one another hold: what never runs has no values, and
+ * nothing is computed of it. */
 static qn_interval range_at(const qn_kernel *k, const qn_interval *value, uint32_t i,
                             const place *p, int depth)
 {
+    const qn_interval nothing = {INT64_MAX, INT64_MIN, false};
     const qn_inst *x = &k->inst[i];
     narrowed s = {k, value, i, value[i]};
     if (depth > 0 && qn__is_integer(x->type) && x->type != QN_U64 && x->op >= QN_I_PURE) {
         qn_interval operand[3] = {{0}}, made;
-        for (int n = 0; n < x->n_args && n < 3; n++)
-            operand[n] = range_at(k, value, qn__args(k, i)[n], p, depth - 1);
+        for (int n = 0; n < x->n_args && n < 3; n++) {
+            uint32_t arg = qn__args(k, i)[n];
+            operand[n] = range_at(k, value, arg, p, depth - 1);
+            if (qn__is_integer(k->inst[arg].type) && operand[n].low > operand[n].high)
+                return nothing;
+        }
         made = qn__interval_of_operands(k, i, operand);
         at_most(&s, made.high, 0);
         at_least(&s, made.low, 0);
