@@ -228,6 +228,7 @@ static void summarise(const runner *r, int64_t n_refused)
     summarise_plans(r);
     summarise_schedules(&r->schedules);
     tap_is_int(n_refused, 0, "every random kernel can be built");
+    tap_is_int(r->n_unvaried, 0, "every kernel has second arguments");
     tap_is_int(r->n_text_errors, 0, "kernel text survives print, parse, print");
     tap_is_int(r->n_escapes, 0, "the interpreter writes nothing outside the views");
     tap_is_int(r->n_lists_differ, 0, "views with lists give what dense copies give");

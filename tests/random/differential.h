@@ -473,6 +473,7 @@ typedef struct runner {
     int64_t n_updates, n_redone, n_math, n_neighbours; /* kernels */
     int64_t n_lists, n_lists_differ; /* launches compared with dense copies */
     int64_t n_kernels, n_references, n_text_errors, n_escapes, n_points, n_by_status[64];
+    int64_t n_unvaried; /* kernels for which no second arguments could be made */
 } runner;
 
 /** What a launch gave. */

@@ -543,11 +543,19 @@ bool make_views(test_case *t, qn_error *err)
 }
 
 /* The choices of layouts are made again from the same numbers: what was a unit stride stays one. */
+/** How many indices more dimension d of a view of a plain kernel has, where the dimensions of the
+ * domain have so many more. */
+static int64_t growth_of(const test_view *v, int d, const int64_t *growth)
+{
+    if (v->role != ROLE_INPUT)
+        return v->source[d] == NO_SOURCE ? 0 : growth[v->source[d]];
+    return v->along[d] == NO_SOURCE ? 0 : growth[v->along[d]] * v->factor[d];
+}
+
 bool vary_arguments(test_case *t, qn_error *err)
 {
     int n_grown = 0;
-    int64_t growth[MAX_DIMS] = {
-        0}; /* of plain kernels: by dimensions of the domain, so that views fit one another */
+    int64_t growth[MAX_DIMS] = {0};
     release_views(t);
     for (int d = 0; d < t->n_dims && t->is_plain; d++)
         growth[d] = random_percent(&t->random, 50)
@@ -556,8 +564,7 @@ bool vary_arguments(test_case *t, qn_error *err)
     for (int i = 0; i < t->n_views; i++) {
         test_view *v = &t->view[i];
         for (int d = 0; d < v->rank && t->is_plain && v->role != ROLE_ATOMIC; d++)
-            v->extent[d] += v->role != ROLE_INPUT         ? growth[v->source[d]]
-                            : v->along[d] != NO_SOURCE ? growth[v->along[d]] * v->factor[d] : 0;
+            v->extent[d] += growth_of(v, d, growth);
         for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN && !t->is_plain; d++)
             if (random_percent(&t->random, 40)) {
                 v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);

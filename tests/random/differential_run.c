@@ -675,7 +675,9 @@ bool run_case(runner *r, test_case *t, way *first)
     is_good = run_arguments(r, t, parsed, first) && is_good;
     if (is_good && !(t->is_plain && t->number % 2)) {
         t->has_varied = true;
-        is_good = vary_arguments(t, &error) && run_arguments(r, t, parsed, first);
+        bool is_varied = vary_arguments(t, &error);
+        r->n_unvaried += !is_varied;
+        is_good = is_varied && run_arguments(r, t, parsed, first);
         if (!is_good)
             tap_note("case %" PRIu64 ": with its second arguments %s", t->number, error.message);
     }
