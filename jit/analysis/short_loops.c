@@ -63,17 +63,26 @@ uint32_t qn__dims_between(const qn_analysis *a)
     return closed(k, a->f, dims);
 }
 
+int64_t qn__trips_between(int64_t begin, int64_t end, int64_t step)
+{
+    int64_t length;
+    if (end <= begin)
+        return 0;
+    return __builtin_sub_overflow(end, begin, &length) || step < 1 ? -1 : (length - 1) / step + 1;
+}
+
 bool qn__has_short_trips(const qn_analysis *a)
 {
     const qn_kernel *k = a->k;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_affine *x = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[0] : 0);
-        const qn_affine *y = a->affine + (k->inst[i].op == QN_I_FOR ? qn__args(k, i)[1] : 0);
-        int64_t length;
-        if (k->inst[i].op == QN_I_FOR && k->inst[qn__args(k, i)[0]].op == QN_I_CONST &&
-            k->inst[qn__args(k, i)[1]].op == QN_I_CONST &&
-            !__builtin_sub_overflow(y->constant, x->constant, &length) &&
-            length <= QN_MOST_SHORT * (int64_t)k->inst[i].imm)
+        if (k->inst[i].op != QN_I_FOR)
+            continue;
+        const qn_inst *begin = &k->inst[qn__args(k, i)[0]], *end = &k->inst[qn__args(k, i)[1]];
+        if (begin->op != QN_I_CONST || end->op != QN_I_CONST)
+            continue;
+        int64_t trips = qn__trips_between((int64_t)begin->imm, (int64_t)end->imm,
+                                          (int64_t)k->inst[i].imm);
+        if (trips >= 0 && trips <= QN_MOST_SHORT)
             return true;
     }
     return false;

@@ -379,13 +379,12 @@ static void write_reduce(writer *w, uint32_t i, int64_t points)
 static int64_t trips_of(const writer *w, uint32_t i, int64_t *begin)
 {
     const qn_inst *x = &w->k->inst[i];
-    int64_t end, length, step = (int64_t)x->imm;
+    int64_t end;
     if (x->op != QN_I_FOR || !w->loops->has_trips ||
         !is_number(w, w->map[qn__args(w->k, i)[0]], begin) ||
-        !is_number(w, w->map[qn__args(w->k, i)[1]], &end) ||
-        __builtin_sub_overflow(end, *begin, &length) || step < 1)
+        !is_number(w, w->map[qn__args(w->k, i)[1]], &end))
         return -1;
-    int64_t trips = length > 0 ? (length - 1) / step + 1 : 0;
+    int64_t trips = qn__trips_between(*begin, end, (int64_t)x->imm);
     return trips <= QN_MOST_SHORT ? trips : -1;
 }
 
