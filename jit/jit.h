@@ -353,6 +353,9 @@ typedef struct qn_plan {
 /** Where nothing is checked (QN_CHECKS_NONE), takes the assertions out of a kernel of the
  * provider's own (jit/analysis/share.c). */
 void qn__drop_assertions(qn_kernel *k, const qn_facts *f);
+/** Makes straight code of each `if` whose sides compute no more than a branch costs
+ * (jit/schedule/select.c). Out of memory: changes nothing. */
+void qn__select_sides(qn_kernel *k, const qn_facts *f);
 /** Makes loads of one element one; changes the kernel and the access sites of *f, which were
  * collected for it and stand in its key as they were (jit/analysis/share.c). Out of memory: changes
  * nothing. */

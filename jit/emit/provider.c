@@ -126,6 +126,7 @@ static qn_status read_request(compilation *c)
             c->kernel->n_dims, c->kernel->n_accesses);
     qn__send_key(c);
     qn__drop_assertions(c->kernel, &c->facts);
+    qn__select_sides(c->kernel, &c->facts);
     qn__share_loads(c->kernel, &c->facts);
     return QN_OK;
 }

@@ -112,13 +112,15 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
 bool qn__ignores_masks(const lower *g, uint32_t i);
 /** Whether all lanes access one element: indices of projected dimensions do not matter. */
 bool qn__indices_are_uniform(const lower *g, uint32_t i);
-/** Whether one branch decides for all that is emitted of an access: performed, or reported. */
-bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c);
+/** Whether access i is tested, and is out of range in all lanes of a part or in none: a branch
+ * decides whether a part is performed or reported. */
+bool qn__is_one_branch(const lower *g, uint32_t i);
+/** The first part whose test is that of part p: it comes first, and neither has a mask. */
+int qn__tested_with(const lower *g, uint32_t i, int p);
 /** Opens that branch, in which the access is performed. */
 branch qn__begin_checked(lower *g, const check *c);
-/** Ends it; the result is `value` if the access was in range, else zero, and the failure is
- * recorded. value may be NULL. */
-LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value);
+/** Ends the branch: where part p is out of range, the failure is recorded. */
+void qn__end_checked(lower *g, branch *x, uint32_t i, int p);
 
 /* ---- lower/inside.c */
 /** The body, for the indices that stand in g->iv: where indices are clamped in two versions. */

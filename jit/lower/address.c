@@ -336,9 +336,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
     x->constant = qn__access_offset(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
-        if (clamped &&
-            dim->n_digits >
-                0) /* positions are relative to the lower bound; one digit is a case of several */
+        if (clamped && clamped[r]) /* relative to the lower bound; one digit is a case of several */
             add_digits(g, x, clamped[r], g->depth, dim, unit);
         else
             add_dimension(g, x, arg[r], p, dim, unit);

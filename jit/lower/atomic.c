@@ -210,8 +210,7 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     single s = {.value = qn__is_update(inst) ? LLVMConstNull(qn__scalar_type(g, inst->type))
                                              : qn__scalar(g, arg[n], p),
                 .expected = inst->n_args > n + 1 ? qn__scalar(g, arg[n + 1], p) : NULL};
-    bool is_one_branch =
-        c->is_needed && !c->is_clamped && !g->mask[p] && !g->f->target->branches_diverge;
+    bool is_one_branch = !g->mask[p] && qn__is_one_branch(g, i);
     if (!is_one_branch)
         qn__report(g, i, p, c);
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
@@ -226,9 +225,10 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     s.pointer = x.pointer;
     LLVMValueRef old = qn__update_as_needed(g, i, e, emit_single, &s);
     old = old ? old : LLVMConstNull(LLVMTypeOf(s.value));
-    if (is_one_branch)
-        old = qn__end_checked(g, &then, i, p, old);
-    else if (condition)
+    if (is_one_branch) {
+        qn__end_checked(g, &then, i, p);
+        old = qn__join(g, &then, old, LLVMConstNull(LLVMTypeOf(old)));
+    } else if (condition)
         old = qn__end_branch(g, &then, old);
     if (!g->is_team)
         return old;

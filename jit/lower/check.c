@@ -74,6 +74,43 @@ static void note_range(lower *g, int p, check *c)
     c->is_clamped = true;
 }
 
+/** Adds coefficient x index to a range, from the first to the last index of dimension d; false: these
+ * are not known, or too large. */
+static bool widen(const qn_facts *f, int d, int64_t coef, int64_t *low, int64_t *high)
+{
+    int64_t first, last;
+    if (!qn__is_exact(f, d) || __builtin_mul_overflow(coef, f->begin[d].value, &first) ||
+        __builtin_mul_overflow(coef, f->end[d].value - 1, &last))
+        return false;
+    return !__builtin_add_overflow(*low, first < last ? first : last, low) &&
+           !__builtin_add_overflow(*high, first < last ? last : first, high);
+}
+
+/** Whether index r of checked access i may leave its dimension: it is no sum of indices of the
+ * domain whose ranges show the opposite. */
+static bool is_open(const lower *g, uint32_t i, int r)
+{
+    const qn_dim_fact *dim = &g->f->param[g->k->inst[i].imm].dim[r];
+    const qn_affine *sum = &g->a.affine[qn__args(g->k, i)[r]];
+    int64_t low = sum->constant, high = low;
+    bool is_known = !sum->sym[0] && !sum->sym[1] && dim->lower.kind == QN_FACT_EXACT &&
+                    dim->extent.kind == QN_FACT_EXACT;
+    for (int d = 0; d < qn__n_indexed(&g->a) && is_known; d++)
+        is_known = !sum->coef[d] || (d < g->k->n_dims && widen(g->f, d, sum->coef[d], &low, &high));
+    return dim->n_digits > 0 && !(is_known && low >= dim->lower.value &&
+                                  (uint64_t)high - (uint64_t)dim->lower.value <
+                                      (uint64_t)dim->extent.value);
+}
+
+/** Whether an index that access i may be out of range by differs between lanes. */
+static bool differs_in_lanes(const lower *g, uint32_t i)
+{
+    for (int r = 0; r < qn__n_indices(g->k, i) && g->width > 1; r++)
+        if (g->a.value[qn__args(g->k, i)[r]].shape != QN_UNIFORM && is_open(g, i, r))
+            return true;
+    return false;
+}
+
 check qn__make_check(lower *g, uint32_t i, int p)
 {
     check c = {0};
@@ -81,11 +118,11 @@ check qn__make_check(lower *g, uint32_t i, int p)
     const uint32_t *arg = qn__args(g->k, i);
     if (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]])
         return c;
-    c.is_vector = g->width > 1 && !qn__indices_are_uniform(g, i);
+    c.is_vector = differs_in_lanes(g, i);
     c.is_clamped = param->checks == QN_CHECKS_CLAMP;
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];
-        if (dim->n_digits == 0)
+        if (!is_open(g, i, r))
             continue;
         c.is_needed = true;
         if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
@@ -156,12 +193,27 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 
 /* ---------------------------------------------------------------- one branch for an access */
 
-bool qn__is_one_branch(const lower *g, uint32_t i, int p, const check *c)
+bool qn__is_one_branch(const lower *g, uint32_t i)
 {
-    bool is_single =
-        g->unroll * g->jam == 1 && (g->width == 1 || g->a.value[i].shape == QN_UNIFORM);
-    return c->is_needed && !c->is_vector && !c->is_clamped && is_single && !g->mask[p] &&
+    bool is_any = false;
+    for (int r = 0; r < qn__n_indices(g->k, i); r++)
+        is_any = is_any || is_open(g, i, r);
+    return is_any && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]] &&
+           g->f->param[g->k->inst[i].imm].checks != QN_CHECKS_CLAMP && !differs_in_lanes(g, i) &&
            !g->f->target->branches_diverge;
+}
+
+int qn__tested_with(const lower *g, uint32_t i, int p)
+{
+    for (int q = 0; q < p && !g->mask[p]; q++) {
+        bool is_same = !g->mask[q];
+        for (int r = 0; r < qn__n_indices(g->k, i) && is_same; r++)
+            is_same = !is_open(g, i, r) || qn__canonical_part(g, qn__args(g->k, i)[r], q) ==
+                                               qn__canonical_part(g, qn__args(g->k, i)[r], p);
+        if (is_same)
+            return q;
+    }
+    return p;
 }
 
 branch qn__begin_checked(lower *g, const check *c)
@@ -171,9 +223,10 @@ branch qn__begin_checked(lower *g, const check *c)
     return x;
 }
 
-LLVMValueRef qn__end_checked(lower *g, branch *x, uint32_t i, int p, LLVMValueRef value)
+void qn__end_checked(lower *g, branch *x, uint32_t i, int p)
 {
     qn__begin_other(g, x);
-    qn__note_fault(g, i, p, LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
-    return qn__end_branch(g, x, value);
+    qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false),
+                   QN_ERR_BOUNDS);
+    qn__end_branch(g, x, NULL);
 }

@@ -254,19 +254,6 @@ static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks
     return any;
 }
 
-/** A load of one element that is performed or reported. */
-static void load_checked(lower *g, uint32_t i, int p, const check *c)
-{
-    int dtype = g->k->inst[i].type;
-    address x;
-    branch then = qn__begin_checked(g, c);
-    x = qn__displaced(g, i, p, NULL);
-    LLVMValueRef v = qn__to_register(
-        g, dtype, plain_load(g, i, qn__memory_type(g, dtype), x.pointer, qn__align_of(g, i)));
-    v = qn__end_checked(g, &then, i, p, v);
-    qn__set(g, i, p, v, g->depth);
-}
-
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
     int buffer = qn__buffer_of(g, i);
@@ -283,10 +270,6 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         return;
     }
     check c = qn__make_check(g, i, p);
-    if (qn__is_one_branch(g, i, p, &c)) {
-        load_checked(g, i, p, &c);
-        return;
-    }
     FOR_PARTS (g, q)
         if (qn__canonical_part(g, i, q) == p)
             qn__report(g, i, q, &c);
@@ -311,14 +294,117 @@ bool qn__is_late(const lower *g, uint32_t i)
     return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
 }
 
+/** Whether a branch decides for each part of load i: parts that share a value have no masks. */
+static bool is_branched(const lower *g, uint32_t i)
+{
+    bool is = qn__buffer_of(g, i) < 0 && qn__is_one_branch(g, i);
+    FOR_PARTS(g, p)
+        is = is && (!g->mask[p] || qn__canonical_part(g, i, p) == p);
+    return is;
+}
+
+static bool is_tested_with(const lower *g, uint32_t i, int q, int p)
+{
+    return qn__canonical_part(g, i, q) == q && qn__tested_with(g, i, q) == p;
+}
+
+/** How far there are zeros for loads that are out of range. */
+enum { ZEROS_BYTES = 1024 };
+
+static LLVMValueRef zeros(lower *g)
+{
+    static const char name[] = "zeros";
+    LLVMTypeRef type = LLVMArrayType2(g->i8, ZEROS_BYTES);
+    LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
+    if (found)
+        return found;
+    found = LLVMAddGlobal(g->module, type, name);
+    LLVMSetInitializer(found, LLVMConstNull(type));
+    LLVMSetLinkage(found, LLVMInternalLinkage);
+    LLVMSetGlobalConstant(found, true);
+    LLVMSetAlignment(found, 8);
+    return found;
+}
+
+/** The place of part p of a load, and how far from there those are that are tested with it: side by
+ * side, and as near as there are zeros. */
+static bool find_places(lower *g, uint32_t i, int p, bool is_vector, LLVMValueRef *start,
+                        int64_t *ahead)
+{
+    const int64_t bytes = qn__access_bytes(g->k, i) * (is_vector ? g->width : 1);
+    address first;
+    qn__make_address(g, i, p, NULL, &first);
+    FOR_PARTS (g, q) {
+        address x;
+        if (!is_tested_with(g, i, q, p))
+            continue;
+        qn__make_address(g, i, q, NULL, &x);
+        ahead[q] = qn__wrap_add(x.constant, -first.constant);
+        if (x.pointer != first.pointer || (is_vector && x.kind != ADDRESS_UNIT) || ahead[q] < 0 ||
+            ahead[q] > ZEROS_BYTES - bytes)
+            return false;
+    }
+    qn__displace(g, &first);
+    *start = first.pointer;
+    return !g->mask[p];
+}
+
+/** Part p of a load, with all that are tested alike: performed, or reported and zero. Where zeros
+ * can take their place, no value waits in a register until the branches of others are done. */
+static void load_checked(lower *g, uint32_t i, int p, const check *c)
+{
+    static const check none;
+    const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    const int dtype = g->k->inst[i].type;
+    LLVMTypeRef t = qn__memory_type(g, dtype);
+    LLVMValueRef v[MOST_PARTS] = {NULL}, start;
+    int64_t ahead[MOST_PARTS];
+    if (find_places(g, i, p, is_vector, &start, ahead)) {
+        branch x = qn__begin_checked(g, c);
+        qn__end_checked(g, &x, i, p);
+        start = qn__join(g, &x, start, zeros(g));
+        FOR_PARTS (g, q) {
+            if (!is_tested_with(g, i, q, p))
+                continue;
+            LLVMValueRef from = ahead[q] ? qn__ahead(g, start, ahead[q]) : start;
+            from = plain_load(g, i, is_vector ? qn__vector_of(g, t) : t, from, qn__align_of(g, i));
+            qn__set(g, i, q, qn__to_register(g, dtype, from), g->depth);
+        }
+        return;
+    }
+    branch then = qn__begin_checked(g, c);
+    FOR_PARTS (g, q) {
+        int at;
+        if (is_tested_with(g, i, q, p))
+            v[q] = is_vector ? load_vector(g, i, q, &none) : load_scalar(g, i, q, &none, &at);
+    }
+    qn__end_checked(g, &then, i, p);
+    FOR_PARTS(g, q)
+        if (v[q])
+            qn__set(g, i, q, qn__join(g, &then, v[q], LLVMConstNull(LLVMTypeOf(v[q]))), g->depth);
+}
+
+static void load_branched(lower *g, uint32_t i)
+{
+    FOR_PARTS (g, p) {
+        if (qn__canonical_part(g, i, p) != p || qn__tested_with(g, i, p) != p)
+            continue;
+        check c = qn__make_check(g, i, p);
+        load_checked(g, i, p, &c);
+    }
+}
+
 void qn__lower_load(lower *g, uint32_t i)
 {
     if ((g->loads_are_late && qn__is_late(g, i)) || qn__is_flat(g, i))
         return;
     if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;
+    const bool branched = is_branched(g, i);
+    if (branched)
+        load_branched(g, i);
     FOR_PARTS (g, p)
-        if (qn__canonical_part(g, i, p) == p)
+        if (!branched && qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
     qn__prefetch_front(g, i);
     qn__prefetch_row(g, i);
@@ -396,6 +482,24 @@ static bool store_is_uniform(const lower *g, uint32_t i, uint32_t value)
            (qn__indices_are_uniform(g, i) && g->a.value[value].shape == QN_UNIFORM);
 }
 
+static void store_part(lower *g, uint32_t i, int p, uint32_t value)
+{
+    check c = qn__make_check(g, i, p);
+    const bool is_branched = qn__is_one_branch(g, i);
+    branch then = {0};
+    if (is_branched) {
+        then = qn__begin_checked(g, &c);
+        c.is_needed = false;
+    }
+    qn__report(g, i, p, &c);
+    if (store_is_uniform(g, i, value) && !(c.is_needed && c.is_vector))
+        store_scalar(g, i, p, &c, value);
+    else
+        store_vector(g, i, p, &c, value);
+    if (is_branched)
+        qn__end_checked(g, &then, i, p);
+}
+
 void qn__lower_store(lower *g, uint32_t i)
 {
     uint32_t value = qn__args(g->k, i)[g->k->inst[i].n_args - 1];
@@ -412,11 +516,6 @@ void qn__lower_store(lower *g, uint32_t i)
                 store_packed(g, i, p, value, together);
             continue;
         }
-        check c = qn__make_check(g, i, p);
-        qn__report(g, i, p, &c);
-        if (store_is_uniform(g, i, value) && !(c.is_needed && c.is_vector))
-            store_scalar(g, i, p, &c, value);
-        else
-            store_vector(g, i, p, &c, value);
+        store_part(g, i, p, value);
     }
 }

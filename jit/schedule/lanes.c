@@ -69,7 +69,7 @@ static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d
         is_used = true;
         int order = qn__order_rule(k, i);
         (void)qn__long_dim(k, f, i, &n_long);
-        if (at != x->n_args - 1 || x->parent || x->type == QN_BOOL)
+        if (at != x->n_args - 1 || x->parent)
             return false;
         if (order && (order != QN_STRIPED || n_long != 1))
             return false;

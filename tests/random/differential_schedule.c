@@ -25,6 +25,7 @@ static bool read_request(drawing *d, const qn_kernel *k, const qn_text *key, boo
         qn__key_decode(key->data, key->n, &d->facts, &err))
         return false;
     qn__drop_assertions(d->kernel, &d->facts);
+    qn__select_sides(d->kernel, &d->facts);
     qn__share_loads(d->kernel, &d->facts);
     if (!has_launch_dims)
         qn__collapse(d->kernel, &d->facts);

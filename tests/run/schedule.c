@@ -43,6 +43,7 @@ static qn_status make_facts(const qn_kernel *given, int n, const qn_arg *args,
     free(proved);
     if (status != QN_OK || !*k)
         return status;
+    qn__select_sides(*k, f);
     qn__share_loads(*k, f);
     qn__collapse(*k, f);
     return status;

@@ -347,6 +347,31 @@ static void test_window(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** A row at an index that all lanes share: one test of the index, and vectors without masks. */
+static void test_rows(qn_context *c)
+{
+    static const char text[] = "kernel rows (w: f64[,], n: i64[], y: f64[,]) {\n"
+                               "for all b, e in y { y[b, e] = w[n[b], e] } }";
+    static char code[1 << 20];
+    qn_view v[3] = {view(2, DIMS(500, 64), false), view(1, DIMS(100), false),
+                    view(2, DIMS(100, 64), false)};
+    v[1].dtype = QN_I64;
+    const qn_arg args[3] = {qn_arg_view(&v[0]), qn_arg_view(&v[1]), qn_arg_view(&v[2])};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V4};
+    qn_kernel *k = NULL;
+    qn_code *f = NULL;
+    qn_error err = {0};
+    bool ok = qn_kernel_parse(text, sizeof text - 1, &k, &err) == QN_OK &&
+              qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && count_of(code, "llvm.masked") == 0 && count_of(code, ", 500") == 1,
+                "rows at an index are tested once, and have no masks"))
+        tap_note("%s%d masks, %d tests", err.message, count_of(code, "llvm.masked"),
+                 count_of(code, ", 500"));
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -357,6 +382,7 @@ int main(void)
     qn_context *c = context_with(NULL);
     qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false),
                     view(2, DIMS(300, 300), false)};
+    test_rows(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);

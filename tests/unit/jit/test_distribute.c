@@ -50,6 +50,7 @@ static qn_piece *pieces_of(const char *text, int64_t m, int64_t n, bool is_one, 
         qn_kernel_release(k);
         return NULL;
     }
+    qn__select_sides(k, &f);
     qn__share_loads(k, &f);
     qn_piece *p = qn__pieces_of(k, &f, true);
     qn__facts_release(&f);

@@ -137,6 +137,7 @@ static bool facts_of(const char *text, qn_view *views, int n, const qn_options *
         tap_ok(false, "plan: %s", err.message);
         return false;
     }
+    qn__select_sides(*k, f);
     qn__share_loads(*k, f);
     qn__collapse(*k, f);
     return true;
@@ -215,6 +216,49 @@ static void test_sharing(void)
     tap_is_int(accesses_of(around, strided, false), 3, "but to one with other strides");
     tap_is_int(accesses_of(around, view(QN_F32, 1, longer, false), false), 3,
                "or other extents: a launch of such views that overlap runs in order");
+}
+
+/** How many `if` are left of a kernel of rows that combines what `value` says; its lanes. */
+static int branches_of(const char *type, const char *what, const char *value, int *lane_dim)
+{
+    char text[600];
+    int64_t n[1] = {100}, m[2] = {100, 200};
+    qn_view v[2] = {view(QN_F32, 2, m, false), view(QN_I64, 1, n, false)};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    qn_plan p;
+    int left = 0;
+    snprintf(text, sizeof text,
+             "kernel k (x: f32[,], y: i64[]) { for all i in y {\n"
+             "t: %s = %s j in dim(x, 1) of %s\n y[i] = i64(t) } }",
+             type, what, value);
+    if (!facts_of(text, v, 2, NULL, QN_ISA_V4, false, &k, &f))
+        return -1;
+    make_plan(k, &f, &p);
+    *lane_dim = p.lane_dim;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        left += k->inst[i].op == QN_I_IF;
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+    return left;
+}
+
+/** Sides that only compute are selected, and rows are lanes. */
+static void test_selected(void)
+{
+    int lanes;
+    tap_is_int(branches_of("i64", "sum", "x[i, j] < 1 || x[i, j] > 2 ? i64(1) : i64(0)", &lanes), 0,
+               "conditions of two parts have no branch");
+    tap_is_int(lanes, 1, "... so that lanes run along the row");
+    tap_is_int(branches_of("i64", "sum", "x[i, j] < 1 && x[i, 3] > 2 ? i64(1) : i64(0)", &lanes), 0,
+               "nor do those that load what is in range");
+    tap_is_int(
+        branches_of("i64", "sum", "j < 199 && x[i, j + 1] > 2 ? i64(1) : i64(0)", &lanes), 1,
+        "what only its condition keeps in range stays in a branch");
+    tap_is_int(branches_of("i64", "sum", "x[i, j] < 1 ? i64(exp(x[i, j])) : 0", &lanes), 1,
+               "and so does a side that costs more than a branch");
+    tap_is_int(branches_of("bool", "or", "x[i, j] < 1", &lanes), 0, "truth values");
+    tap_is_int(lanes, 1, "... are combined in lanes along the row, too");
 }
 
 static void test_layouts(void)
@@ -923,6 +967,7 @@ int main(void)
     test_streams_of_sums();
     test_layouts();
     test_sharing();
+    test_selected();
     test_straight();
     test_repeated();
     test_reductions();
