@@ -171,17 +171,29 @@ static bool has_loops(const qn_kernel *k)
     return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
 }
 
-/** A row of the lanes in one step, which ends under a mask. Where threads divide the row, what is
- * left of whole steps is not known, and is a loop over vectors: no step would be run. */
+/** The widest vectors, from the chosen ones on, that a row of the lanes in one step may have: such
+ * that are whole, or the chosen ones, the last under a mask. 0: there are none. */
+static int width_of_row(const search *s, int64_t row)
+{
+    int width = s->best->width;
+    while (row % width && width > LEAST_WIDTH)
+        width /= 2;
+    if (row % width == 0)
+        return width;
+    return s->f.target->has_masks && !has_loops(s->k) ? s->best->width : 0;
+}
+
+/** A row of the lanes in one step. Where threads divide the row, what is left of whole steps is not
+ * known, and is a loop over vectors: no step would be run. */
 static void try_row(search *s)
 {
     qn_plan_options o = s->options;
     int64_t row = s->best->lane_dim >= 0 ? qn__trips(&s->f, s->best->lane_dim) : -1;
-    int64_t vectors = row > 0 ? (row - 1) / s->best->width + 1 : 0;
-    bool is_divided = row > 0 && s->best->split_dim == s->best->lane_dim &&
-                      !qn__is_multiple(&s->f, s->best->lane_dim, s->best->width);
-    if (!s->f.target->has_masks || has_loops(s->k) || vectors <= s->best->unroll ||
-        vectors > MOST_UNROLL || is_divided)
+    o.width = row > 0 ? width_of_row(s, row) : 0;
+    int64_t vectors = o.width ? (row - 1) / o.width + 1 : 0;
+    bool is_divided = o.width && s->best->split_dim == s->best->lane_dim &&
+                      !qn__is_multiple(&s->f, s->best->lane_dim, o.width);
+    if (vectors <= s->best->unroll || vectors > MOST_UNROLL || is_divided)
         return;
     o.unroll = (int32_t)vectors;
     (void)try(s, &o, OTHER_STEPS);
