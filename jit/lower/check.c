@@ -74,8 +74,8 @@ static void note_range(lower *g, int p, check *c)
     c->is_clamped = true;
 }
 
-/** Adds coefficient x index to a range, from the first to the last index of dimension d; false: these
- * are not known, or too large. */
+/** Adds coefficient x index to a range, from the first to the last index of dimension d; false:
+ * these are not known, or too large. */
 static bool widen(const qn_facts *f, int d, int64_t coef, int64_t *low, int64_t *high)
 {
     int64_t first, last;

@@ -39,8 +39,8 @@ static bool is_free_load(const qn_analysis *a, uint32_t i)
     return true;
 }
 
-/** Whether side n of `if` i may run in any case, and is worth no branch in a step of as many vectors
- * as there may be. */
+/** Whether side n of `if` i may run in any case, and is worth no branch in a step of as many
+ * vectors as there may be. */
 static bool is_cheap(const qn_analysis *a, uint32_t i, int n)
 {
     const qn_kernel *k = a->k;

@@ -372,6 +372,31 @@ static void test_rows(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Columns side by side, each walked by a loop of which values are waited for, are a step of as
+ * many vectors as fill it. */
+static void test_recurrences(qn_context *c)
+{
+    static const char text[] = "kernel columns (x: f64[,], y: f64[,]) contract {\n"
+                               "for all c in dim(x, 1) { s: f64 = 0\n for t in dim(x, 0) {\n"
+                               "s = 0.9 * (0.8 * (0.7 * s + x[t, c]) + 0.6) + 0.5\n"
+                               "y[t, c] = s } } }";
+    static char plan[1 << 16];
+    qn_view v[2] = {view(2, DIMS(200, 12), false), view(2, DIMS(200, 12), false)};
+    const qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V4};
+    qn_kernel *k = NULL;
+    qn_code *f = NULL;
+    qn_error err = {0};
+    bool ok = qn_kernel_parse(text, sizeof text - 1, &k, &err) == QN_OK &&
+              qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan);
+    if (!tap_ok(ok && strstr(plan, "width 4\nunroll 3\n"),
+                "12 recurrences are three vectors of 4 in one step"))
+        tap_note("%s%s", err.message, plan);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -383,6 +408,7 @@ int main(void)
     qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false),
                     view(2, DIMS(300, 300), false)};
     test_rows(c);
+    test_recurrences(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);

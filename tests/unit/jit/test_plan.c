@@ -261,31 +261,6 @@ static void test_selected(void)
     tap_is_int(lanes, 1, "... are combined in lanes along the row, too");
 }
 
-/** Columns side by side, each walked by a loop, of which values are waited for: so many are a step
- * as fill it. */
-static void test_row_in_a_step(void)
-{
-    static const char text[] = "kernel k (x: f32[,], y: f32[,]) contract { for all c in dim(x, 1) {\n"
-                               "s: f32 = 0\n for t in dim(x, 0) { s = 0.9 * s + x[t, c]\n"
-                               "y[t, c] = s } } }";
-    int64_t m[2] = {200, 24};
-    qn_view v[2] = {view(QN_F32, 2, m, false), view(QN_F32, 2, m, false)};
-    qn_kernel *k = NULL;
-    qn_facts f;
-    qn_planned p;
-    qn_straight x;
-    if (!facts_of(text, v, 2, NULL, QN_ISA_V4, false, &k, &f))
-        return;
-    bool is_straight = qn__plan_kernel(k, &f, &p, &x);
-    tap_ok(!is_straight && p.plan.width == 8 && p.plan.unroll == 3,
-           "24 recurrences are three vectors of 8 in one step (%d of %d)", p.plan.unroll,
-           p.plan.width);
-    qn__planned_release(&p);
-    qn__straight_release(&x);
-    qn__facts_release(&f);
-    qn_kernel_release(k);
-}
-
 static void test_layouts(void)
 {
     int64_t e[2] = {100, 64}, odd[2] = {101, 63};
@@ -993,7 +968,6 @@ int main(void)
     test_layouts();
     test_sharing();
     test_selected();
-    test_row_in_a_step();
     test_straight();
     test_repeated();
     test_reductions();
