@@ -178,24 +178,51 @@ static bool is_bound(const lower *g, uint32_t i, uint32_t value, uint32_t *low, 
     return *by > 0;
 }
 
-/** Goes through what a condition is made of: n becomes the trips in which its bounds hold. */
+enum { MOST_CONDITIONS = 128 };
+
+/** The conditions that `value` is the `and` of, each once; their number. What is too much for the
+ * list stays one condition. */
+static int conditions_of(const lower *g, uint32_t value, uint32_t *of)
+{
+    uint32_t seen[MOST_CONDITIONS] = {value};
+    int n_seen = 1, n = 0;
+    for (int m = 0; m < n_seen; m++) {
+        const bool is_one = qn__pure(&g->k->inst[seen[m]]) != QN_OP_and ||
+                            n_seen + 2 > MOST_CONDITIONS;
+        if (is_one)
+            of[n++] = seen[m];
+        for (int a = 0; a < 2 && !is_one; a++) {
+            const uint32_t arg = qn__args(g->k, seen[m])[a];
+            int at = 0;
+            while (at < n_seen && seen[at] != arg)
+                at++;
+            seen[n_seen] = arg;
+            n_seen += at == n_seen;
+        }
+    }
+    return n;
+}
+
+/** n becomes the trips in which the bounds of a condition hold. */
 static LLVMValueRef within_bounds(lower *g, uint32_t i, uint32_t value, LLVMValueRef n)
 {
-    const qn_inst *x = &g->k->inst[value];
-    const uint32_t *arg = qn__args(g->k, value);
-    uint32_t low, high;
+    uint32_t of[MOST_CONDITIONS], low, high;
     int64_t by;
-    if (qn__pure(x) == QN_OP_and)
-        return within_bounds(g, i, arg[0], within_bounds(g, i, arg[1], n));
-    if (!is_bound(g, i, value, &low, &high, &by))
-        return n;
-    LLVMValueRef end[2] = {value_in_first(g, low), value_in_first(g, high)};
-    const bool is_strict = qn__pure(x) == QN_OP_lt || qn__pure(x) == QN_OP_gt;
-    LLVMValueRef is = LLVMBuildICmp(g->b, is_strict ? LLVMIntSLT : LLVMIntSLE, end[0], end[1], ""),
-                 distance = LLVMBuildSub(g->b, end[1], end[0], "");
-    if (is_strict)
-        distance = LLVMBuildSub(g->b, distance, qn__const_i64(g, 1), "");
-    return least_trips(g, n, is, distance, by);
+    const int n_conditions = conditions_of(g, value, of);
+    for (int m = 0; m < n_conditions; m++) {
+        const int op = qn__pure(&g->k->inst[of[m]]);
+        if (!is_bound(g, i, of[m], &low, &high, &by))
+            continue;
+        LLVMValueRef end[2] = {value_in_first(g, low), value_in_first(g, high)};
+        const bool is_strict = op == QN_OP_lt || op == QN_OP_gt;
+        LLVMValueRef is = LLVMBuildICmp(g->b, is_strict ? LLVMIntSLT : LLVMIntSLE, end[0], end[1],
+                                        ""),
+                     distance = LLVMBuildSub(g->b, end[1], end[0], "");
+        if (is_strict)
+            distance = LLVMBuildSub(g->b, distance, qn__const_i64(g, 1), "");
+        n = least_trips(g, n, is, distance, by);
+    }
+    return n;
 }
 
 /** The trips in which an access is in range. */
@@ -255,12 +282,14 @@ static LLVMValueRef trips_in_range(lower *g, uint32_t i, LLVMValueRef most)
 /** Whether a condition holds in the lanes of part p, without bounds, which hold; NULL: it does. */
 static LLVMValueRef holds(lower *g, uint32_t i, uint32_t value, int p)
 {
-    const uint32_t *arg = qn__args(g->k, value);
-    uint32_t low, high;
+    uint32_t of[MOST_CONDITIONS], low, high;
     int64_t by;
-    if (qn__pure(&g->k->inst[value]) == QN_OP_and)
-        return qn__mask_and(g, holds(g, i, arg[0], p), holds(g, i, arg[1], p));
-    return is_bound(g, i, value, &low, &high, &by) ? NULL : qn__vector(g, value, p);
+    const int n_conditions = conditions_of(g, value, of);
+    LLVMValueRef all = NULL;
+    for (int m = 0; m < n_conditions; m++)
+        if (!is_bound(g, i, of[m], &low, &high, &by))
+            all = qn__mask_and(g, all, qn__vector(g, of[m], p));
+    return all;
 }
 
 /** Emits the condition for the trips of a step: i64, whose bit l is set where lane l goes on; the

@@ -603,6 +603,65 @@ static void test_pieces_end(const char *what, int64_t points, int64_t others)
     qn_kernel_release(k);
 }
 
+/** A search that ends by a condition of many, each of which is part of two others. */
+static qn_kernel *kernel_of_conditions(qn_error *err)
+{
+    enum { LEVELS = 24, LINE = 200 };
+    char text[LINE * (LEVELS + 4)];
+    size_t n = (size_t)snprintf(text, sizeof text,
+                                "kernel k (x: i32[], y: i64[]) { for all i in y {"
+                                " %%z: i64 = const 0; %%m: i64 = const 99;"
+                                " %%r: i64 = while max %%m (%%k: i64 = %%z) {"
+                                " %%v: i32 = load x[%%k]; %%a0: bool = ne %%v, 7;");
+    for (int l = 0; l < LEVELS; l++)
+        n += (size_t)snprintf(text + n, sizeof text - n,
+                              " %%c%d: bool = ne %%v, %d; %%d%d: bool = and %%a%d, %%c%d;"
+                              " %%e%d: bool = ne %%v, %d; %%f%d: bool = and %%a%d, %%e%d;"
+                              " %%a%d: bool = and %%d%d, %%f%d;",
+                              l, -1 - l, l, l, l, l, -100 - l, l, l, l, l + 1, l, l);
+    snprintf(text + n, sizeof text - n,
+             " yield %%a%d; } do { %%n: i64 = add %%k, 1; yield %%n; }; y[i] = %%r } }", LEVELS);
+    qn_kernel *k = NULL;
+    return qn_kernel_parse(text, strlen(text), &k, err) ? NULL : k;
+}
+
+/** What conditions share is looked at once: by each way to it, that took minutes. */
+static void test_conditions(void)
+{
+    enum { N = 90, AT = 77 };
+    const qn_context_options limit = {.bytes = sizeof limit, .compile_ms = 5000};
+    const qn_options o = {
+        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .checks = QN_CHECKS_NONE};
+    qn_context *c = NULL;
+    qn_error err = {0};
+    int32_t x[N] = {0};
+    int64_t y[1] = {0}, extent[2] = {N, 1};
+    char history[2000] = "", plan[10000] = "";
+    qn_view v[2] = {{0}};
+    qn_layout l[2] = {{0}};
+    qn_code *f = NULL;
+    qn_kernel *k = kernel_of_conditions(&err);
+    x[AT] = 7;
+    bool is_made = k && !qn_context_new(&limit, &c, &err);
+    for (int n = 0; n < 2 && is_made; n++)
+        is_made = !qn_layout_right(1, &extent[n], &l[n], &err) &&
+                  !qn_view_wrap("v", n ? (void *)y : (void *)x, n ? QN_I64 : QN_I32, &l[n], 0,
+                                &v[n], &err);
+    const qn_arg arg[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    bool is_run = is_made && !qn_launch(c, k, 2, arg, &o, &err) &&
+                  !qn_specialize(c, k, 2, arg, &o, &f, &err);
+    tap_ok(is_run && y[0] == AT, "a search ends where its conditions say %s", err.message);
+    if (is_run) {
+        (void)qn_code_text(f, QN_DUMP_SCHEDULE, plan, sizeof plan);
+        (void)qn_context_history(c, history, sizeof history);
+    }
+    tap_contains(plan, "axis t", "... its trips are lanes");
+    tap_ok(is_run && !strstr(history, "compiled again"), "... and it is compiled in time");
+    qn_code_release(f);
+    qn_context_release(c);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     qn_context *c = NULL;
@@ -620,6 +679,7 @@ int main(void)
         else
             test_compile(c, &examples[i]);
     test_interpreted();
+    test_conditions();
     test_pieces();
     test_pieces_end("pieces of long reduces", INT64_C(1) << 40, 1);
     test_pieces_end("pieces of which the rest is long", 7, INT64_C(1) << 40);
