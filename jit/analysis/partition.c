@@ -153,6 +153,14 @@ static void cut_periods(cutter *c, const uint32_t *arg)
         add_bounds(c, &x, at);
 }
 
+/** Whether a line is not negative in most of the dimension: where both operands of a limit are one
+ * number, either form is right, and the longer section takes that index. */
+static bool is_mostly_above(const cutter *c, const line *x)
+{
+    const int64_t middle = (c->f->begin[c->dim].value + c->f->end[c->dim].value - 1) / 2;
+    return (wide)x->by * middle + x->low >= 0;
+}
+
 static void cut_at(cutter *c, uint32_t i)
 {
     const qn_inst *inst = &c->k->inst[i];
@@ -169,37 +177,51 @@ static void cut_at(cutter *c, uint32_t i)
     if ((!is_limit && qn__op_info[op].rule != QN_RULE_COMPARE) || !add_value(c, arg[0], 1, &x) ||
         !add_value(c, arg[1], -1, &x) || !x.by)
         return;
-    if (op != QN_OP_le && op != QN_OP_gt)
+    bool is_above = is_limit && is_mostly_above(c, &x), is_below = is_limit && !is_above;
+    if (op != QN_OP_le && op != QN_OP_gt && !is_below)
         add_bounds(c, &x, 0);
-    if (op == QN_OP_le || op == QN_OP_gt || !(is_limit || op == QN_OP_lt || op == QN_OP_ge))
+    if (op != QN_OP_lt && op != QN_OP_ge && !is_above)
         add_bounds(c, &x, 1);
 }
 
 /* ---------------------------------------------------------------- sections */
 
-/** The longest section between two bounds, and what is before and behind it. */
-static void choose(const cutter *c, qn_sections *out)
+/** The longest section between two bounds. */
+static qn_section longest(const cutter *c)
 {
     const int64_t begin = c->f->begin[c->dim].value, end = c->f->end[c->dim].value;
-    int64_t low = begin, high = begin;
+    qn_section best = {begin, begin, 0};
     for (int n = 0; n <= c->n; n++) {
         int64_t from = n < c->n ? c->bound[n] : begin, to = end;
         for (int m = 0; m < c->n; m++)
             to = c->bound[m] > from && c->bound[m] < to ? c->bound[m] : to;
-        if (to - from > high - low) {
-            low = from;
-            high = to;
-        }
+        if (to - from > best.end - best.begin)
+            best = (qn_section){from, to, 0};
     }
-    const int64_t bound[4] = {begin, low, high, end};
+    return best;
+}
+
+/** The interior, behind its rims: these are one section if they are equally wide, or nearly so. */
+static void choose(const cutter *c, qn_sections *out)
+{
+    enum { FEW = 16 }; /* of so many iterations of the interior one may be a rim's instead */
+    const int64_t begin = c->f->begin[c->dim].value, end = c->f->end[c->dim].value;
+    qn_section inside = longest(c);
+    int64_t before = inside.begin - begin, behind = end - inside.end,
+            width = before > behind ? before : behind, length = end - begin - 2 * width;
     *out = (qn_sections){.dim = c->dim};
-    for (int n = 0; n < QN_MOST_SECTIONS; n++) {
-        int at = n == 2 ? 1 : 2 * n; /* the rims first */
-        if (bound[at] == bound[at + 1])
-            continue;
-        out->begin[out->n] = bound[at];
-        out->end[out->n++] = bound[at + 1];
+    bool has_room = width == 1 || c->k->n_dims < QN_MAX_RANK;
+    if (before && behind && has_room && length >= FEW * (2 * width - before - behind) &&
+        length > 0) {
+        out->of[out->n++] = (qn_section){begin, begin + width, length + width};
+        inside = (qn_section){begin + width, end - width, 0};
+    } else {
+        if (before)
+            out->of[out->n++] = (qn_section){begin, inside.begin, 0};
+        if (behind)
+            out->of[out->n++] = (qn_section){inside.end, end, 0};
     }
+    out->of[out->n++] = inside;
 }
 
 /** Whether sections may follow one another: parallel dimensions, nothing that fails or is told. */
@@ -213,25 +235,48 @@ static bool may_be_cut(const qn_kernel *k, const qn_facts *f)
     return true;
 }
 
+/** The dimension that most accesses walk from neighbour to neighbour, the last one of several. Rims
+ * of others have whole vectors along it where it is cut before them. */
+static int dim_of_rows(const qn_analysis *a)
+{
+    int best = a->k->n_dims - 1, most = 0;
+    for (int d = a->k->n_dims; d-- > 0;) {
+        int n = 0;
+        int64_t stride;
+        for (uint32_t s = 0; s < a->k->n_accesses; s++)
+            n += qn__access_stride(a, a->k->access[s].inst, d, &stride) &&
+                 (stride == 1 || stride == -1);
+        best = n > most ? d : best;
+        most = n > most ? n : most;
+    }
+    return best;
+}
+
+/** Finds the bounds inside of a dimension; false: there are none. */
+static bool find_bounds(cutter *c, int d)
+{
+    c->dim = d;
+    c->n = 0;
+    for (uint32_t i = c->k->body; i < c->k->n_insts && qn__is_parallel(c->k, d) &&
+                                  qn__is_exact(c->f, d) && qn__trips(c->f, d) > 1;
+         i++)
+        cut_at(c, i);
+    return c->n > 0;
+}
+
 bool qn__sections_of(const qn_kernel *k, const qn_facts *f, qn_sections *out)
 {
     cutter c = {.k = k, .f = f};
-    bool is_cut = false;
     if (!may_be_cut(k, f) || !qn__analyse(k, f, -1, 0, &c.a))
         return false;
     c.range = qn__zalloc(k->n_insts, sizeof *c.range);
     if (c.range)
         qn__find_ranges(&c.a, c.range);
-    for (c.dim = k->n_dims; c.range && !is_cut && c.dim-- > 0;) {
-        c.n = 0;
-        for (uint32_t i = k->body; i < k->n_insts && qn__is_parallel(k, c.dim) &&
-                                   qn__is_exact(f, c.dim) && qn__trips(f, c.dim) > 1;
-             i++)
-            cut_at(&c, i);
-        is_cut = c.n > 0;
-        if (is_cut)
-            choose(&c, out);
-    }
+    bool is_cut = c.range && find_bounds(&c, dim_of_rows(&c.a));
+    for (int d = k->n_dims; c.range && !is_cut && d-- > 0;)
+        is_cut = find_bounds(&c, d);
+    if (is_cut)
+        choose(&c, out);
     qn__free(c.range);
     qn__analysis_release(&c.a);
     return is_cut;

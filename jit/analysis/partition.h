@@ -2,23 +2,30 @@
 /*
  * partition.h: index set splitting. Along a parallel dimension the interior is where remainders,
  * limits and comparisons of indices have one form: `(i + 1) % n` is i + 1, `max(i - 1, 0)` is
- * i - 1, `i == 0` is false. The interior and the rims become kernels of their own.
+ * i - 1, `i == 0` is false. The interior becomes a kernel of its own, and so do the rims: two of
+ * them of one width are one kernel, with a dimension that counts the rims.
  */
 #ifndef QN_JIT_PARTITION_H
 #define QN_JIT_PARTITION_H
 
 #include "jit/analysis/analyse.h"
 
-enum { QN_MOST_SECTIONS = 3 }; /* of one cut: a rim, the interior, a rim */
+enum { QN_MOST_SECTIONS = 3 }; /* of one cut: a rim, another one, the interior */
+
+/** Iterations from begin up to end, and again those that are `again` further, if that is not 0. */
+typedef struct qn_section {
+    int64_t begin, end, again;
+} qn_section;
 
 /** Sections of a parallel dimension; the longest is the last. */
 typedef struct qn_sections {
     int dim, n;
-    int64_t begin[QN_MOST_SECTIONS], end[QN_MOST_SECTIONS];
+    qn_section of[QN_MOST_SECTIONS];
 } qn_sections;
 
-/** The sections of the last parallel dimension that has more than one. False: none has, or the
- * iterations may not be run section by section. */
+/** The sections of a parallel dimension that has more than one: of that which accesses walk from
+ * neighbour to neighbour, or else the last. False: none has, or the iterations may not be run
+ * section by section. */
 bool qn__sections_of(const qn_kernel *k, const qn_facts *f, qn_sections *out);
 
 /** What a value is for all iterations whose indices the facts allow. */

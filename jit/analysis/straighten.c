@@ -24,7 +24,7 @@ typedef struct writer {
     const qn_facts *f;
     const qn_short_loops *loops;
     uint64_t written;  /* bit p: what parameter p names may be written */
-    qn_interval *range; /* [k->n_insts] */
+    qn_interval *range[2]; /* [k->n_insts]: of all iterations, or of each of two parts */
     qn_inst *inst;     /* [MOST_INSTS] */
     uint32_t *operand; /* [most_operands] */
     uint32_t *origin;  /* [MOST_INSTS]: the instruction that it is a copy of */
@@ -34,6 +34,7 @@ typedef struct writer {
     uint32_t parent; /* of what is written */
     uint32_t body;   /* where it begins in what is written */
     int n_dims;
+    int parts;       /* the dimension that has two parts */
     uint32_t dim[QN_MAX_RANK];  /* in what is written */
     int64_t trips[QN_MAX_RANK]; /* of those that begin at 0; 0: not known, or of another one */
     bool is_full;
@@ -235,22 +236,39 @@ static qn_form truth_of(const writer *w, uint32_t i)
     return (qn_form){.kind = QN_FORM_OWN};
 }
 
+/** A number that is another one in the second part. */
+static uint32_t write_number(writer *w, int type, int64_t first, int64_t second)
+{
+    if (first == second)
+        return add_number(w, type, first);
+    const uint32_t part = w->k->dim[w->parts];
+    if (type == QN_BOOL)
+        return add_op(w, second ? QN_OP_ne : QN_OP_eq, QN_BOOL, 2,
+                      (uint32_t[]){part, add_number(w, QN_I64, 0)});
+    const linear x = {
+        .n = 1, .term = {part}, .coef = {qn__wrap_sub(second, first)}, .constant = first};
+    return write_linear(w, &x);
+}
+
 /** Of a pure instruction that is a number or one of its operands, but for a number. */
 static bool write_known(writer *w, uint32_t i)
 {
     const qn_inst *x = &w->k->inst[i];
     const uint32_t *arg = qn__args(w->k, i);
-    qn_form form = qn__form_of(w->k, w->range, i);
-    form = form.kind == QN_FORM_OWN ? truth_of(w, i) : form;
+    qn_form form = qn__form_of(w->k, w->range[0], i), other = qn__form_of(w->k, w->range[1], i);
+    bool is_one = form.number == other.number || x->type == QN_I64 || x->type == QN_BOOL;
+    if (form.kind != other.kind || !is_one || form.kind == QN_FORM_OWN)
+        form = other = truth_of(w, i);
     if (form.kind == QN_FORM_OWN)
         return false;
     if (form.kind == QN_FORM_NUMBER)
-        w->map[i] = add_number(w, x->type, form.number);
+        w->map[i] = write_number(w, x->type, form.number, other.number);
     else
         w->map[i] = w->map[arg[form.kind - QN_FORM_FIRST]];
-    if (form.kind == QN_FORM_FIRST && form.number)
-        w->map[i] = add_op(w, QN_OP_sub, x->type, 2,
-                           (uint32_t[]){w->map[i], add_number(w, x->type, form.number)});
+    if (form.kind == QN_FORM_FIRST && (form.number || other.number))
+        w->map[i] =
+            add_op(w, QN_OP_sub, x->type, 2,
+                   (uint32_t[]){w->map[i], write_number(w, x->type, form.number, other.number)});
     return true;
 }
 
@@ -452,8 +470,14 @@ static void write_iterations(writer *w, int d)
     }
 }
 
-/** Dimension d counts parts of n iterations, and a new one those of a part. */
-static void add_dim(writer *w, int d, int64_t n)
+/** The parts of dimension d, of n iterations each. */
+static int64_t parts_of(const writer *w, int d, int64_t n)
+{
+    return w->loops->again[d] ? 2 : qn__trips(w->f, d) / n;
+}
+
+/** A new dimension counts the n iterations of a part. */
+static void add_dim(writer *w, int64_t n)
 {
     const uint32_t range[2] = {add_number(w, QN_I64, 0), add_number(w, QN_I64, n)};
     const qn_inst x = {.op = QN_I_DIM,
@@ -461,7 +485,6 @@ static void add_dim(writer *w, int d, int64_t n)
                        .sub = QN_DIM_PARALLEL,
                        .n_args = 2,
                        .imm = (uint64_t)w->n_dims};
-    w->trips[d] /= n;
     w->trips[w->n_dims] = n;
     w->dim[w->n_dims++] = add(w, &x, range, 0);
 }
@@ -483,23 +506,46 @@ static void begin(writer *w)
     w->n_dims = k->n_dims;
     for (int d = 0; d < k->n_dims; d++) {
         bool is_known = qn__is_exact(w->f, d) && (cut[d] || w->f->begin[d].value == 0);
-        w->trips[d] = is_known ? qn__trips(w->f, d) : 0;
+        w->trips[d] = !is_known ? 0 : cut[d] ? parts_of(w, d, cut[d]) : qn__trips(w->f, d);
+        if (cut[d] > 1)
+            add_dim(w, cut[d]);
     }
-    for (int d = 0; d < k->n_dims; d++)
-        if (cut[d])
-            add_dim(w, d, cut[d]);
     w->body = w->n;
     for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
         if (cut[d]) {
-            const linear index = {.n = 2,
-                                  .term = {k->dim[d], w->dim[inside++]},
-                                  .coef = {cut[d], 1},
-                                  .constant = w->f->begin[d].value};
+            const int64_t *again = w->loops->again;
+            linear index = {.n = 1,
+                            .term = {k->dim[d]},
+                            .coef = {again[d] ? again[d] : cut[d], 1},
+                            .constant = w->f->begin[d].value};
+            if (cut[d] > 1)
+                index.term[index.n++] = w->dim[inside++];
             w->map[k->dim[d]] = write_linear(w, &index);
         }
 }
 
 /* ---------------------------------------------------------------- kernel and facts */
+
+/** The facts of a dimension that has parts, and of the one inside of them, which is number `inside`
+ * if there is one; returns the number of the next one. */
+static int take_parts(const writer *w, qn_kernel *k, qn_facts *f, int d, int inside)
+{
+    const int64_t n = w->loops->cut[d], parts = parts_of(w, d, n);
+    const bool are_all = !w->loops->again[d];
+    if (f->begin[d].value && are_all)
+        f->from[d] = f->begin[d].value;
+    f->begin[d].value = 0;
+    f->end[d].value = parts;
+    if (f->part[d] >= 0 && are_all)
+        f->part[d] = n * (f->part[d] ? f->part[d] : 1);
+    if (n == 1)
+        return inside;
+    f->begin[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
+    f->end[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
+    k->dim[inside] = w->dim[inside];
+    f->part[inside] = -1;
+    return inside + 1;
+}
 
 /** Puts what was written into the kernel; false without memory. */
 static bool take(writer *w, qn_kernel *k, qn_facts *f)
@@ -541,21 +587,9 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
             f->begin[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
             f->end[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 1};
         }
-    for (int d = 0, inside = k->n_dims; d < k->n_dims && inside < w->n_dims; d++) {
-        int64_t n = w->loops->cut[d];
-        if (n == 0)
-            continue;
-        f->end[d].value = qn__trips(f, d) / n;
-        if (f->begin[d].value)
-            f->from[d] = f->begin[d].value;
-        f->begin[d].value = 0;
-        f->begin[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
-        f->end[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
-        k->dim[inside] = w->dim[inside];
-        f->part[inside++] = -1;
-        if (f->part[d] >= 0)
-            f->part[d] = n * (f->part[d] ? f->part[d] : 1);
-    }
+    for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
+        if (w->loops->cut[d])
+            inside = take_parts(w, k, f, d, inside);
     k->n_dims = f->n_dims = w->n_dims;
     return true;
 }
@@ -572,6 +606,32 @@ static uint64_t views_met(const qn_analysis *a, int p)
     return met;
 }
 
+/** The ranges of all values: of both parts of a dimension, if that has two. */
+static bool find_ranges(writer *w, const qn_analysis *of)
+{
+    const qn_kernel *k = w->k;
+    qn_facts f = *w->f;
+    qn_analysis a = *of;
+    a.f = &f;
+    w->range[0] = qn__zalloc(2 * (size_t)k->n_insts, sizeof *w->range[0]);
+    if (!w->range[0])
+        return false;
+    w->range[1] = w->range[0];
+    for (int d = 0; d < k->n_dims; d++)
+        if (w->loops->again[d]) {
+            w->parts = d;
+            w->range[1] = w->range[0] + k->n_insts;
+            f.end[d].value = f.begin[d].value + w->loops->cut[d];
+        }
+    qn__find_ranges(&a, w->range[0]);
+    if (w->range[1] != w->range[0]) {
+        f.begin[w->parts].value += w->loops->again[w->parts];
+        f.end[w->parts].value += w->loops->again[w->parts];
+        qn__find_ranges(&a, w->range[1]);
+    }
+    return true;
+}
+
 bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
 {
     enum { OPERANDS_EACH = 4 };
@@ -584,16 +644,14 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
     for (int p = 0; p < k->n_params && may_meet; p++)
         may_meet[p] = views_met(&a, p);
-    w.range = qn__zalloc(k->n_insts, sizeof *w.range);
-    if (w.range)
-        qn__find_ranges(&a, w.range);
+    bool has_ranges = find_ranges(&w, &a);
     qn__analysis_release(&a);
     w.inst = qn__zalloc(MOST_INSTS, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
     w.origin = qn__zalloc(MOST_INSTS, sizeof *w.origin);
     w.visible = qn__zalloc(MOST_INSTS, sizeof *w.visible);
     w.map = qn__zalloc(k->n_insts, sizeof *w.map);
-    if (may_meet && w.range && w.inst && w.operand && w.origin && w.visible && w.map) {
+    if (may_meet && has_ranges && w.inst && w.operand && w.origin && w.visible && w.map) {
         begin(&w);
         write_iterations(&w, 0);
         is_done = !w.is_full && take(&w, k, f);
@@ -603,7 +661,7 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     qn__free(w.origin);
     qn__free(w.visible);
     qn__free(w.map);
-    qn__free(w.range);
+    qn__free(w.range[0]);
     if (is_done) {
         f->is_straight = 1;
         for (int p = 0; p < k->n_params; p++)

@@ -17,7 +17,10 @@ typedef struct qn_short_loops {
     uint32_t dims;  /* bit d: parallel dimension d, or all reduces over dimension d */
     bool has_trips; /* each `for` with a known, small number of trips */
     int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
-                                 iterations, and a new one inside of a part; 0: it stays */
+                                 iterations, and a new one inside of a part, if that is more than
+                                 one; 0: it stays */
+    int64_t again[QN_MAX_RANK]; /* of such a dimension: there are two parts, so far apart; 0: all
+                                   that follow one another */
 } qn_short_loops;
 
 /** Loops of more iterations stay: a group has no more places. */

@@ -143,7 +143,10 @@ static void join_descent(const qn_descent *part, qn_descent *d)
         memcpy(d->steps, part->steps, sizeof d->steps);
 }
 
-/** A part of a piece as a function of the module. */
+static qn_status lower_parts(const qn_lowering *to, qn_piece *p, const char *symbol,
+                             qn_error *err);
+
+/** A part of a piece as a function of the module; one that is cut as those of its sections. */
 static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *symbol,
                             qn_error *err)
 {
@@ -155,35 +158,42 @@ static qn_status lower_part(const qn_lowering *to, qn_piece *piece, const char *
     of_part.descent = &own;
     of_part.emitted = &counted;
     qn_status status =
-        piece->n_parts
+        piece->sections.n ? lower_parts(&of_part, piece, symbol, err)
+        : piece->n_parts
             ? qn__llvm_lower_piece(&of_part, piece, symbol, err)
             : qn__llvm_lower(&of_part, piece->kernel, &piece->facts, &piece->planned, symbol, err);
     if (status == QN_OK && own.rung == QN_RUNG_FAST)
         status = qn__fail(err, QN_ERR_LIMIT, "%s: too large for two functions", symbol);
     if (status != QN_OK)
         return status;
-    LLVMSetLinkage(LLVMGetNamedFunction(to->module, symbol), LLVMInternalLinkage);
+    if (!piece->sections.n)
+        LLVMSetLinkage(LLVMGetNamedFunction(to->module, symbol), LLVMInternalLinkage);
     join_info(&part, to->info);
     join_emitted(&counted, to->emitted);
     join_descent(&own, to->descent);
     return QN_OK;
 }
 
+static qn_status lower_parts(const qn_lowering *to, qn_piece *p, const char *symbol,
+                             qn_error *err)
+{
+    qn_status status = QN_OK;
+    for (int n = 0; n < p->n_parts && status == QN_OK; n++) {
+        char name[QN_PART_SYMBOL_BYTES];
+        qn__part_symbol(symbol, n, name);
+        status = lower_part(to, p->part[n], name, err);
+    }
+    return status;
+}
+
 qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *symbol,
                                qn_error *err)
 {
-    enum { SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
-    LLVMValueRef function[QN_MOST_SECTIONS];
     qn_blob_info *info = to->info;
     *to->emitted = (qn_emitted){0};
-    for (int i = 0; i < p->n_parts; i++) {
-        char name[SYMBOL_BYTES];
-        snprintf(name, sizeof name, "%s_%d", symbol, i + 1);
-        qn_status status = lower_part(to, p->part[i], name, err);
-        if (status != QN_OK)
-            return status;
-        function[i] = LLVMGetNamedFunction(to->module, name);
-    }
+    qn_status status = lower_parts(to, p, symbol, err);
+    if (status != QN_OK)
+        return status;
     bool is_whole =
         p->is_free && p->distribution.block_dim < 0; /* the rest is divided as if it were all */
     if (!is_whole) {
@@ -196,7 +206,7 @@ qn_status qn__llvm_lower_piece(const qn_lowering *to, qn_piece *p, const char *s
         info->n_sequential = 0;
     }
     int word = info->scratch_bytes ? qn__scratch_word(0, info->second_granule) : -1;
-    const qn_emitted calls = qn__lower_calls(to, p, function, word, symbol);
+    const qn_emitted calls = qn__lower_calls(to, p, word, symbol);
     if (calls.instructions < 0)
         return qn__fail(err, QN_ERR_MEMORY, "qn__llvm_lower_piece: no memory");
     join_emitted(&calls, to->emitted);

@@ -4,18 +4,18 @@
  * dimensions of the first part, the last of them in blocks; in a block it calls the function of the
  * first part, which leaves the results of the reduces in the frame, and then that of the rest.
  * Between them it looks whether the launch was cancelled: a part that left early has not written
- * all results. The function of a piece that is cut calls those of its sections, each with what it
- * is to do of them.
+ * all results. The function of a piece that is cut calls those of its sections, and of sections of
+ * these, each with what it is to do of them.
  */
 #include "jit/lower/access.h"
 #include "jit/lower/distribute.h"
 
-#include <string.h>
+#include <stdio.h>
 
 typedef struct caller {
     lower *g;
     const qn_piece *p;
-    const LLVMValueRef *function;             /* of the parts */
+    const char *symbol; /* of the piece */
     LLVMValueRef slots, range[2];             /* in the frame */
     LLVMValueRef result[QN_MOST_DISTRIBUTED]; /* arrays in the frame */
     LLVMValueRef scratch;                     /* a word; NULL: there is none */
@@ -96,9 +96,10 @@ static void call_part(const caller *c, int n, LLVMValueRef range)
 {
     lower *g = c->g;
     LLVMValueRef args[3] = {c->slots, range, g->fault};
-    LLVMTypeRef params[3] = {g->ptr, g->ptr, g->ptr};
-    LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(g->context), params, 3, false);
-    LLVMBuildCall2(g->b, type, c->function[n], args, 3, "");
+    char symbol[QN_PART_SYMBOL_BYTES];
+    qn__part_symbol(c->symbol, n, symbol);
+    LLVMValueRef function = LLVMGetNamedFunction(g->module, symbol);
+    LLVMBuildCall2(g->b, LLVMGlobalGetValueType(function), function, args, 3, "");
 }
 
 static void call_both(const caller *c, span block)
@@ -143,27 +144,63 @@ static void emit_loops(const caller *c, int d)
 
 enum { ALIGN = 64, WORD_BYTES = sizeof(int64_t) };
 
+/** What of a section this call is to do. Of two rims those that begin in the range. */
+static span range_of_section(const caller *c, const qn_section *s)
+{
+    lower *g = c->g;
+    const span all = range_of(c, c->p->sections.dim);
+    if (!s->again)
+        return qn__intersection(g, all,
+                                (span){qn__const_i64(g, s->begin), qn__const_i64(g, s->end)});
+    LLVMValueRef bound[2] = {all.low, all.high};
+    for (int n = 0; n < 2; n++) { /* the rims that begin below it */
+        LLVMValueRef first = LLVMBuildICmp(g->b, LLVMIntSGT, bound[n],
+                                           qn__const_i64(g, s->begin), ""),
+                     second = LLVMBuildICmp(g->b, LLVMIntSGT, bound[n],
+                                            qn__const_i64(g, s->begin + s->again), "");
+        bound[n] = LLVMBuildAdd(g->b, LLVMBuildZExt(g->b, first, g->i64, ""),
+                                LLVMBuildZExt(g->b, second, g->i64, ""), "");
+    }
+    return (span){bound[0], bound[1]};
+}
+
+static void call_sections(const caller *c);
+
+/** Section n, or its own sections. */
+static void call_section(const caller *c, int n)
+{
+    caller own = {.g = c->g, .p = c->p->part[n], .slots = c->slots, .scratch = c->scratch};
+    char symbol[QN_PART_SYMBOL_BYTES];
+    own.symbol = symbol;
+    qn__part_symbol(c->symbol, n, symbol);
+    if (own.p->sections.n)
+        call_sections(&own);
+    else
+        call_part(c, n, c->g->range);
+}
+
 /** Where the threads divide the dimension that is cut, a section is given its own part of it. */
-static void call_sections(caller *c)
+static void call_sections(const caller *c)
 {
     lower *g = c->g;
     const qn_sections *s = &c->p->sections;
-    c->slots = g->slots;
-    c->range[0] = qn__new_buffer(g, (uint64_t)WORD_BYTES * QN_RANGE_WORDS, ALIGN);
+    LLVMValueRef outer = g->range,
+                 own = s->dim == c->p->split_dim
+                           ? qn__new_buffer(g, (uint64_t)WORD_BYTES * QN_RANGE_WORDS, ALIGN)
+                           : NULL;
     for (int n = 0; n < s->n; n++) {
-        const qn_facts *f = &c->p->part[n]->facts;
-        const span own = {qn__const_i64(g, f->begin[s->dim].value),
-                          qn__const_i64(g, f->end[s->dim].value)};
-        if (s->dim != c->p->split_dim) {
-            call_part(c, n, g->range);
+        if (!own) {
+            call_section(c, n);
         } else {
-            span x = qn__intersection(g, range_of(c, s->dim), own);
-            set_word(g, c->range[0], 0, x.low);
-            set_word(g, c->range[0], 1, x.high);
-            if (c->scratch)
-                set_word(g, c->range[0], 2, c->scratch);
+            span x = range_of_section(c, &s->of[n]);
             branch b = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntSLT, x.low, x.high, ""));
-            call_part(c, n, c->range[0]);
+            set_word(g, own, 0, x.low);
+            set_word(g, own, 1, x.high);
+            if (c->scratch)
+                set_word(g, own, 2, c->scratch);
+            g->range = own;
+            call_section(c, n);
+            g->range = outer;
             qn__end_branch(g, &b, NULL);
         }
         if (g->f->plan.poll >= 0 && n + 1 < s->n)
@@ -171,9 +208,14 @@ static void call_sections(caller *c)
     }
 }
 
-void qn__lower_parts(lower *g, const qn_piece *p, const LLVMValueRef *function, int scratch_word)
+void qn__part_symbol(const char *symbol, int n, char out[QN_PART_SYMBOL_BYTES])
 {
-    caller c = {.g = g, .p = p, .function = function};
+    snprintf(out, QN_PART_SYMBOL_BYTES, "%s_%d", symbol, n + 1);
+}
+
+void qn__lower_parts(lower *g, const qn_piece *p, const char *symbol, int scratch_word)
+{
+    caller c = {.g = g, .p = p, .symbol = symbol, .slots = g->slots};
     uint64_t words = WORD_BYTES;
     if (scratch_word >= 0)
         c.scratch = qn__range_word(g, scratch_word);

@@ -8,9 +8,8 @@
 #include "jit/lower/nest.h"
 #include "jit/schedule/piece.h"
 
-/** Emits what a piece with parts does, where the entry of its function ends. `function`: those of
- * the parts. scratch_word: where the memory that a part needs stands in the range, -1: none does.
- */
-void qn__lower_parts(lower *g, const qn_piece *p, const LLVMValueRef *function, int scratch_word);
+/** Emits what a piece with parts does, where the entry of its function, `symbol`, ends.
+ * scratch_word: where the memory that a part needs stands in the range, -1: none does. */
+void qn__lower_parts(lower *g, const qn_piece *p, const char *symbol, int scratch_word);
 
 #endif

@@ -258,8 +258,8 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
     return n;
 }
 
-qn_emitted qn__lower_calls(const qn_lowering *to, const qn_piece *piece,
-                           const LLVMValueRef *function, int scratch_word, const char *symbol)
+qn_emitted qn__lower_calls(const qn_lowering *to, const qn_piece *piece, int scratch_word,
+                           const char *symbol)
 {
     const qn_block block = qn__block_of_one();
     lower g = {.module = to->module,
@@ -273,7 +273,7 @@ qn_emitted qn__lower_calls(const qn_lowering *to, const qn_piece *piece,
                .debug = to->debug};
     qn_emitted n = {.instructions = -1};
     if (open_function(&g, symbol)) {
-        qn__lower_parts(&g, piece, function, scratch_word);
+        qn__lower_parts(&g, piece, symbol, scratch_word);
         n = close_function(&g);
     }
     free_arrays(&g);

@@ -68,9 +68,13 @@ typedef struct qn_function_how {
 qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
                               const qn_function_how *how, const char *symbol, int32_t *block_bytes);
 struct qn_piece;
-/** Adds the function of a piece with parts, whose functions are there. */
-qn_emitted qn__lower_calls(const qn_lowering *to, const struct qn_piece *piece,
-                           const LLVMValueRef *function, int scratch_word, const char *symbol);
+/** The symbol of part n of a piece that has `symbol`. */
+enum { QN_PART_SYMBOL_BYTES = QN_DEBUG_NAME_BYTES + 16 };
+void qn__part_symbol(const char *symbol, int n, char out[QN_PART_SYMBOL_BYTES]);
+/** Adds the function of a piece with parts, whose functions are there. scratch_word: where the
+ * memory that a part needs stands in the range, -1: none does. */
+qn_emitted qn__lower_calls(const qn_lowering *to, const struct qn_piece *piece, int scratch_word,
+                           const char *symbol);
 
 /* ---------------------------------------------------------------- within a budget (emit/fit.c) */
 
@@ -80,8 +84,9 @@ struct qn_planned;
  * schedule is not. Beyond all budgets it is QN_ERR_LIMIT. */
 qn_status qn__llvm_lower(const qn_lowering *to, const qn_kernel *k, const qn_facts *f,
                          struct qn_planned *p, const char *symbol, qn_error *err);
-/** qn__llvm_lower for a piece that has parts: a function for each of them, and `symbol`, which
- * calls them. QN_ERR_LIMIT also where a part would need fast instruction selection. */
+/** qn__llvm_lower for a piece that has parts: a function for each of them that has none of its own
+ * or is distributed, and `symbol`, which calls them. QN_ERR_LIMIT also where a part would need fast
+ * instruction selection. */
 qn_status qn__llvm_lower_piece(const qn_lowering *to, struct qn_piece *p, const char *symbol,
                                qn_error *err);
 

@@ -16,8 +16,11 @@ enum { MOST_DEPTH = 3 }; /* of distributions inside each other */
  * threads divide. */
 enum { MOST_CUTS = 6, LEAST_CUT = 256, LEAST_RIM = 16, ENOUGH_CHUNKS = 16 };
 #define CYCLES_OF_CALL 40.0
-/* Of the time of the interior: a rim that takes less is not cut. Functions take time to compile. */
-#define LEAST_PART 0.03
+/* Of the time of the interior: what another function or more code of a rim must save. Both take
+ * time to compile. */
+#define LEAST_PART 0.04
+/* Of the time of one function, as it is estimated: sections take less. */
+#define MOST_OF_WHOLE 0.85
 
 /** A piece that is whole, with copies of its own. */
 static qn_piece *new_piece(const qn_kernel *k, const qn_facts *f)
@@ -138,16 +141,18 @@ static double iterations_of(const qn_kernel *k, const qn_facts *f)
     return n;
 }
 
-static bool cut(qn_piece *p, int depth, double *cycles);
+static bool cut(qn_piece *p, int depth, double inside, double *cycles);
 
-/** The plan of a section that stays whole. */
-static void plan_section(qn_piece *p)
+/** The plan of a section that stays whole. inside: the cycles of the interior, 0: it is that. */
+static void plan_section(qn_piece *p, double inside)
 {
     qn_straight x;
     p->facts.has_ranges = 1;
     p->facts.ranges[0] = p->split_dim;
     p->facts.ranges[1] = -1;
-    if (qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x)) {
+    if (inside > 0) {
+        qn__plan_rim(p->kernel, &p->facts, LEAST_PART * inside, &p->planned);
+    } else if (qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x)) {
         qn__planned_release(&p->planned);
         qn_kernel_release(p->kernel);
         qn__facts_release(&p->facts);
@@ -158,55 +163,59 @@ static void plan_section(qn_piece *p)
 /** Section n of p, with what its ranges tell; NULL without memory. */
 static qn_piece *new_section(const qn_piece *p, int n)
 {
-    const qn_sections *s = &p->sections;
-    const qn_short_loops none = {0};
+    const int d = p->sections.dim;
+    const qn_section *s = &p->sections.of[n];
+    qn_short_loops rims = {0};
     qn_piece *part = new_piece(p->kernel, &p->facts);
     if (!part)
         return NULL;
     part->split_dim = p->split_dim;
-    part->facts.begin[s->dim].value = s->begin[n];
-    part->facts.end[s->dim].value = s->end[n];
-    if (qn__straighten(part->kernel, &part->facts, &none))
+    part->facts.begin[d].value = s->begin;
+    part->facts.end[d].value = s->end + s->again;
+    rims.cut[d] = s->again ? s->end - s->begin : 0;
+    rims.again[d] = s->again;
+    if (qn__straighten(part->kernel, &part->facts, &rims))
         return part;
     qn__piece_release(part);
     return NULL;
 }
 
 /** Makes section n of p, and the cycles of its estimate. The interior is cut again where it has
- * sections; a rim where that is faster, and it takes a part of the interior's time that counts. */
+ * sections; a rim where that saves a part of the interior's time that counts. */
 static bool make_section(qn_piece *p, int n, int depth, double inside, double *cycles)
 {
-    const bool is_rim = n + 1 < p->sections.n;
+    const bool is_last = n + 1 == p->sections.n;
     double other;
     qn_piece *part = p->part[n] = new_section(p, n);
     if (!part)
         return false;
     bool may_cut =
         depth < MOST_CUTS && iterations_of(part->kernel, &part->facts) >= (double)LEAST_RIM;
-    if (may_cut && !is_rim && cut(part, depth + 1, cycles))
+    if (may_cut && is_last && cut(part, depth + 1, inside, cycles))
         return true;
-    plan_section(part);
+    plan_section(part, inside);
     *cycles = part->planned.cycles + CYCLES_OF_CALL;
-    if (!may_cut || !is_rim || *cycles < LEAST_PART * inside)
+    if (!may_cut || is_last || *cycles < LEAST_PART * inside)
         return true;
     qn_piece *again = new_section(p, n);
-    bool is_less = again && cut(again, depth + 1, &other) && other < *cycles;
+    bool is_less = again && cut(again, depth + 1, inside, &other) &&
+                   other < *cycles - LEAST_PART * inside;
     qn__piece_release(is_less ? part : again);
     p->part[n] = is_less ? again : part;
     *cycles = is_less ? other : *cycles;
     return true;
 }
 
-/** Cuts a piece into sections; false: it stays whole. */
-static bool cut(qn_piece *p, int depth, double *cycles)
+/** Cuts a piece into sections; false: it stays whole. inside: as in plan_section, of a rim. */
+static bool cut(qn_piece *p, int depth, double inside, double *cycles)
 {
-    double inside = 0, one;
+    double one;
     bool is_cut = qn__sections_of(p->kernel, &p->facts, &p->sections);
     *cycles = 0;
     p->n_parts = is_cut ? p->sections.n : 0;
     for (int n = p->n_parts; is_cut && n-- > 0;) {
         is_cut = make_section(p, n, depth, inside, &one);
-        inside = n + 1 == p->sections.n ? one : inside;
+        inside = inside > 0 ? inside : one;
         *cycles += one;
     }
     if (!is_cut) {
@@ -228,11 +237,11 @@ static qn_piece *sections_of(const qn_kernel *k, const qn_facts *f)
     if (!p)
         return NULL;
     p->split_dim = dim_of_threads(k, f);
-    bool is_cut = cut(p, 0, &cycles);
+    bool is_cut = cut(p, 0, 0, &cycles);
     (void)qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x);
     double whole = x.kernel ? x.planned.cycles : p->planned.cycles;
     qn__straight_release(&x);
-    if (is_cut && cycles < whole)
+    if (is_cut && cycles < MOST_OF_WHOLE * whole)
         return p;
     qn__piece_release(p);
     return NULL;
@@ -270,9 +279,13 @@ void qn__piece_print(const qn_piece *p, qn_text *out)
     else
         qn__text_add(out, "distributed %d reduces\n", p->distribution.n);
     for (int n = 0; n < p->n_parts; n++) {
+        const qn_section *s = &p->sections.of[n];
         if (p->sections.n)
-            qn__text_add(out, "-- from %lld up to %lld\n", (long long)p->sections.begin[n],
-                         (long long)p->sections.end[n]);
+            qn__text_add(out, "-- from %lld up to %lld", (long long)s->begin, (long long)s->end);
+        if (p->sections.n && s->again)
+            qn__text_add(out, ", and %lld further", (long long)s->again);
+        if (p->sections.n)
+            qn__text_add(out, "\n");
         else
             qn__text_add(out, n == 0 ? "-- the reduces\n" : "-- the rest\n");
         qn__piece_print(p->part[n], out);

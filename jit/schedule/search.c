@@ -240,25 +240,69 @@ static void improve(search *s)
         try_steps(s);
 }
 
-void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+/** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
+static bool has_gather(const search *s)
+{
+    FOR_ACCESSES (s->k, n, i)
+        if (s->best->lane_dim >= 0 &&
+            qn__access_cost(&s->of->analysis, i, s->best->lane_dim) >= COST_GATHER)
+            return true;
+    return false;
+}
+
+/** The plan of the rules with one vector in a step, or that of other lanes; scalar code instead of
+ * gathers where it takes not much longer. */
+static void improve_rim(search *s, double slack)
+{
+    qn_plan_options o = s->options;
+    o.lane_dim = -1;
+    if (s->least.cycles > slack)
+        try_lanes(s);
+    if (has_gather(s))
+        (void)try(s, &o, 1 + slack / s->least.cycles);
+}
+
+/** slack: 0, or the cycles that a rim may take longer for less code. */
+static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_planned *out)
 {
     search s = {.k = k, .f = *f, .of = out, .best = &out->plan, .options = f->plan};
+    qn_analysis of;
     out->analysis = (qn_analysis){.k = k, .f = f};
-    bool has_values = !f->target->has_grid && qn__analyse(k, f, -1, 0, &out->analysis);
-    qn__plan_by_rules(&out->analysis, &out->plan);
-    if (!has_values || f->is_ordered || is_fixed(&f->plan) || is_for_memory(&out->plan))
+    bool has_values = !f->target->has_grid && qn__analyse(k, f, -1, 0, &out->analysis),
+         is_fixed_plan = f->is_ordered || is_fixed(&f->plan);
+    if (slack > 0 && !is_fixed_plan)
+        s.options.unroll = s.options.jam = 1;
+    s.f.plan = s.options;
+    of = out->analysis;
+    of.f = &s.f;
+    qn__plan_by_rules(&of, &out->plan);
+    if (!has_values || is_fixed_plan || is_for_memory(&out->plan))
         return;
     int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     out->schedule = qn__alloc(sizeof *out->schedule);
     out->is_draft = s.s && out->schedule && estimate(&s, &out->plan, out->schedule, &s.least);
-    if (out->is_draft && is_modelled(&out->plan))
+    if (out->is_draft && is_modelled(&out->plan) && slack > 0)
+        improve_rim(&s, slack);
+    else if (out->is_draft && is_modelled(&out->plan))
         improve(&s);
     if (!out->is_draft)
         qn__planned_forget(out);
     qn__free(s.s);
     out->cycles = s.least.cycles;
+}
+
+void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
+{
+    search_plan(k, f, 0, out);
+}
+
+void qn__plan_rim(const qn_kernel *k, qn_facts *f, double slack, qn_planned *out)
+{
+    *out = (qn_planned){0};
+    qn__collapse(k, f);
+    search_plan(k, f, slack, out);
 }
 
 /* ---------------------------------------------------------------- straight code */

@@ -21,6 +21,9 @@ void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);
  * straight code, which *out has; the caller releases or takes it. Out of memory: they should not.
  */
 bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight *out);
+/** Plans a kernel that is run for few iterations beside those of another one, as qn__plan_kernel,
+ * with less code where that takes up to `slack` cycles more. Its short loops stay. */
+void qn__plan_rim(const qn_kernel *k, qn_facts *f, double slack, qn_planned *p);
 /** Moves all of *x to where the caller keeps it, and releases it there. */
 void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p);
 void qn__straight_release(qn_straight *x);

@@ -153,8 +153,8 @@ static void test_sections(void)
     qn_piece *p = pieces_of(RING, 100, 90, false, NULL, QN_ISA_V4);
     tap_ok(p && p->sections.n == 2 && p->n_parts == 2 && p->sections.dim == 1,
            "the dimension of a periodic index is cut");
-    tap_ok(p && p->sections.begin[0] == 89 && p->sections.end[0] == 90 &&
-               p->sections.begin[1] == 0 && p->sections.end[1] == 89,
+    tap_ok(p && p->sections.of[0].begin == 89 && p->sections.of[0].end == 90 &&
+               p->sections.of[1].begin == 0 && p->sections.of[1].end == 89,
            "where it begins anew; the interior is the last");
     tap_ok(p && !has_op(p->part[0]->kernel, QN_OP_rem) && !has_op(p->part[1]->kernel, QN_OP_rem),
            "no section has a remainder");
@@ -174,10 +174,42 @@ static void test_sections(void)
                          "%a: f64 = load x[%c, %r]; store y[%i, %j], %a;"),
                   100, 90, false, NULL, QN_ISA_V4);
     const qn_piece *inner = p ? p->part[p->n_parts - 1] : NULL;
-    tap_ok(p && p->sections.dim == 1 && p->sections.end[1] == 88 && inner->sections.dim == 0 &&
-               inner->sections.begin[1] == 1 && !has_op(inner->part[1]->kernel, QN_OP_max) &&
+    tap_ok(p && p->sections.dim == 1 && p->sections.of[1].end == 88 && inner->sections.dim == 0 &&
+               inner->sections.of[1].begin == 1 && !has_op(inner->part[1]->kernel, QN_OP_max) &&
                !has_op(inner->part[1]->kernel, QN_OP_rem),
            "limits and remainders of two dimensions");
+    qn__piece_release(p);
+}
+
+/** A ring in both dimensions: the rims of each are one piece. */
+static void test_rims(void)
+{
+    qn_piece *p = pieces_of(
+        KERNEL("%one: i64 = const 1; %b: i64 = add %i, %one; %q: i64 = rem %b, %m;"
+               "%c: i64 = sub %i, %one; %d: i64 = add %c, %m; %e: i64 = rem %d, %m;"
+               "%f: i64 = add %j, %one; %g: i64 = rem %f, %n;"
+               "%h: i64 = sub %j, %one; %o: i64 = add %h, %n; %p: i64 = rem %o, %n;"
+               "%s: f64 = load x[%q, %j]; %t: f64 = load x[%e, %j]; %u: f64 = load x[%i, %g];"
+               "%v: f64 = load x[%i, %p]; %w: f64 = add %s, %t; %aa: f64 = add %u, %v;"
+               "%ab: f64 = add %w, %aa; store y[%i, %j], %ab;"),
+        100, 90, false, NULL, QN_ISA_V4);
+    const qn_piece *inner = p && p->n_parts == 2 ? p->part[1] : NULL;
+    tap_ok(p && p->n_parts == 2 && p->sections.of[0].begin == 0 && p->sections.of[0].end == 1 &&
+               p->sections.of[0].again == 89,
+           "both rims of a dimension are one section");
+    const qn_piece *rows = inner && inner->n_parts == 2 ? inner->part[0] : NULL;
+    tap_ok(rows && rows->n_parts == 0 && !has_op(rows->kernel, QN_OP_rem) &&
+               rows->facts.end[0].value == 2,
+           "indices are affine in the number of the rim");
+    tap_ok(rows && rows->planned.plan.lane_dim == 1 && rows->planned.plan.unroll == 1 &&
+               inner->part[1]->planned.plan.unroll > 1,
+           "rims of whole rows have lanes, and one vector in a step");
+    qn_text plan = {0};
+    if (p)
+        qn__piece_print(p, &plan);
+    tap_ok(plan.data && strstr(plan.data, "-- from 0 up to 1, and 89 further\n"),
+           "the plan says so");
+    qn__text_release(&plan);
     qn__piece_release(p);
 }
 
@@ -208,6 +240,7 @@ int main(void)
     test_inside_each_other();
     test_refused();
     test_sections();
+    test_rims();
     test_uncut();
     return tap_done();
 }
