@@ -18,7 +18,7 @@ enum { MOST_CUTS = 6, LEAST_CUT = 256, LEAST_RIM = 16, ENOUGH_CHUNKS = 16 };
 #define CYCLES_OF_CALL 40.0
 /* Of the time of the interior: what another function or more code of a rim must save. Both take
  * time to compile. */
-#define LEAST_PART 0.04
+#define LEAST_PART 0.05
 /* Of the time of one function, as it is estimated: sections take less. */
 #define MOST_OF_WHOLE 0.85
 
