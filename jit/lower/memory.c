@@ -326,13 +326,14 @@ static LLVMValueRef zeros(lower *g)
     return found;
 }
 
-/** The place of part p of a load, and how far from there those are that are tested with it: side by
- * side, and as near as there are zeros. */
+/** The place of part p of a load, and how far from there those are that are tested with it: several,
+ * side by side, and as near as there are zeros. */
 static bool find_places(lower *g, uint32_t i, int p, bool is_vector, LLVMValueRef *start,
                         int64_t *ahead)
 {
     const int64_t bytes = qn__access_bytes(g->k, i) * (is_vector ? g->width : 1);
     address first;
+    int n = 0;
     qn__make_address(g, i, p, NULL, &first);
     FOR_PARTS (g, q) {
         address x;
@@ -343,10 +344,11 @@ static bool find_places(lower *g, uint32_t i, int p, bool is_vector, LLVMValueRe
         if (x.pointer != first.pointer || (is_vector && x.kind != ADDRESS_UNIT) || ahead[q] < 0 ||
             ahead[q] > ZEROS_BYTES - bytes)
             return false;
+        n++;
     }
     qn__displace(g, &first);
     *start = first.pointer;
-    return !g->mask[p];
+    return n > 1 && !g->mask[p];
 }
 
 /** Part p of a load, with all that are tested alike: performed, or reported and zero. Where zeros

@@ -171,16 +171,24 @@ static bool has_loops(const qn_kernel *k)
     return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
 }
 
-/** The widest vectors, from the chosen ones on, that a row of the lanes in one step may have: such
- * that are whole, or the chosen ones, the last under a mask. 0: there are none. */
+/** Whether the core's time counts: only that is told apart by width and steps. */
+static bool is_of_core(const search *s)
+{
+    const qn_estimate *e = &s->least;
+    double far = e->transfer[QN_CACHE_SECOND] + e->transfer[QN_CACHE_LAST];
+    return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
+}
+
+/** The width of the vectors of a row of the lanes in one step: the chosen one, where the last may be
+ * under a mask, or a narrower one, such that all are whole. 0: there is none. */
 static int width_of_row(const search *s, int64_t row)
 {
     int width = s->best->width;
+    if (row % width == 0 || (s->f.target->has_masks && !has_loops(s->k)))
+        return width;
     while (row % width && width > LEAST_WIDTH)
         width /= 2;
-    if (row % width == 0)
-        return width;
-    return s->f.target->has_masks && !has_loops(s->k) ? s->best->width : 0;
+    return row % width == 0 && is_of_core(s) ? width : 0;
 }
 
 /** A row of the lanes in one step. Where threads divide the row, what is left of whole steps is not
@@ -215,14 +223,6 @@ static void try_steps(search *s)
         o.unroll = 2 * s->best->unroll;
         is_better = try(s, &o, OTHER_STEPS);
     }
-}
-
-/** Whether the core's time counts: only that is told apart by width and steps. */
-static bool is_of_core(const search *s)
-{
-    const qn_estimate *e = &s->least;
-    double far = e->transfer[QN_CACHE_SECOND] + e->transfer[QN_CACHE_LAST];
-    return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
 }
 
 /** Improves on the plan of the rules, of which there is a draft. What a call costs before its first
