@@ -326,8 +326,8 @@ static LLVMValueRef zeros(lower *g)
     return found;
 }
 
-/** The place of part p of a load, and how far from there those are that are tested with it: several,
- * side by side, and as near as there are zeros. */
+/** The place of part p of a load, and how far from there those are that are tested with it:
+ * several, side by side, and as near as there are zeros. */
 static bool find_places(lower *g, uint32_t i, int p, bool is_vector, LLVMValueRef *start,
                         int64_t *ahead)
 {

@@ -305,8 +305,8 @@ static void choose_remainder(const planner *s)
 
 /* ---------------------------------------------------------------- the plan */
 
-/** Several rows or counts at once in scalar code, where lanes over them would gather or be taken
- * apart. */
+/** Several rows, counts or moves at once in scalar code, where lanes over them would gather or be
+ * taken apart. */
 static void choose_rows(planner *s)
 {
     enum { TOGETHER = 8 };
@@ -314,7 +314,8 @@ static void choose_rows(planner *s)
     int64_t t = qn__trips(s->f, p->lane_dim);
     bool are_rows = s->has_tile && qn__plan_is_rows(s->a, p->lane_dim, p->width);
     bool are_counts = !s->has_tile && qn__is_parallel(s->k, p->lane_dim) &&
-                      qn__plan_is_counting(s->a, p->lane_dim);
+                      (qn__plan_is_counting(s->a, p->lane_dim) ||
+                       qn__plan_is_scalar(s->a, p->lane_dim, p->width));
     if (p->jam_dim >= 0 || (t >= 0 && t < 2) || !(are_rows || are_counts))
         return;
     s->has_rows = true;
@@ -411,9 +412,6 @@ void qn__plan_by_rules(const qn_analysis *a, qn_plan *out)
     if (s.a->value && f->plan.lane_dim >= 0) {
         bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);
         out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(s.a);
-        if (!is_wanted && out->lane_dim >= 0 &&
-            qn__plan_is_scalar(s.a, out->lane_dim, lanes_of(&s)))
-            out->lane_dim = -1;
     }
     if (out->lane_dim >= 0) {
         choose_width(&s);

@@ -95,8 +95,8 @@ bool qn__plan_strip(const qn_analysis *a, qn_plan *p);
 /** Its length and memory; the rest of the plan is made. */
 void qn__plan_strip_end(const qn_kernel *k, const qn_facts *f, qn_plan *p);
 
-/** Whether scalar code is better than lanes along d, because of loops that run differently in each
- * (jit/schedule/scalar.c). */
+/** Whether scalar code of several iterations at once is better than lanes along d, as each lane of
+ * what is moved is an access of its own (jit/schedule/scalar.c). */
 bool qn__plan_is_scalar(const qn_analysis *a, int d, int width);
 
 /** Whether scalar code for several iterations of d at once is better, because each reduces a row of

@@ -179,8 +179,8 @@ static bool is_of_core(const search *s)
     return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
 }
 
-/** The width of the vectors of a row of the lanes in one step: the chosen one, where the last may be
- * under a mask, or a narrower one, such that all are whole. 0: there is none. */
+/** The width of the vectors of a row of the lanes in one step: the chosen one, where the last may
+ * be under a mask, or a narrower one, such that all are whole. 0: there is none. */
 static int width_of_row(const search *s, int64_t row)
 {
     int width = s->best->width;

@@ -372,29 +372,43 @@ static void test_rows(qn_context *c)
     qn_kernel_release(k);
 }
 
-/** Columns side by side, each walked by a loop of which values are waited for, are a step of as
- * many vectors as fill it. */
-static void test_recurrences(qn_context *c)
+/** Whether the plan of a kernel of several views says something. */
+static void check_plan(qn_context *c, const char *text, int n, const qn_view *v, const char *says,
+                       const char *what)
 {
-    static const char text[] = "kernel columns (x: f64[,], y: f64[,]) contract {\n"
-                               "for all c in dim(x, 1) { s: f64 = 0\n for t in dim(x, 0) {\n"
-                               "s = 0.9 * (0.8 * (0.7 * s + x[t, c]) + 0.6) + 0.5\n"
-                               "y[t, c] = s } } }";
     static char plan[1 << 16];
-    qn_view v[2] = {view(2, DIMS(200, 12), false), view(2, DIMS(200, 12), false)};
-    const qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    qn_arg args[3];
+    for (int p = 0; p < n; p++)
+        args[p] = qn_arg_view(&v[p]);
     const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V4};
     qn_kernel *k = NULL;
     qn_code *f = NULL;
     qn_error err = {0};
-    bool ok = qn_kernel_parse(text, sizeof text - 1, &k, &err) == QN_OK &&
-              qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+    bool ok = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK &&
+              qn_specialize(c, k, n, args, &o, &f, &err) == QN_OK &&
               qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan);
-    if (!tap_ok(ok && strstr(plan, "width 4\nunroll 3\n"),
-                "12 recurrences are three vectors of 4 in one step"))
+    if (!tap_ok(ok && strstr(plan, says), "%s", what))
         tap_note("%s%s", err.message, plan);
     qn_code_release(f);
     qn_kernel_release(k);
+}
+
+static void test_steps(qn_context *c)
+{
+    qn_view v[3] = {view(2, DIMS(200, 12), false), view(2, DIMS(200, 12), false)};
+    check_plan(c,
+               "kernel columns (x: f64[,], y: f64[,]) contract {\n"
+               "for all c in dim(x, 1) { s: f64 = 0\n for t in dim(x, 0) {\n"
+               "s = 0.9 * (0.8 * (0.7 * s + x[t, c]) + 0.6) + 0.5\n y[t, c] = s } } }",
+               2, v, "width 4\nunroll 3\n",
+               "12 recurrences, which are waited for, are three vectors of 4 in one step");
+    for (int p = 0; p < 3; p++)
+        v[p] = view(1, DIMS(4000), false);
+    v[0].dtype = QN_I64;
+    check_plan(c,
+               "kernel scatter (n: i64[], x: f64[], y: f64[]) {\n"
+               "for all i in x { y[n[i]] = x[i] } }",
+               3, v, "jam 0 x 8", "what is only moved to any place is eight scalars at once");
 }
 
 int main(void)
@@ -408,7 +422,7 @@ int main(void)
     qn_view m[3] = {view(2, DIMS(300, 300), true), view(2, DIMS(300, 300), false),
                     view(2, DIMS(300, 300), false)};
     test_rows(c);
-    test_recurrences(c);
+    test_steps(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
