@@ -292,6 +292,22 @@ static bool write_side(writer *w, uint32_t i)
 
 /* ---------------------------------------------------------------- copies */
 
+/** What the points of a reduce yield: a value that was no product, as the result of an `if`, must
+ * not become one that the sum contracts. fma(x, y, -0.0) has its bits. */
+static uint32_t yielded(writer *w, uint32_t i, uint32_t value)
+{
+    const uint32_t reduce = w->k->inst[i].parent;
+    const qn_inst *x = &w->k->inst[reduce], *y = &w->inst[value];
+    if (!reduce || x->op != QN_I_REDUCE || x->sub != QN_COMBINE_SUM ||
+        qn__dtype_class(x->type) != QN_CLASS_F || !(w->k->flags & QN_CONTRACT) ||
+        y->op < QN_I_PURE || qn__pure(y) != QN_OP_mul || qn__contracted_product(w->k, reduce))
+        return value;
+    const uint64_t sign = UINT64_C(1) << (qn__dtype_width(x->type) - 1);
+    const uint32_t *factor = w->operand + y->args;
+    return add_op(w, QN_OP_fma, x->type, 3,
+                  (uint32_t[]){factor[0], factor[1], add_number(w, x->type, (int64_t)sign)});
+}
+
 /** A copy of instruction i, without its regions, if it has any. */
 static void write_plain(writer *w, uint32_t i)
 {
@@ -303,6 +319,8 @@ static void write_plain(writer *w, uint32_t i)
     }
     for (int n = 0; n < x->n_args; n++)
         args[n] = w->map[qn__args(w->k, i)[n]];
+    if (x->op == QN_I_YIELD && x->n_args == 1)
+        args[0] = yielded(w, i, args[0]);
     bool is_constant_load = x->op == QN_I_LOAD && !(w->written >> x->imm & 1) &&
                             !(w->k->param[x->imm].traits & QN_ATOMIC);
     bool is_value = qn__is_pure(x) || is_constant_load;
