@@ -33,6 +33,8 @@ typedef struct qn_value_info {
     uint8_t bits, at, least, wanted;
     bool is_signed, at_signed;
     bool is_part; /* of what trips in lanes carry: a lane has a part, of any bits */
+    bool wraps_once; /* of a quotient or a remainder by a number: 0 to less than twice that is
+                        divided */
 } qn_value_info;
 
 /** Loops of the body, a `for` each and none inside another, whose trips are lanes. */

@@ -255,6 +255,19 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
     return qn__dtype_width(k->inst[arg].type);
 }
 
+/** Whether instruction i is a quotient or a remainder of a number below twice the divisor, which is
+ * known. */
+static bool wraps_once(const qn_kernel *k, const qn_interval *value, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    const int op = x->op >= QN_I_PURE ? qn__pure(x) : -1;
+    if ((op != QN_OP_div && op != QN_OP_rem) || x->type != QN_I64)
+        return false;
+    const qn_interval of = value[qn__args(k, i)[0]], by = value[qn__args(k, i)[1]];
+    return of.low >= 0 && by.low == by.high && by.low > 0 && by.low <= INT32_MAX &&
+           of.high < 2 * by.low;
+}
+
 bool qn__narrow(qn_analysis *a)
 {
     const qn_kernel *k = a->k;
@@ -269,6 +282,7 @@ bool qn__narrow(qn_analysis *a)
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
             v->bits = (uint8_t)width_of(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
+        v->wraps_once = wraps_once(k, range, i);
         for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
             v->least = (uint8_t)(v->least * 2);
         want[i] = UINT8_MAX;

@@ -146,9 +146,10 @@ LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b)
 {
     int64_t m, n;
     LLVMValueRef v[2] = {a, b};
+    LLVMTypeRef t = LLVMTypeOf(a);
     if (qn__is_const(a, &m) && qn__is_const(b, &n))
         return (uint64_t)m < (uint64_t)n ? a : b;
-    return qn__call(g, "llvm.umin", &g->i64, 1, v, 2);
+    return qn__call(g, "llvm.umin", &t, 1, v, 2);
 }
 
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b)

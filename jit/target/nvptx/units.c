@@ -177,7 +177,9 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     low -= qn__grid_lead(g->grid, d);
     if (low)
         ahead = LLVMBuildAdd(g->b, ahead, constant(t, low), "");
-    return t == g->i64 ? ahead : LLVMBuildSExt(g->b, ahead, g->i64, "");
+    return t == g->i64 ? ahead
+           : low >= 0  ? LLVMBuildZExt(g->b, ahead, g->i64, "")
+                       : LLVMBuildSExt(g->b, ahead, g->i64, "");
 }
 
 /** Sets the indices of the tiled dimensions for the present unit; the condition under which they
