@@ -385,6 +385,30 @@ static void lower_aligned(lower *g, counted *t, span of, int together, int64_t m
         lower_few(g, t, middle, rest, together);
 }
 
+/** Whether neighbouring threads of a GPU run the same trips of loop i: what these load alike is one
+ * element for all of them, wherever it stands. */
+static bool is_same_for_neighbours(const lower *g, uint32_t i)
+{
+    const int x = g->grid ? g->grid->axis[0] : -1;
+    const uint32_t *bound = qn__args(g->k, i);
+    return x >= 0 && g->grid->team == QN_TEAM_THREAD &&
+           !((g->a.value[bound[0]].deps | g->a.value[bound[1]].deps) >> x & 1);
+}
+
+/** Trips of which `together` are emitted at once, then half of that, and so on: no load is made in
+ * vain, and few wait for others. */
+static void lower_halved(lower *g, counted *t, span of, int together, int64_t most)
+{
+    for (int n = together; n >= 1; n /= 2) {
+        LLVMValueRef left = LLVMBuildSub(g->b, of.high, of.low, ""),
+                     whole = LLVMBuildAnd(g->b, left, qn__const_i64(g, -(int64_t)n), ""),
+                     middle = LLVMBuildAdd(g->b, of.low, whole, "");
+        lower_trips(g, t, (span){of.low, middle},
+                    (run_of_trips){n, false, n < together ? n : most});
+        of.low = middle;
+    }
+}
+
 /** Whether the trips of loop i may be lanes. */
 static bool has_lanes(const lower *g, uint32_t i)
 {
@@ -450,7 +474,10 @@ static void lower_counted(lower *g, counted *t)
     if (together > 1 && is_thread && is_known && trips > 1 && trips < 2 * together) {
         together = (int)trips;
     } else if (together > 1 && step == 1 && may_repeat(g, t)) {
-        lower_aligned(g, t, (span){low, high}, together, most);
+        if (is_same_for_neighbours(g, t->inst))
+            lower_halved(g, t, (span){low, high}, together, most);
+        else
+            lower_aligned(g, t, (span){low, high}, together, most);
         set_flat(g, &t->c, &results, t->flat);
         return;
     }
