@@ -76,7 +76,7 @@ int qn__gpu_best_lanes(const gpu_planner *s)
             least = cost;
         }
     }
-    return best;
+    return best < 0 ? best : qn__gpu_lanes_beside(s, best);
 }
 
 static void choose_order(const gpu_planner *s, int lanes)

@@ -90,6 +90,9 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes);
  * `lanes` above. Returns the number of dimensions along which iterations share loads, 0 without jam
  * (schedule/gpu_wide.c). */
 int qn__gpu_choose_wide(const gpu_planner *s, int x);
+/** Instead of a short dimension of neighbouring threads that one, if there is such, along which a
+ * thread takes all iterations of the short one: members of records, channels of pixels. */
+int qn__gpu_lanes_beside(const gpu_planner *s, int x);
 /** Iterations of x before its begin at which threads that take `width` of them begin, so that most
  * accesses are aligned. */
 int qn__gpu_lead(const gpu_planner *s, int x, int width);

@@ -16,8 +16,9 @@
 enum { ACCESS_BYTES = 16, MOST_WIDTH = 16 };
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
-/** Elements apart of loads that fill what lies between them. */
-enum { MOST_FILLED = 8 };
+/** Elements apart of loads that fill what lies between them, members of a dimension that does, and
+ * bytes of both in a thread: more would leave its neighbours far apart. */
+enum { MOST_FILLED = 8, MOST_MEMBERS = 16, MOST_FILLED_BYTES = 4 * ACCESS_BYTES };
 /** Rows that share loads; more do not gain what their registers cost. */
 enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
 
@@ -131,7 +132,7 @@ static int filling_dimension(const gpu_planner *s, int x)
     for (int d = 0; d < s->k->n_dims; d++) {
         int64_t trips = qn__trips(s->f, d);
         bool is_one = false;
-        if (!qn__is_parallel(s->k, d) || d == x || trips < 2 || trips > USUAL_JAM ||
+        if (!qn__is_parallel(s->k, d) || d == x || trips < 2 || trips > MOST_MEMBERS ||
             s->f->begin[d].kind != QN_FACT_EXACT)
             continue;
         for (uint32_t site = 0; site < s->k->n_accesses; site++)
@@ -140,6 +141,29 @@ static int filling_dimension(const gpu_planner *s, int x)
             return d;
     }
     return -1;
+}
+
+/** Bytes of the smallest element. */
+static int64_t least_bytes(const gpu_planner *s)
+{
+    int64_t least = ACCESS_BYTES;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        const int64_t bytes = qn__gpu_element_bytes(s, s->k->access[n].inst);
+        least = bytes < least ? bytes : least;
+    }
+    return least;
+}
+
+int qn__gpu_lanes_beside(const gpu_planner *s, int x)
+{
+    const int64_t trips = qn__trips(s->f, x);
+    if (trips < 2 || trips > MOST_MEMBERS || qn__gpu_kind_of_body(s) != BODY_SIMPLE)
+        return x;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (d != x && qn__is_parallel(s->k, d) && qn__is_exact(s->f, d) &&
+            qn__trips(s->f, d) > trips && !suits_all(s, d, -1) && filling_dimension(s, d) == x)
+            return d;
+    return x;
 }
 
 /** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
@@ -382,9 +406,10 @@ static bool choose_filled(const gpu_planner *s, int x)
     int d = filling_dimension(s, x), width = natural_width(s);
     int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);
     while (width > 1 && (width * trips > QN_MOST_AT_ONCE ||
+                         width * trips * least_bytes(s) > MOST_FILLED_BYTES ||
                          (qn__is_exact(s->f, x) && qn__trips(s->f, x) < width)))
         width /= 2;
-    if (d < 0 || width < 2 || width * trips * (int64_t)(s->k->n_insts - s->k->body) > MOST_EMITTED)
+    if (d < 0 || width * trips * (int64_t)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return false;
     p->wide = width;
     p->wide_lead = best_lead(s, x, width, &aligned);
