@@ -7,6 +7,8 @@
  */
 #include "jit/schedule/gpu.h"
 
+#include <math.h>
+
 /* Loads of a thread that are under way together, in bytes and in points; bodies above a size take
  * fewer points. */
 enum {
@@ -159,6 +161,21 @@ static uint32_t reduced_dims(const gpu_planner *s, uint32_t reduce)
     return bits;
 }
 
+/** Whether windows of neighbouring iterations overlap in load i: a point of one is another's. */
+static bool overlaps(const gpu_planner *s, uint32_t i, uint32_t all, uint32_t reduced)
+{
+    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
+        for (int d = 0; d < s->k->n_dims; d++)
+            for (int k = 0; k < s->k->n_dims && (all >> d & 1) && a->coef[d]; k++)
+                if ((reduced >> k & 1) && a->coef[k] &&
+                    fabs((double)a->coef[d]) <
+                        fabs((double)a->coef[k]) * (double)qn__trips_or(s->f, k, INT32_MAX))
+                    return true;
+    }
+    return false;
+}
+
 static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, survey *v)
 {
     const qn_inst *x = &s->k->inst[reduce];
@@ -172,7 +189,8 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
             continue;
         v->by_points += qn__gpu_access_cost(s, i, k);
         v->by_iterations += qn__gpu_access_cost(s, i, lanes);
-        is_whole |= (s->a.value[i].deps & all) == all && (s->a.value[i].deps & reduced) == reduced;
+        is_whole |= (s->a.value[i].deps & all) == all &&
+                    (s->a.value[i].deps & reduced) == reduced && !overlaps(s, i, all, reduced);
         if (!is_early(s, reduce, site))
             continue;
         v->loads |= UINT64_C(1) << site;
