@@ -127,6 +127,8 @@ void qn__rest_of_warp(lower *g)
     g->is_team = false;
     emit_rest(g, &r, g->lane, qn__team_lanes(g->grid));
     g->is_team = true;
+    if (g->kept) /* the next unit's points may be another lane's than the iterations here */
+        qn__team_wait(g);
 }
 
 /* ---------------------------------------------------------------- blocks */
