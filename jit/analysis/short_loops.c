@@ -88,6 +88,43 @@ bool qn__has_short_trips(const qn_analysis *a)
     return false;
 }
 
+/* ---------------------------------------------------------------- sides */
+
+/** Whether a view has an element whose place is known when code is made. */
+static bool has_element(const qn_facts *f, const qn_kernel *k, uint64_t param)
+{
+    for (int r = 0; r < k->param[param].rank; r++) {
+        const qn_dim_fact *dim = &f->param[param].dim[r];
+        if (dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT ||
+            dim->extent.value < 1)
+            return false;
+    }
+    return true;
+}
+
+bool qn__may_compute_both(const qn_kernel *k, const qn_facts *f, uint32_t i)
+{
+    enum { MOST_COMPUTED = 32 };
+    const qn_inst *x = &k->inst[i];
+    const uint32_t after = x->region[2];
+    bool has_loads = false;
+    if (x->op != QN_I_IF || x->sub || after - i > MOST_COMPUTED || after >= k->n_insts ||
+        k->inst[after].op != QN_I_RESULT)
+        return false;
+    for (uint32_t j = i + 1; j < after; j++) {
+        const qn_inst *y = &k->inst[j];
+        const bool is_load = y->op == QN_I_LOAD, is_if = y->op == QN_I_IF && !y->sub;
+        if (is_load &&
+            ((k->param[y->imm].traits & QN_ATOMIC) || !f->param[y->imm].is_constant_memory ||
+             qn__is_checked(f, k, qn__site_of(k, j)) || !has_element(f, k, y->imm)))
+            return false;
+        if (!is_load && !is_if && !qn__is_pure(y) && y->op != QN_I_YIELD && y->op != QN_I_RESULT)
+            return false;
+        has_loads |= is_load;
+    }
+    return has_loads;
+}
+
 /* ---------------------------------------------------------------- dimensions that become two */
 
 bool qn__quotient(const qn_inst *inst, const uint32_t *operand, uint32_t i, qn_quotient *out)

@@ -23,6 +23,7 @@ typedef struct writer {
     const qn_kernel *k;
     const qn_facts *f;
     const qn_short_loops *loops;
+    const qn_analysis *a; /* of the kernel before */
     uint64_t written;  /* bit p: what parameter p names may be written */
     qn_interval *range[2]; /* [k->n_insts]: of all iterations, or of each of two parts */
     qn_inst *inst;     /* [MOST_INSTS] */
@@ -32,6 +33,7 @@ typedef struct writer {
     uint32_t *map;     /* [k->n_insts]: what stands for an instruction now */
     uint32_t n, n_operands, most_operands, n_visible;
     uint32_t parent; /* of what is written */
+    uint32_t guard;  /* the condition under which the original loads here; 0: always */
     uint32_t body;   /* where it begins in what is written */
     int n_dims;
     int parts;       /* the dimension that has two parts */
@@ -290,7 +292,75 @@ static bool write_side(writer *w, uint32_t i)
     return true;
 }
 
+/** The condition of an `if` inside of that of another one. */
+static uint32_t guarded(writer *w, uint32_t guard, uint32_t condition)
+{
+    return guard ? add_op(w, QN_OP_and, QN_BOOL, 2, (uint32_t[]){guard, condition}) : condition;
+}
+
+/** Both sides of an `if`, of whose results one is chosen; false: it stays. */
+static bool write_both(writer *w, uint32_t i)
+{
+    const qn_kernel *k = w->k;
+    const qn_inst *x = &k->inst[i];
+    if (!w->loops->has_sides || !qn__may_compute_both(k, w->f, i))
+        return false;
+    const uint32_t outer = w->guard, condition = w->map[qn__args(k, i)[0]];
+    for (int side = 0; side < 2; side++) {
+        uint32_t holds = condition;
+        if (side)
+            holds = add_op(w, QN_OP_not, QN_BOOL, 1, &condition);
+        w->guard = guarded(w, outer, holds);
+        write_body(w, x->region[side], x->region[side + 1] - 1, 0);
+    }
+    w->guard = outer;
+    for (uint32_t r = x->region[2];
+         r < k->n_insts && k->inst[r].op == QN_I_RESULT && qn__args(k, r)[0] == i; r++) {
+        uint32_t value[3] = {condition};
+        for (int side = 0; side < 2; side++)
+            value[side + 1] = w->map[qn__args(k, x->region[side + 1] - 1)[k->inst[r].imm]];
+        w->map[r] = add_op(w, QN_OP_select, k->inst[r].type, 3, value);
+    }
+    w->map[i] = 0;
+    return true;
+}
+
 /* ---------------------------------------------------------------- copies */
+
+/** Whether load i is one of several iterations: it moves no more memory where one of them needs
+ * none. */
+static bool is_for_several(const writer *w, uint32_t i)
+{
+    for (int d = 0; d < w->k->n_dims; d++)
+        if (qn__is_parallel(w->k, d) && qn__trips(w->f, d) != 1 &&
+            !(w->a->value[i].deps >> d & 1))
+            return true;
+    return false;
+}
+
+/** The indices of load i, whose place one of the view's elements takes where the load would not be
+ * made: in the dimensions that it might leave then, or in the last where the load
+ * would move memory in vain. */
+static void guard_indices(writer *w, uint32_t i, uint32_t *args)
+{
+    const qn_inst *x = &w->k->inst[i];
+    const int n = qn__n_indices(w->k, i);
+    bool has_one = is_for_several(w, i);
+    for (int r = 0; r < n; r++) {
+        const qn_dim_fact *dim = &w->f->param[x->imm].dim[r];
+        bool is_inside = true;
+        for (int part = 0; part < 2; part++) {
+            const qn_interval at = w->range[part][qn__args(w->k, i)[r]];
+            is_inside &=
+                at.low >= dim->lower.value && at.high < dim->lower.value + dim->extent.value;
+        }
+        if (is_inside && (has_one || r + 1 < n))
+            continue;
+        has_one = true;
+        args[r] = add_op(w, QN_OP_select, QN_I64, 3,
+                         (uint32_t[]){w->guard, args[r], add_number(w, QN_I64, dim->lower.value)});
+    }
+}
 
 /** What the points of a reduce yield: a value that was no product, as the result of an `if`, must
  * not become one that the sum contracts. fma(x, y, -0.0) has its bits. */
@@ -319,6 +389,8 @@ static void write_plain(writer *w, uint32_t i)
     }
     for (int n = 0; n < x->n_args; n++)
         args[n] = w->map[qn__args(w->k, i)[n]];
+    if (w->guard && x->op == QN_I_LOAD)
+        guard_indices(w, i, args);
     if (x->op == QN_I_YIELD && x->n_args == 1)
         args[0] = yielded(w, i, args[0]);
     bool is_constant_load = x->op == QN_I_LOAD && !(w->written >> x->imm & 1) &&
@@ -465,7 +537,7 @@ static void write_body(writer *w, uint32_t begin, uint32_t end, uint32_t without
             write_reduce(w, i, points);
         else if (trips >= 0)
             write_trips(w, i, first, trips);
-        else if (!write_side(w, i) && qn__has_regions(x))
+        else if (!write_side(w, i) && !write_both(w, i) && qn__has_regions(x))
             write_regions(w, i);
         else if (!qn__has_regions(x) && !write_known(w, i))
             write_plain(w, i);
@@ -658,12 +730,12 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     bool is_done = false;
     if (k->n_insts > MOST_INSTS || qn__may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
         return false;
+    w.a = &a;
     w.written = qn__written_too(&a);
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
     for (int p = 0; p < k->n_params && may_meet; p++)
         may_meet[p] = views_met(&a, p);
     bool has_ranges = find_ranges(&w, &a);
-    qn__analysis_release(&a);
     w.inst = qn__zalloc(MOST_INSTS, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
     w.origin = qn__zalloc(MOST_INSTS, sizeof *w.origin);
@@ -674,6 +746,7 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
         write_iterations(&w, 0);
         is_done = !w.is_full && take(&w, k, f);
     }
+    qn__analysis_release(&a);
     qn__free(w.inst);
     qn__free(w.operand);
     qn__free(w.origin);

@@ -16,6 +16,7 @@
 typedef struct qn_short_loops {
     uint32_t dims;  /* bit d: parallel dimension d, or all reduces over dimension d */
     bool has_trips; /* each `for` with a known, small number of trips */
+    bool has_sides; /* both sides of each `if` that only loads and computes little */
     int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
                                  iterations, and a new one inside of a part, if that is more than
                                  one; 0: it stays */
@@ -40,6 +41,9 @@ bool qn__quotient(const qn_inst *inst, const uint32_t *operand, uint32_t i, qn_q
  * divided by a constant that divides the range; whether there are any. cut: [QN_MAX_RANK]. */
 bool qn__find_cuts(const qn_analysis *a, int64_t *cut);
 
+/** Whether both sides of `if` i may be computed, and one be chosen: they load what is proved and
+ * compute, and the elements that take the place of what is not loaded are there. */
+bool qn__may_compute_both(const qn_kernel *k, const qn_facts *f, uint32_t i);
 /** The loops of known, small length that lie between the lanes of some access: so many elements of
  * one another that groups may move what they access. */
 uint32_t qn__dims_between(const qn_analysis *a);

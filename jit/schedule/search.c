@@ -351,33 +351,60 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
     }
 }
 
-/** Short loops of a thread of a GPU as straight code, where they access memory: what an iteration
- * accesses is known then before it is walked. */
-static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
+/** A kernel of a GPU with these loops and sides as straight code, and its grid; false: there is
+ * none. */
+static bool make_thread(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops,
+                        qn_straight *out)
 {
-    const qn_short_loops loops = {.has_trips = true};
-    bool has_memory = false, is_made = false;
-    qn_analysis a;
-    for (uint32_t i = k->body; i < k->n_insts && !has_memory; i++)
-        has_memory = k->inst[i].op == QN_I_FOR &&
-                     qn__region_has_memory(k, k->inst[i].region[0], k->inst[i].region[2]);
-    if (!has_memory || !qn__analyse(k, f, -1, 0, &a))
-        return false;
-    if (qn__has_short_trips(&a)) {
-        out->kernel = qn__kernel_copy(k);
-        is_made = out->kernel && qn__facts_copy(f, &out->facts);
-    }
-    qn__analysis_release(&a);
-    if (!is_made) {
+    out->kernel = qn__kernel_copy(k);
+    if (!out->kernel || !qn__facts_copy(f, &out->facts)) {
         qn_kernel_release(out->kernel);
         out->kernel = NULL;
-    } else if (!qn__straighten(out->kernel, &out->facts, &loops)) {
-        qn__straight_release(out);
-    } else {
-        qn__collapse(out->kernel, &out->facts);
-        qn__planned_make(out->kernel, &out->facts, &out->planned);
+        return false;
     }
-    return out->kernel != NULL;
+    if (!qn__straighten(out->kernel, &out->facts, loops)) {
+        qn__straight_release(out);
+        return false;
+    }
+    qn__collapse(out->kernel, &out->facts);
+    qn__planned_make(out->kernel, &out->facts, &out->planned);
+    return true;
+}
+
+/** Whether a thread computes one iteration at a time, and accesses memory for it alone. */
+static bool is_one_by_one(const qn_grid *p)
+{
+    return p->team == QN_TEAM_THREAD && p->wide * p->tall == 1 && !p->n_moved && !p->staged;
+}
+
+/** Short loops of a thread of a GPU as straight code, where they access memory: what an iteration
+ * accesses is known then before it is walked. And both sides of an `if` that loads, where a thread
+ * computes several iterations then. */
+static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
+{
+    qn_short_loops loops = {.has_trips = false};
+    bool has_memory = false;
+    qn_analysis a;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        has_memory |= k->inst[i].op == QN_I_FOR &&
+                      qn__region_has_memory(k, k->inst[i].region[0], k->inst[i].region[2]);
+        loops.has_sides |= qn__may_compute_both(k, f, i);
+    }
+    if (has_memory && qn__analyse(k, f, -1, 0, &a)) {
+        loops.has_trips = qn__has_short_trips(&a);
+        qn__analysis_release(&a);
+    }
+    if (loops.has_sides) {
+        qn_grid plain;
+        qn__grid_make(k, f, &plain);
+        if (is_one_by_one(&plain) && make_thread(k, f, &loops, out)) {
+            if (!is_one_by_one(&out->planned.grid))
+                return true;
+            qn__straight_release(out);
+        }
+    }
+    loops.has_sides = false;
+    return loops.has_trips && make_thread(k, f, &loops, out);
 }
 
 /** Short loops of a kernel as straight code. of: its analysis with the facts as declared. */

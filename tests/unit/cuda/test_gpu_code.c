@@ -22,8 +22,17 @@ static qn_arg vector(qn_view *v, int dtype, int64_t n)
     return qn_arg_view(v);
 }
 
-/** The PTX of a kernel for an instruction set, or "". */
-static const char *ptx_for(int isa, const char *kernel, int n, const qn_arg *args)
+static qn_arg array(qn_view *v, int dtype, int rank, int64_t n0, int64_t n1)
+{
+    const int64_t extent[2] = {n0, n1};
+    qn_layout l;
+    qn_layout_right(rank, extent, &l, NULL);
+    qn_view_wrap("v", memory, dtype, &l, 0, v, NULL);
+    return qn_arg_view(v);
+}
+
+/** A stage of a kernel for an instruction set, or "". */
+static const char *stage_for(int stage, int isa, const char *kernel, int n, const qn_arg *args)
 {
     const qn_options o = {.bytes = sizeof o, .isa = isa, .specialize = QN_SPECIALIZE_EXACT};
     qn_error err = {0};
@@ -33,10 +42,20 @@ static const char *ptx_for(int isa, const char *kernel, int n, const qn_arg *arg
     if (!tap_ok(k && qn_specialize(c, k, n, args, &o, &code, &err) == QN_OK,
                 "a kernel for a GPU %s", err.message))
         return text;
-    qn_code_text(code, QN_DUMP_PTX, text, sizeof text);
+    qn_code_text(code, stage, text, sizeof text);
     qn_code_release(code);
     qn_kernel_release(k);
     return text;
+}
+
+static const char *ptx_for(int isa, const char *kernel, int n, const qn_arg *args)
+{
+    return stage_for(QN_DUMP_PTX, isa, kernel, n, args);
+}
+
+static const char *plan_of(const char *kernel, int n, const qn_arg *args)
+{
+    return stage_for(QN_DUMP_PLAN, QN_ISA_SM90, kernel, n, args);
 }
 
 static const char *ptx_of(const char *kernel, int n, const qn_arg *args)
@@ -373,6 +392,77 @@ static void test_rare(void)
                "in a loop: four at once, too, as rare sides and constants do not count");
 }
 
+/** Indices are divided in 32 bits, where they fit; what wraps once is not divided at all. */
+static void test_quotients(void)
+{
+    static const char once[] =
+        "kernel once (x: f32[], y: f32[]) {\n n = extent(x, 0)\n"
+        " for all i in y { y[i] = x[(i + 1) % n] + x[(i + n - 1) % n] }\n}\n",
+        often[] = "kernel often (x: f32[], y: f32[]) {\n"
+                  " for all i in y { y[i] = x[i / 7 % 11] + f32((i - 5) / 3) }\n}\n";
+    qn_view v[2];
+    const qn_arg args[] = {vector(&v[0], QN_F32, N), vector(&v[1], QN_F32, N)};
+    tap_ok(strstr(ptx_of(once, 2, args), "min.u32") && !strstr(text, "mul.hi"),
+           "a remainder of a number below twice the divisor is the lesser of two");
+    tap_ok(strstr(ptx_of(often, 2, args), "mul.hi") && !strstr(text, "mul.hi.s64") &&
+               !strstr(text, "mul.hi.u64"),
+           "other quotients are products of 32 bits");
+}
+
+/** Trips that neighbouring threads share are not made in vain. */
+static void test_same_trips(void)
+{
+    static const char spmm[] =
+        "kernel spmm (row: i32[], col: i32[], val: f32[], x: f32[,], y: f32[,]) {\n"
+        " for all i, j in y { y[i,j] = sum k in row[i] .. row[i+1] of val[k] * x[col[k],j] }\n"
+        "}\n";
+    static float result[100];
+    const int64_t extent[2] = {3, 32};
+    qn_layout l;
+    qn_view v[5];
+    qn_arg args[] = {vector(&v[0], QN_I32, 4), vector(&v[1], QN_I32, N),
+                     vector(&v[2], QN_F32, N), array(&v[3], QN_F32, 2, 30, 32), {0}};
+    qn_layout_right(2, extent, &l, NULL);
+    qn_view_wrap("y", result, QN_F32, &l, 0, &v[4], NULL);
+    args[4] = qn_arg_view(&v[4]);
+    tap_is_int(count(ptx_of(spmm, 5, args), "mul.rn.f32"), 8 + 4 + 2 + 1 + 1,
+               "eight, four, two trips and one of the first version of a row, one of the second");
+}
+
+/** What a thread takes at once. */
+static void test_at_once(void)
+{
+    static const char planes[] = "kernel planes (p: f32[,], q: f32[,]) {\n"
+                                 " for all c, i in q { q[c,i] = p[i,c] }\n}\n",
+                      fir[] = "kernel fir (x: f32[], w: f32[], y: f32[]) {\n"
+                              " for all i in y { y[i] = sum k in w of w[k] * x[4*i+k] }\n}\n",
+                      border[] = "kernel border (x: f32[,], y: f32[,]) {\n h = extent(x, 1)\n"
+                                 " for all i, j in y { y[i,j] = j > 0 ? x[i,j-1] : 0 }\n}\n";
+    static float result[N];
+    qn_view v[3];
+    qn_arg args[] = {array(&v[0], QN_F32, 2, 100, 8), array(&v[1], QN_F32, 2, 8, 100),
+                     vector(&v[2], QN_F32, 100)};
+    v[1].data = result;
+    args[1] = qn_arg_view(&v[1]);
+    tap_ok(strstr(plan_of(planes, 2, args), "jam 8 of dimension 0"),
+           "a thread takes all members of a record");
+    tap_is_int(count(ptx_of(planes, 2, args), "ld.global.nc.v4.f32"), 4,
+               "of two, in four loads of 16 bytes");
+    args[0] = vector(&v[0], QN_F32, 4 * 100 + 36);
+    args[1] = vector(&v[1], QN_F32, 40);
+    v[2].data = result;
+    args[2] = qn_arg_view(&v[2]);
+    tap_ok(strstr(plan_of(fir, 3, args), "team threads"),
+           "windows that overlap are no rows for a block");
+    args[0] = array(&v[0], QN_F32, 2, 10, 64);
+    args[1] = array(&v[1], QN_F32, 2, 10, 64);
+    v[1].data = result;
+    args[1] = qn_arg_view(&v[1]);
+    tap_ok(strstr(plan_of(border, 2, args), "at once 4 of dimension 1"),
+           "a load in a branch does not keep a thread from several iterations");
+    tap_ok(strstr(ptx_of(border, 2, args), "st.global.v4.f32"), "which it stores together");
+}
+
 int main(void)
 {
     char reason[256];
@@ -394,6 +484,9 @@ int main(void)
     test_trips();
     test_kept();
     test_moved();
+    test_quotients();
+    test_same_trips();
+    test_at_once();
     qn_context_release(c);
     return tap_done();
 }
