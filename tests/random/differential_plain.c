@@ -512,8 +512,8 @@ static int random_order(generator *g)
     return random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
 }
 
-/* Over all reduction dimensions. */
-static qn_val gen_plain_reduce(generator *g, int dtype, int order)
+/* Over all reduction dimensions; what is added of a point is joined with a sum before it, if any. */
+static qn_val gen_plain_reduce(generator *g, int dtype, int order, const pooled *before)
 {
     qn_val dims[MAX_DIMS];
     int n = 0, combine = random_reduction(g, dtype);
@@ -530,7 +530,36 @@ static qn_val gen_plain_reduce(generator *g, int dtype, int order)
                        : gen_plain_value(g, dtype, true);
     g->n_pool = n_pool;
     g->is_in_reduce = false;
+    if (before)
+        value = gen_joined(g, dtype, value, gen_convert(g, before->value, before->dtype, dtype));
     return qn_end_reduce(g->b, value);
+}
+
+/* One to three reduces. Some draw of a point what the one before them draws, as sums of what a row
+ * is above its least element do. */
+static void gen_plain_reduces(generator *g, int order)
+{
+    const int n_before = g->n_pool;
+    randoms alike = {g->r->state ^ 0x5a3e}, drawn = *g->r;
+    pooled sum[3];
+    int budget = g->budget, n = 0;
+    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0; i--) {
+        const bool is_again = n > 0 && random_percent(&alike, 40);
+        if (is_again) {
+            *g->r = drawn;
+            g->budget = budget;
+            g->n_pool = n_before;
+        }
+        drawn = *g->r;
+        budget = g->budget;
+        int dtype = random_percent(g->r, 80) ? g->t->dtype : random_dtype(g->r),
+            own = random_percent(g->r, 75) ? order : random_order(g);
+        sum[n] = (pooled){gen_plain_reduce(g, dtype, own, is_again ? &sum[n - 1] : NULL), dtype};
+        g->n_pool = n_before; /* what stood behind may be of the reduce */
+        n++;
+        for (int m = 0; m < n; m++)
+            gen_pool(g, sum[m].value, sum[m].dtype);
+    }
 }
 
 /* Stores all members of an iteration's element but one, maybe: each draws what the first one draws,
@@ -563,12 +592,8 @@ void gen_plain_body(generator *g)
     if (random_percent(g->r, t->has_channels ? 4 : 12))
         gen_block(g, 1);
     const int order = random_order(g), n_before = g->n_pool;
-    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0 && has_reduction;
-         i--) {
-        int dtype = random_percent(g->r, 80) ? t->dtype : random_dtype(g->r);
-        gen_pool(g, gen_plain_reduce(g, dtype, random_percent(g->r, 75) ? order : random_order(g)),
-                 dtype);
-    }
+    if (has_reduction)
+        gen_plain_reduces(g, order);
     const int n_sums = g->n_pool - n_before;
     for (int i = 0; i < t->n_views; i++) {
         const test_view *v = &t->view[i];
