@@ -512,7 +512,7 @@ static int random_order(generator *g)
     return random_percent(g->r, 50) ? QN_INDEXED : random_below(g->r, 4);
 }
 
-/* Over all reduction dimensions; what is added of a point is joined with a sum before it, if any. */
+/* Over all reduction dimensions; what is added of a point is joined with a sum before, if any. */
 static qn_val gen_plain_reduce(generator *g, int dtype, int order, const pooled *before)
 {
     qn_val dims[MAX_DIMS];
