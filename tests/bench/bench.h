@@ -132,6 +132,9 @@ double bench_now(void);
 double bench_thread_time(void);
 /** The median; sorts `x`. */
 double bench_median(double *x, int n);
+/** Fills times and ratio of a line from n pairs of samples, 64 at most, and reports it: medians, or
+ * with QUERN_BENCH_LEAST=1 the least of each side. Sorts the samples. */
+void bench_report_pairs(bench *b, struct bench_line *line, double *ours, double *theirs, int n);
 
 /** The kernel of a case: KERNEL_... of native.h for QN_F32 or QN_F64, with QN_CONTRACT. NULL and
  * *err on failure. */

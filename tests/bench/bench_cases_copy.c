@@ -107,7 +107,7 @@ static void run_theirs(const copy_case *c, const qn_view *dst, const qn_view *sr
 static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view *dst,
                       const qn_view *src)
 {
-    double ours[MOST_SAMPLES], theirs[MOST_SAMPLES], ratio[MOST_SAMPLES];
+    double ours[MOST_SAMPLES], theirs[MOST_SAMPLES];
     qn_error error = {0};
     fill(c, src);
     qn_status status = run_ours(b, call, dst, src, &error); /* a deep copy compiles */
@@ -129,7 +129,6 @@ static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view
             run_theirs(c, dst, src);
         ours[s] = (middle - begin) / n;
         theirs[s] = (bench_now() - middle) / n;
-        ratio[s] = theirs[s] / ours[s];
     }
     if (status) {
         bench_wrong(b, c->name, "%s", error.message);
@@ -137,10 +136,7 @@ static void time_case(bench *b, const copy_case *c, qn_call *call, const qn_view
     }
     bench_line line = {
         .name = c->name, .group = GROUP_COST, .goal = c->goal, .short_below = c->goal};
-    line.ours = bench_median(ours, samples);
-    line.theirs = bench_median(theirs, samples);
-    line.ratio = bench_median(ratio, samples);
-    bench_report(b, &line);
+    bench_report_pairs(b, &line, ours, theirs, samples);
 }
 
 static void copy_cases(bench *b)
@@ -185,7 +181,7 @@ static void copy_cases(bench *b)
 static void time_stream(bench *b, const char *name, int dtype, qn_view *v, qn_call *call)
 {
     enum { N = 11 };
-    double ours[N], theirs[N], ratio[N];
+    double ours[N], theirs[N];
     const int bytes = (int)qn_dtype_bytes(dtype);
     const size_t all = (size_t)OUT_N * (size_t)bytes;
     void *expected = malloc(all);
@@ -206,13 +202,9 @@ static void time_stream(bench *b, const char *name, int dtype, qn_view *v, qn_ca
         native_stream_triad(v[0].data, v[1].data, v[2].data, 0.37, OUT_N, bytes);
         ours[s] = middle - begin;
         theirs[s] = bench_now() - middle;
-        ratio[s] = theirs[s] / ours[s];
     }
     bench_line line = {.name = name, .group = GROUP_COST, .goal = 0.97, .short_below = 0.97};
-    line.ours = bench_median(ours, N);
-    line.theirs = bench_median(theirs, N);
-    line.ratio = bench_median(ratio, N);
-    bench_report(b, &line);
+    bench_report_pairs(b, &line, ours, theirs, N);
 }
 
 static void stream_case(bench *b, const char *name, int dtype)

@@ -323,7 +323,7 @@ static double sample(const product *p, qn_call *call, int n)
 /* Time of the thread, not of the clock: what others run on the processor does not count. */
 static void time_product(product *p, qn_call *call)
 {
-    double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
+    double ours[N_PAIRS], theirs[N_PAIRS];
     int n = 1;
     if (bench_model_times(p->b, call))
         return;
@@ -332,16 +332,12 @@ static void time_product(product *p, qn_call *call)
     for (int i = 0; i < N_PAIRS; i++) {
         ours[i] = sample(p, call, n);
         theirs[i] = sample(p, NULL, n);
-        ratio[i] = theirs[i] / ours[i];
     }
     bench_line line = {.name = p->name,
                        .group = p->native ? GROUP_EXACT : GROUP_PEAK,
                        .goal = p->goal,
                        .short_below = p->goal};
-    line.ours = bench_median(ours, N_PAIRS);
-    line.theirs = bench_median(theirs, N_PAIRS);
-    line.ratio = bench_median(ratio, N_PAIRS);
-    bench_report(p->b, &line);
+    bench_report_pairs(p->b, &line, ours, theirs, N_PAIRS);
 }
 
 static void run(product *p)

@@ -302,7 +302,7 @@ static int calibrate(const speed_case *c)
 /* Pairs of samples in turns; which side begins alternates too. */
 static void time_case(speed_case *c, qn_call *call)
 {
-    double ours[N_PAIRS], theirs[N_PAIRS], ratio[N_PAIRS];
+    double ours[N_PAIRS], theirs[N_PAIRS];
     if (bench_model_times(c->b, call))
         return;
     int n = calibrate(c);
@@ -313,18 +313,14 @@ static void time_case(speed_case *c, qn_call *call)
         ours[i] = time_sample(c, call, n);
         if (i % 2 == 0)
             theirs[i] = time_sample(c, NULL, n);
-        ratio[i] = theirs[i] / ours[i];
     }
     bench_line line = {
         .name = c->name,
         .group = c->specialize == QN_SPECIALIZE_EXACT ? GROUP_EXACT : GROUP_DYNAMIC,
-        .ours = bench_median(ours, N_PAIRS),
-        .theirs = bench_median(theirs, N_PAIRS),
-        .ratio = bench_median(ratio, N_PAIRS),
         .goal = RATIO_GOAL,
         .short_below = RATIO_SHORT,
     };
-    bench_report(c->b, &line);
+    bench_report_pairs(c->b, &line, ours, theirs, N_PAIRS);
 }
 
 void bench_print_assembly(bench *b, const char *name, const qn_kernel *k, int n, const qn_arg *args,

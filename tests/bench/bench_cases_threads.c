@@ -315,18 +315,14 @@ static int calls_of(qn_call *call, double seconds)
 static void time_case(bench *b, const char *name, const threads_case *c, arrays *a, arrays *streams,
                       qn_call *call, int n_threads)
 {
-    double ours[N_SAMPLES], theirs[N_SAMPLES], ratio[N_SAMPLES];
+    double ours[N_SAMPLES], theirs[N_SAMPLES];
     int n = calls_of(call, SAMPLE_SECONDS);
     for (int i = 0; i < N_SAMPLES; i++) {
         ours[i] = run_times(call, n);
         theirs[i] = theirs_seconds(c, a, streams, n_threads);
-        ratio[i] = theirs[i] / ours[i];
     }
     bench_line line = {.name = name, .group = GROUP_PEAK, .goal = c->goal, .short_below = c->goal};
-    line.ours = bench_median(ours, N_SAMPLES);
-    line.theirs = bench_median(theirs, N_SAMPLES);
-    line.ratio = bench_median(ratio, N_SAMPLES);
-    bench_report(b, &line);
+    bench_report_pairs(b, &line, ours, theirs, N_SAMPLES);
     double work = c->flops > 0 ? c->flops : bytes_of(a);
     printf("# %s: %.1f %s\n", name, work / line.ours * 1e-9, c->flops > 0 ? "GF/s" : "GB/s");
 }

@@ -54,6 +54,24 @@ double bench_median(double *x, int n)
     return n % 2 ? x[n / 2] : 0.5 * (x[n / 2 - 1] + x[n / 2]);
 }
 
+void bench_report_pairs(bench *b, bench_line *line, double *ours, double *theirs, int n)
+{
+    enum { MOST_PAIRS = 64 };
+    const char *least = getenv("QUERN_BENCH_LEAST");
+    double ratio[MOST_PAIRS], elements = line->n_elements ? line->n_elements : 1;
+    for (int i = 0; i < n && i < MOST_PAIRS; i++)
+        ratio[i] = theirs[i] / ours[i];
+    line->ratio = bench_median(ratio, n < MOST_PAIRS ? n : MOST_PAIRS);
+    line->ours = bench_median(ours, n) / elements;
+    line->theirs = bench_median(theirs, n) / elements;
+    if (least && strcmp(least, "1") == 0) { /* they are sorted */
+        line->ours = ours[0] / elements;
+        line->theirs = theirs[0] / elements;
+        line->ratio = theirs[0] / ours[0];
+    }
+    bench_report(b, line);
+}
+
 bool bench_wants(bench *b, const char *name)
 {
     if (b->model)

@@ -44,7 +44,7 @@ void bench_in_turns(bench *b, bench_line *line, qn_call *call, void (*theirs)(co
 void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *const *calls,
                           void (*theirs)(const void *data), const void *data)
 {
-    double sample[2][N_PAIRS], ratio[N_PAIRS];
+    double sample[2][N_PAIRS];
     sides s = {n_calls, calls, theirs, data, 1};
     if (n_calls == 1 && bench_model_times(b, calls[0]))
         return;
@@ -54,11 +54,6 @@ void bench_calls_in_turns(bench *b, bench_line *line, int n_calls, qn_call *cons
         int first = i % 2;
         sample[first][i] = time_of(&s, first);
         sample[!first][i] = time_of(&s, !first);
-        ratio[i] = sample[0][i] / sample[1][i];
     }
-    double n = line->n_elements ? line->n_elements : 1;
-    line->theirs = bench_median(sample[0], N_PAIRS) / n;
-    line->ours = bench_median(sample[1], N_PAIRS) / n;
-    line->ratio = bench_median(ratio, N_PAIRS);
-    bench_report(b, line);
+    bench_report_pairs(b, line, sample[1], sample[0], N_PAIRS);
 }
