@@ -32,6 +32,8 @@ typedef struct qn_value_info {
      * it. The fewest bits in which a use wants it. */
     uint8_t bits, at, least, wanted;
     bool is_signed, at_signed;
+    bool is_absorbed; /* nothing but a saturating sum uses it, and lanes do not compute it */
+    uint32_t sum;     /* lanes compute instruction `sum` saturating, in `at` bits; else 0 */
     bool is_part; /* of what trips in lanes carry: a lane has a part, of any bits */
     bool wraps_once; /* of a quotient or a remainder by a number: 0 to less than twice that is
                         divided */
@@ -112,6 +114,9 @@ void qn__analysis_release(qn_analysis *a);
 /** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */
 bool qn__narrow(qn_analysis *a);
+/** The operands of which lanes compute a pure instruction: its own, or those of the sum that it
+ * saturates. */
+const uint32_t *qn__lane_args(const qn_analysis *a, uint32_t i);
 /** The ranges of all values, range[k->n_insts]. */
 void qn__find_ranges(const qn_analysis *a, qn_interval *range);
 

@@ -133,7 +133,8 @@ static bool is_one_op(const qn_analysis *a, uint32_t i, uint32_t m)
     const qn_value_info *v = &a->value[i], *w = &a->value[m];
     return x->op == y->op && x->type == y->type && x->imm == y->imm && x->n_args == y->n_args &&
            x->n_args <= 3 && v->bits == w->bits && v->at == w->at && v->is_signed == w->is_signed &&
-           v->at_signed == w->at_signed && v->is_moved == w->is_moved;
+           v->at_signed == w->at_signed && v->is_moved == w->is_moved && !v->sum == !w->sum &&
+           (!v->sum || a->k->inst[v->sum].op == a->k->inst[w->sum].op);
 }
 
 static int node_of(flattener *s, const uint32_t *inst, int depth);
@@ -145,9 +146,9 @@ static int of_ops(flattener *s, qn_flat_node *node, int depth)
     node->kind = QN_FLAT_OP;
     for (int n = 0; n < k->inst[first].n_args; n++) {
         uint32_t arg[QN_MOST_PLACES] = {0};
-        int type = k->inst[qn__args(k, first)[n]].type;
+        int type = k->inst[qn__lane_args(s->a, first)[n]].type;
         FOR_MEMBERS (s->out, p) {
-            arg[p] = qn__args(k, node->inst[p])[n];
+            arg[p] = qn__lane_args(s->a, node->inst[p])[n];
             if (k->inst[arg[p]].type != type)
                 return -1;
         }

@@ -173,6 +173,85 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
     return at->at;
 }
 
+/* ---------------------------------------------------------------- saturating sums */
+
+/** If instruction i is the smaller or larger of a value and a constant: that value, and what the
+ * constant leaves of *limits; else 0. */
+static uint32_t clamped_by(const qn_kernel *k, uint32_t i, qn_interval *limits)
+{
+    const qn_inst *x = &k->inst[i];
+    bool is_min = qn__pure(x) == QN_OP_min;
+    if (!qn__is_integer(x->type) || (!is_min && qn__pure(x) != QN_OP_max))
+        return 0;
+    const uint32_t *arg = qn__args(k, i);
+    int n = k->inst[arg[0]].op == QN_I_CONST ? 0 : 1;
+    if (k->inst[arg[n]].op != QN_I_CONST)
+        return 0;
+    int64_t bound = (int64_t)k->inst[arg[n]].imm;
+    if (is_min)
+        limits->high = bound < limits->high ? bound : limits->high;
+    else
+        limits->low = bound > limits->low ? bound : limits->low;
+    return arg[!n];
+}
+
+/** Whether limits cut a sum to what so many bits hold. */
+static bool are_limits(qn_interval limits, qn_interval sum, int bits, bool is_signed)
+{
+    int64_t low = is_signed ? -(INT64_C(1) << (bits - 1)) : 0,
+            high = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
+    return (limits.low == low || (limits.low < low && sum.low >= low)) &&
+           (limits.high == high || (limits.high > high && sum.high <= high));
+}
+
+/** Instruction i as a saturating sum or difference in 8 or 16 bits: it clamps one that does not
+ * wrap, of operands that fit these bits, to their limits. */
+static void find_sum(const qn_kernel *k, const qn_interval *range, uint32_t i, qn_value_info *v)
+{
+    qn_interval limits = {INT64_MIN, INT64_MAX, false};
+    uint32_t inner = clamped_by(k, i, &limits), sum = inner;
+    for (uint32_t next = inner; next; next = clamped_by(k, next, &limits))
+        sum = next;
+    int op = sum ? qn__pure(&k->inst[sum]) : QN_OP_eq;
+    if ((op != QN_OP_add && op != QN_OP_sub) || limits.low > limits.high)
+        return;
+    const uint32_t *arg = qn__args(k, sum);
+    for (int bits = 8; bits <= 16 && bits < v->bits * 2 && !v->sum; bits *= 2)
+        for (int is_signed = 0; is_signed < 2 && !v->sum; is_signed++)
+            if (fits(range[arg[0]], bits, is_signed) && fits(range[arg[1]], bits, is_signed) &&
+                fits(range[sum], 2 * bits, true) &&
+                are_limits(limits, range[sum], bits, is_signed)) {
+                v->sum = sum;
+                v->bits = v->at = (uint8_t)bits;
+                v->at_signed = is_signed;
+            }
+}
+
+/** Marks what only a saturating sum uses. */
+static void absorb(qn_analysis *a)
+{
+    const qn_kernel *k = a->k;
+    uint32_t *uses = qn__zalloc(k->n_insts, sizeof *uses);
+    for (uint32_t i = 1; uses && i < k->n_insts; i++)
+        for (int n = 0; n < k->inst[i].n_args; n++)
+            uses[qn__args(k, i)[n]]++;
+    for (uint32_t i = 1; uses && i < k->n_insts; i++) {
+        qn_interval limits = {INT64_MIN, INT64_MAX, false};
+        uint32_t next = a->value[i].sum ? clamped_by(k, i, &limits) : 0;
+        while (next && uses[next] == 1) {
+            a->value[next].is_absorbed = true;
+            a->value[next].bits = a->value[i].bits; /* for who asks for the widest */
+            next = next == a->value[i].sum ? 0 : clamped_by(k, next, &limits);
+        }
+    }
+    qn__free(uses);
+}
+
+const uint32_t *qn__lane_args(const qn_analysis *a, uint32_t i)
+{
+    return qn__args(a->k, a->value[i].sum ? a->value[i].sum : i);
+}
+
 /* ---------------------------------------------------------------- low bits */
 
 /** How many low bits of operand n the low `needed` bits of instruction i depend on. */
@@ -278,9 +357,13 @@ bool qn__narrow(qn_analysis *a)
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
         v->at = 0;
+        v->sum = 0;
+        v->is_absorbed = false;
         v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
             v->bits = (uint8_t)width_of(k, range, i, v);
+        if (k->inst[i].op >= QN_I_PURE)
+            find_sum(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
         v->wraps_once = wraps_once(k, range, i);
         for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
@@ -289,6 +372,7 @@ bool qn__narrow(qn_analysis *a)
     }
     if (range && want)
         keep_low_bits(a, needed);
+    absorb(a);
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
         qn_value_info *v = &a->value[i];
         v->wanted = want[i];
@@ -296,14 +380,14 @@ bool qn__narrow(qn_analysis *a)
         if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
             want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
         bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) &&
-                         want[i] != UINT8_MAX && want[i] > v->bits;
+                         want[i] != UINT8_MAX && want[i] > v->bits && !v->sum;
         if (is_raised) {
             v->bits = want[i];
             v->at = v->at ? want[i] : 0;
         }
-        for (int n = 0; n < k->inst[i].n_args; n++) {
-            uint32_t arg = qn__args(k, i)[n];
-            int bits = wanted_bits(k, a->value, i, n);
+        for (int n = 0; n < k->inst[i].n_args && !v->is_absorbed; n++) {
+            uint32_t arg = qn__lane_args(a, i)[n];
+            int bits = v->sum ? v->at : wanted_bits(k, a->value, i, n);
             want[arg] = bits < want[arg] ? (uint8_t)bits : want[arg];
         }
     }

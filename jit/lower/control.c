@@ -328,19 +328,26 @@ static LLVMValueRef chosen(lower *g, uint32_t i, const yields *then, const yield
  * that take it. What is pure is right in all of these lanes, active or not, whether the side is
  * skipped or not: accesses that were proved in range rely on it. If the other side's values are
  * there, `last`, the lanes' results are chosen behind the branch, so that where no lane takes this
- * side the other's values are the results as they stand.
+ * side the other's values are the results as they stand. Where a branch takes longer than the side,
+ * there is none.
  */
 static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const yields *last)
 {
     const qn_inst *x = &g->k->inst[i];
     uint32_t begin = x->region[side], end = x->region[side + 1], condition = qn__args(g->k, i)[0];
     LLVMValueRef outer[MOST_PARTS], takes[MOST_PARTS];
-    bool is_pure = !qn__region_has_memory(g->k, begin, end);
+    bool is_pure = !qn__region_has_memory(g->k, begin, end),
+         is_under_mask = qn__is_under_mask(&g->a, i, side, g->block->lane_dim);
     memcpy(outer, g->mask, sizeof outer);
     FOR_PARTS (g, p) {
         takes[p] = qn__vector(g, condition, p);
         takes[p] = side ? LLVMBuildNot(g->b, takes[p], "") : takes[p];
         g->mask[p] = is_pure ? outer[p] : qn__mask_and(g, outer[p], takes[p]);
+    }
+    if (is_under_mask) { /* which has no results */
+        lower_side(g, begin, end, y);
+        memcpy(g->mask, outer, sizeof outer);
+        return;
     }
     branch active =
         qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);

@@ -417,6 +417,8 @@ void qn__set(lower *g, uint32_t i, int p, LLVMValueRef v, int at);
 /* ---- lower/ops.c: table ops on LLVM values of either shape */
 LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b,
                           LLVMValueRef c);
+/** The sum or difference (op) of integers, saturating. */
+LLVMValueRef qn__lower_saturating(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b);
 /** neg or abs of a float of which only numbers are made: the bits of a NaN may change. */
 LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v);
 LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v);

@@ -312,6 +312,14 @@ static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVM
     return intrinsic(g, name, v, n);
 }
 
+LLVMValueRef qn__lower_saturating(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b)
+{
+    static const char *const names[2][2] = {{"llvm.uadd.sat", "llvm.sadd.sat"},
+                                            {"llvm.usub.sat", "llvm.ssub.sat"}};
+    LLVMValueRef v[2] = {a, b};
+    return intrinsic(g, names[op == QN_OP_sub][class_of(type) == QN_CLASS_S], v, 2);
+}
+
 LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b,
                           LLVMValueRef c)
 {

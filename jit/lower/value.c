@@ -199,7 +199,7 @@ static int integer_of(int bits, bool is_signed)
 lane_operand qn__lane_operand(const lower *g, uint32_t i, int n)
 {
     const qn_inst *x = &g->k->inst[i];
-    uint32_t arg = qn__args(g->k, i)[n];
+    uint32_t arg = is_narrow(g, i) ? qn__lane_args(&g->a, i)[n] : qn__args(g->k, i)[n];
     if (!is_narrow(g, i))
         return (lane_operand){n == 0 ? cast_operand(g, i) : arg, 0};
     if (!qn__is_integer(g->k->inst[arg].type))
@@ -220,7 +220,9 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
         return qn__is_integer(x->type)
                    ? v[0]
                    : qn__lower_cast(g, x->type, integer_of(first->bits, first->is_signed), v[0]);
-    return qn__lower_op(g, qn__pure(x), integer_of(info->at, info->at_signed), v[0], v[1], v[2]);
+    int type = integer_of(info->at, info->at_signed);
+    return info->sum ? qn__lower_saturating(g, qn__pure(&g->k->inst[info->sum]), type, v[0], v[1])
+                     : qn__lower_op(g, qn__pure(x), type, v[0], v[1], v[2]);
 }
 
 LLVMValueRef qn__build_lanes(lower *g, uint32_t i, int p, const LLVMValueRef *v)

@@ -116,6 +116,38 @@ bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, in
     return units > 0 && (is_rare || units >= qn__least_units_to_skip(vectors, target));
 }
 
+/** Whether instruction i of a side under masks needs no branch: lanes beside one another, of which
+ * those that are not active access nothing. */
+static bool is_maskable(const qn_analysis *a, uint32_t i, int lane_dim)
+{
+    const qn_inst *x = &a->k->inst[i];
+    int64_t stride;
+    if (qn__is_pure(x) || x->op == QN_I_YIELD)
+        return true;
+    return (x->op == QN_I_LOAD || x->op == QN_I_STORE) && qn__is_plain_access(a->k, a->f, i) &&
+           !qn__is_checked(a->f, a->k, qn__site_of(a->k, i)) &&
+           qn__access_stride(a, i, lane_dim, &stride) && stride == 1;
+}
+
+bool qn__is_under_mask(const qn_analysis *a, uint32_t i, int side, int lane_dim)
+{
+    enum { LANES = 8 }; /* what pays with eight lanes pays with more */
+    const qn_inst *x = &a->k->inst[i];
+    const qn_target *target = a->f->target;
+    uint32_t begin = x->region[side], end = x->region[side + 1];
+    int64_t units = 0;
+    if (!target->has_masks || target->has_grid || lane_dim < 0 || x->sub || begin == end ||
+        a->k->inst[end - 1].n_args > 0)
+        return false;
+    for (uint32_t n = begin; n < end; n++) {
+        if (!is_maskable(a, n, lane_dim))
+            return false;
+        if (a->value[n].deps >> lane_dim & 1 || qn__is_access(&a->k->inst[n]))
+            units += qn__cost_of_instruction(a, n, false, LANES);
+    }
+    return units < qn__least_units_to_skip(1, target);
+}
+
 /** What code is emitted for at once. */
 typedef struct step_size {
     int lane_dim, width, unroll, jam;

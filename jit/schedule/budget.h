@@ -44,6 +44,10 @@ int64_t qn__cost_of_instruction(const qn_analysis *a, uint32_t i, bool is_checke
  * rare. */
 bool qn__goes_around(const qn_kernel *k, uint32_t i, int side, int64_t units, int vectors,
                      const qn_target *target);
+/** Whether lanes take a side of `if` i under masks, without a branch around that side: what the
+ * side accesses are whole vectors that are proved, and there is so little of it that a branch takes
+ * longer. The `if` has no results, and its condition differs between lanes. */
+bool qn__is_under_mask(const qn_analysis *a, uint32_t i, int side, int lane_dim);
 /** About the units that the body has under a plan, remainders included; 0 without memory. */
 int64_t qn__estimate(const qn_analysis *x, const qn_plan *p);
 

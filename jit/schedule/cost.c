@@ -93,7 +93,7 @@ int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits)
     const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
     *bits = 8;
-    if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0)
+    if (x->op == QN_I_CONST || !qn__is_pure(x) || x->n_args == 0 || a->value[i].is_absorbed)
         return -1;
     int first = k->inst[qn__args(k, i)[0]].type;
     int type = k->inst[qn__args(k, i)[x->n_args - 1]].type;

@@ -50,6 +50,17 @@ static bool has_skipped_side(const planner *s, uint32_t i)
     return is_skipped_side(s, i, 0) || is_skipped_side(s, i, 1);
 }
 
+/** Whether lanes take both sides of `if` i under masks, without a branch. */
+static bool has_no_branch(const planner *s, uint32_t i)
+{
+    const qn_inst *x = &s->k->inst[i];
+    bool has_none = s->a->value != NULL;
+    for (int n = 0; n < 2 && has_none; n++)
+        has_none = x->region[n] + 1 >= x->region[n + 1] || /* a yield, at most */
+                   qn__is_under_mask(s->a, i, n, s->p->lane_dim);
+    return has_none;
+}
+
 /** The first instruction from i on that is in no skipped side. */
 static uint32_t usual(const planner *s, uint32_t i)
 {
@@ -143,7 +154,7 @@ static int natural_unroll(const planner *s)
             x->op == QN_I_REDUCE &&
             qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
         if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR ||
-            (x->op == QN_I_IF && !has_skipped_side(s, i))) {
+            (x->op == QN_I_IF && !has_skipped_side(s, i) && !has_no_branch(s, i))) {
             qn__free(chain);
             return 1;
         }

@@ -117,6 +117,20 @@ static bool has_digits(const search *s)
     return false;
 }
 
+/** Whether loops of the body run differently in each lane, as data say: how long the longest of
+ * some lanes is may be far from what estimates take. */
+static bool has_own_trips(const search *s)
+{
+    const qn_analysis *a = &s->of->analysis;
+    bool has = false;
+    for (uint32_t i = s->k->body; i < s->k->n_insts && s->best->lane_dim >= 0; i++)
+        for (int n = 0; n < 2 && s->k->inst[i].op == QN_I_FOR; n++) {
+            uint32_t bound = qn__args(s->k, i)[n];
+            has |= a->affine[bound].sym[0] && (a->value[bound].deps >> s->best->lane_dim & 1);
+        }
+    return has;
+}
+
 /** Scalar code, and lanes along each dimension, where tiles may be shorter than a register also
  * fewer of them. */
 static void try_lanes(search *s)
@@ -124,7 +138,7 @@ static void try_lanes(search *s)
     qn_plan_options o = s->options;
     int32_t most = has_digits(s) ? s->f.target->vector_bytes : 0;
     o.lane_dim = -1;
-    (void)try(s, &o, OTHER_LANES);
+    (void)try(s, &o, has_own_trips(s) ? 1 : OTHER_LANES);
     for (int d = 0; d < s->k->n_dims; d++) {
         o.lane_dim = d + 1;
         o.width = 0;

@@ -534,6 +534,41 @@ static void test_rare_sides(void)
     tap_ok(p.lane_dim == 0 && p.width == 8, "one that all lanes compute does: width %d", p.width);
 }
 
+/** Sums of bytes that are cut at `limit`. */
+static int width_of_sums(int limit)
+{
+    const int64_t e[1] = {4096};
+    qn_view v[3] = {view(QN_U8, 1, e, false), view(QN_U8, 1, e, false), view(QN_U8, 1, e, false)};
+    char text[400];
+    snprintf(text, sizeof text,
+             "kernel sums (a: u8[], b: u8[], y: u8[]) {\n"
+             "for all i in y { y[i] = u8(min(i32(a[i]) + i32(b[i]), %d)) } }",
+             limit);
+    return plan_of(text, v, 3, NULL, QN_ISA_V4, false).width;
+}
+
+/** Lanes take a side that stores whole vectors under masks, one that gathers around a branch. */
+static void test_under_mask(void)
+{
+    const int64_t e[1] = {4096};
+    qn_view f = view(QN_F32, 1, e, false), v[3] = {f, f, view(QN_I32, 1, e, false)};
+    const char *few = "kernel few (x: f32[], y: f32[], m: i32[]) {"
+                      " for all i in y { if m[i] > 5 { y[i] = y[i] + x[i] } } }",
+               *far = "kernel far (x: f32[], y: f32[], m: i32[]) {"
+                      " for all i in y { if m[i] > 5 { y[i] = y[i] + x[m[i]] } } }";
+    qn_plan p = plan_of(few, v, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.width == 16 && p.unroll > 1, "what is under masks has several vectors in a step: %d",
+           p.unroll);
+    p = plan_of(far, v, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim < 0 || p.unroll == 1, "what a branch goes around has one: %d", p.unroll);
+}
+
+static void test_saturating(void)
+{
+    tap_is_int(width_of_sums(255), 64, "a sum that saturates is computed in its own bits");
+    tap_is_int(width_of_sums(254), 32, "a sum that is cut below the limit is not");
+}
+
 static void test_overrides(void)
 {
     int64_t e[2] = {100, 64};
@@ -974,6 +1009,8 @@ int main(void)
     test_batches();
     test_copies_of_tiles();
     test_rare_sides();
+    test_saturating();
+    test_under_mask();
     test_overrides();
     return tap_done();
 }
