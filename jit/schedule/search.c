@@ -254,6 +254,15 @@ static void improve(search *s)
         try_steps(s);
 }
 
+/** No transposes in registers. They take longer than their estimate, so what is estimated to take
+ * less does. */
+static void try_gathers(search *s)
+{
+    qn_plan_options o = s->options;
+    o.transpose = -1;
+    (void)try(s, &o, 1);
+}
+
 /** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
 static bool has_gather(const search *s)
 {
@@ -301,6 +310,8 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
         improve_rim(&s, slack);
     else if (out->is_draft && is_modelled(&out->plan))
         improve(&s);
+    else if (out->is_draft)
+        try_gathers(&s);
     if (!out->is_draft)
         qn__planned_forget(out);
     qn__free(s.s);

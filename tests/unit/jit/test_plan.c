@@ -4,7 +4,9 @@
  * Plans are data, so no code generator is needed.
  */
 #include "jit/schedule/forms.h"
+#include "jit/schedule/plan.h"
 #include "jit/schedule/planned.h"
+#include "jit/schedule/search.h"
 #include "jit/jit.h"
 #include "tests/plan.h"
 #include "tests/tap.h"
@@ -888,6 +890,48 @@ static void test_records(void)
     }
 }
 
+/** The block that a search has transposed in registers on a machine: iterations, 0 for gathers. */
+static int transposed_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
+{
+    qn_planned p = {0};
+    f->machine = *m;
+    qn__machine_classify(&f->machine, f->isa);
+    qn__search(k, f, &p);
+    int transpose = p.plan.transpose;
+    qn__planned_release(&p);
+    return transpose;
+}
+
+static void test_gathers(void)
+{
+    const char *sums = "kernel sums (a: f64[,], b: f64[,], c: f64[,]) {"
+                       " for all i, j in c { c[i, j] = a[i, j] + b[i, j] } }",
+               *copy = "kernel copy (b: f64[,], c: f64[,]) {"
+                       " for all i, j in c { c[i, j] = b[i, j] } }";
+    const int64_t plane[2] = {133, 129}, large[2] = {1024, 1024};
+    const qn_machine golden = record(OTHER_CORE);
+    qn_view row = view(QN_F64, 2, plane, false), v[3] = {row, view(QN_F64, 2, plane, true), row},
+            w[2] = {view(QN_F64, 2, large, true), view(QN_F64, 2, large, false)};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    if (facts_of(sums, v, 3, NULL, QN_ISA_V4, false, &k, &f)) {
+        qn_analysis a;
+        qn_plan rules = {0};
+        if (qn__analyse(k, &f, -1, 0, &a))
+            qn__plan_by_rules(&a, &rules);
+        tap_ok(rules.transpose > 0 && transposed_on(&golden, k, &f) == 0,
+               "gathers that are estimated to take less than the block of the rules are taken");
+        qn__analysis_release(&a);
+        qn__facts_release(&f);
+        qn_kernel_release(k);
+    }
+    if (facts_of(copy, w, 2, NULL, QN_ISA_V4, false, &k, &f)) {
+        tap_ok(transposed_on(&golden, k, &f) > 0, "of a copy of lines far apart they are not");
+        qn__facts_release(&f);
+        qn_kernel_release(k);
+    }
+}
+
 /** Fewer multiprocessors are busy with fewer tiles, which are larger then; a copy is walked alike.
  */
 static void test_record_of_gpu(void)
@@ -991,6 +1035,7 @@ int main(void)
     test_transpose();
     test_caches();
     test_records();
+    test_gathers();
     test_record_of_gpu();
     test_tiles();
     test_collapse();
