@@ -93,7 +93,7 @@ static void test_read(void)
     describe("odd", odd, 3, folder, sizeof folder);
     m = qn__machine_read(folder);
     qn__machine_classify(&m, QN_ISA_V4);
-    const qn_machine *usual = qn__machine_usual(QN_ISA_V4);
+    const qn_machine *usual = qn__machine_of_core(QN_ISA_V4, m.core);
     tap_ok(m.cache[QN_CACHE_SECOND].ways == usual->cache[QN_CACHE_SECOND].ways &&
                m.cache[0].line == 64,
            "ways and lines that make no sense are the usual ones");
