@@ -119,7 +119,7 @@ static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *sto
         placed p = place_of(e, e->x->value[i].deps, false);
         if (p.lanes == 1)
             continue;
-        int bits = qn__dtype_width(k->inst[i].type);
+        int held = e->x->value[i].bits, bits = held ? held : qn__dtype_width(k->inst[i].type);
         e->registers[i] =
             p.parts / points_of(e, e->x->value[i].deps) * (double)qn__registers(bits, p.lanes, t);
         live += e->registers[i];
@@ -276,7 +276,8 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
         begin = qn__larger(begin, e->ready[qn__args(k, i)[n]]);
     }
     bool is_load = x->op == QN_I_LOAD;
-    placed p = place_of(e, dims, r->is_inside || !is_load);
+    bool is_outside = is_load && !r->is_inside && !qn__enclosing_reduce(k, i);
+    placed p = place_of(e, dims, !is_outside); /* loads of points stay with the reduce */
     bool outer = e->is_masked;
     e->is_masked |= r->is_masked && !is_of_indices(e, i);
     qn_access_work w = qn__estimate_access(e, i, record, p.lanes);

@@ -194,6 +194,30 @@ static void test_monotony(void)
     tap_ok(moved.cycles > vector.cycles, "smaller caches are slower");
 }
 
+/* Nine bytes beside one another, all loaded before they are added as i32. */
+static const char nine[] =
+    "kernel nine (x: u8[], y: u8[]) { for all i in 0 .. 4096 {"
+    " a = i32(x[i])\n b = i32(x[i + 1])\n c = i32(x[i + 2])\n d = i32(x[i + 3])\n"
+    " e = i32(x[i + 4])\n f = i32(x[i + 5])\n g = i32(x[i + 6])\n h = i32(x[i + 7])\n"
+    " j = i32(x[i + 8])\n y[i] = u8((a + b + c + d + e + f + g + h + j) >> 4) } }";
+/* Products of 16 x 16, whose number is fastest. */
+static const char batch[] =
+    "kernel batch (a: f32[,,], b: f32[,,], c: f32[,,]) contract { for all i, j, n in c {"
+    " c[i, j, n] = sum k in dim(a, 1) of a[i, k, n] * b[k, j, n] } }";
+
+static void test_registers(void)
+{
+    const tree_view bytes[] = {{{4104}, false}, {{4096}, false}},
+                    products[] = {
+                        {{16, 16, 96}, false}, {{16, 16, 96}, false}, {{16, 16, 96}, false}};
+    qn_estimate e =
+        estimate(nine, bytes, NULL, "split d0 2 32 tail=none; unroll d0.1; vectorize d0.2;");
+    tap_is_int((int64_t)e.stores, 4096 / 32, "lanes that are held in 16 bits need no stack");
+    e = estimate(batch, products, NULL,
+                 "split d2 16 tail=none; reorder d2.0 d0 d1 d2.1; vectorize d2.1;");
+    tap_ok(e.loads >= 2 * 16 * 16 * 16 * 6, "each reduce loads its points: %.0f cycles", e.loads);
+}
+
 /** Rows of `for` in lanes that lie apart: of one length, or of lengths of their own. */
 static void test_masked_lanes(void)
 {
@@ -354,6 +378,7 @@ int main(void)
     test_tile();
     test_chains();
     test_monotony();
+    test_registers();
     test_masked_lanes();
     test_masked_rest();
     test_samples();
