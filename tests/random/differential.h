@@ -278,8 +278,9 @@ void choose_late_atomic(test_case *t);
 /** Some statements. */
 void gen_block(generator *g, int n);
 /** Writes a part of a row: a dimension of the iteration's own elements that no dimension of the
- * domain walks. Other trips may be read where the row is shared with what is loaded. */
-void gen_row(generator *g);
+ * domain walks. Other trips may be read where the row is shared with what is loaded. False: no view
+ * that was drawn has rows, and nothing is written. */
+bool gen_row(generator *g);
 void gen_store(generator *g, int view);
 /** An atomic or update of a ROLE_ATOMIC view. */
 void gen_shared(generator *g, int view);

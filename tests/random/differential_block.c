@@ -204,7 +204,7 @@ static void gen_for(generator *g)
     pool_values(g, n, types, results);
 }
 
-void gen_row(generator *g)
+bool gen_row(generator *g)
 {
     int number = random_below(g->r, g->t->n_views), d = -1;
     const test_view *v = &g->t->view[number];
@@ -214,7 +214,7 @@ void gen_row(generator *g)
     if (d < 0 || !is_own(v) || !has_plain_elements(v) || v->traits & QN_ATOMIC ||
         g->is_in_reduce || g->is_function || g->repeats * v->extent[d] > MAX_REPEATS) {
         gen_for(g);
-        return;
+        return false;
     }
     int64_t n = v->extent[d], first = random_percent(g->r, 50) ? 0 : random_between(g->r, 0, n);
     qn_val begin = gen_lower(g, number, d, first), end = gen_lower(g, number, d, n);
@@ -234,6 +234,7 @@ void gen_row(generator *g)
     qn_store(g->b, g->param[number], v->rank, index, gen_stored(g, v->dtype));
     leave(g, &s);
     qn_end_for(g->b, 0, NULL, NULL);
+    return true;
 }
 
 /* Counts in carried value 0 up to a bound that may vary, and stops early sometimes. */
@@ -488,7 +489,7 @@ void gen_block(generator *g, int n)
         else if (kind < 80 || !may_loop)
             gen_branches(g, choose_types(g, types), types, results);
         else if (kind < 86)
-            gen_row(g);
+            (void)gen_row(g);
         else if (kind < 91)
             gen_for(g);
         else

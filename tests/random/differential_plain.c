@@ -608,10 +608,10 @@ void gen_plain_body(generator *g)
             continue;
         }
         if (t->n_alike && v->rank > 0 && v->source[v->rank - 1] == NO_SOURCE && !has_reduction) {
-            if (t->n_alike > MOST_ALIKE || random_percent(g->r, 10))
-                gen_row(g);
-            else
+            if (t->n_alike <= MOST_ALIKE && !random_percent(g->r, 10))
                 gen_alike(g, i);
+            else if (!gen_row(g)) /* a kernel that stores nothing is none */
+                gen_store(g, i);
             continue;
         }
         const pooled *sum = &g->pool[g->n_pool - 1];
