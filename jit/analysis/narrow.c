@@ -205,16 +205,16 @@ static bool are_limits(qn_interval limits, qn_interval sum, int bits, bool is_si
 }
 
 /** Instruction i as a saturating sum or difference in 8 or 16 bits: it clamps one that does not
- * wrap, of operands that fit these bits, to their limits. */
-static void find_sum(const qn_kernel *k, const qn_interval *range, uint32_t i, qn_value_info *v)
+ * wrap, of operands that fit these bits, to their limits. Whether it is one. */
+static bool find_sum(const qn_kernel *k, const qn_interval *range, uint32_t i, qn_value_info *v)
 {
     qn_interval limits = {INT64_MIN, INT64_MAX, false};
-    uint32_t inner = clamped_by(k, i, &limits), sum = inner;
-    for (uint32_t next = inner; next; next = clamped_by(k, next, &limits))
+    uint32_t sum = i;
+    for (uint32_t next = clamped_by(k, i, &limits); next; next = clamped_by(k, next, &limits))
         sum = next;
-    int op = sum ? qn__pure(&k->inst[sum]) : QN_OP_eq;
-    if ((op != QN_OP_add && op != QN_OP_sub) || limits.low > limits.high)
-        return;
+    int op = qn__pure(&k->inst[sum]);
+    if (sum == i || (op != QN_OP_add && op != QN_OP_sub) || limits.low > limits.high)
+        return false;
     const uint32_t *arg = qn__args(k, sum);
     for (int bits = 8; bits <= 16 && bits < v->bits * 2 && !v->sum; bits *= 2)
         for (int is_signed = 0; is_signed < 2 && !v->sum; is_signed++)
@@ -225,6 +225,7 @@ static void find_sum(const qn_kernel *k, const qn_interval *range, uint32_t i, q
                 v->bits = v->at = (uint8_t)bits;
                 v->at_signed = is_signed;
             }
+    return v->sum != 0;
 }
 
 /** Marks what only a saturating sum uses. */
@@ -352,6 +353,7 @@ bool qn__narrow(qn_analysis *a)
     const qn_kernel *k = a->k;
     qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
     uint8_t *want = qn__zalloc(k->n_insts, 2), *needed = want ? want + k->n_insts : NULL;
+    bool has_sums = false;
     if (range)
         qn__find_ranges(a, range);
     for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
@@ -362,8 +364,7 @@ bool qn__narrow(qn_analysis *a)
         v->bits = (uint8_t)(k->inst[i].type == QN_VOID ? 0 : qn__dtype_width(k->inst[i].type));
         if (k->inst[i].type == QN_BOOL || qn__is_integer(k->inst[i].type))
             v->bits = (uint8_t)width_of(k, range, i, v);
-        if (k->inst[i].op >= QN_I_PURE)
-            find_sum(k, range, i, v);
+        has_sums |= k->inst[i].op >= QN_I_PURE && find_sum(k, range, i, v);
         v->is_signed = may_be_negative(range[i], k->inst[i].type);
         v->wraps_once = wraps_once(k, range, i);
         for (v->least = 8; v->least < 64 && !fits(range[i], v->least, true);)
@@ -372,7 +373,8 @@ bool qn__narrow(qn_analysis *a)
     }
     if (range && want)
         keep_low_bits(a, needed);
-    absorb(a);
+    if (has_sums)
+        absorb(a);
     for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
         qn_value_info *v = &a->value[i];
         v->wanted = want[i];
