@@ -188,6 +188,8 @@ static uint32_t clamped_by(const qn_kernel *k, uint32_t i, qn_interval *limits)
     if (k->inst[arg[n]].op != QN_I_CONST)
         return 0;
     int64_t bound = (int64_t)k->inst[arg[n]].imm;
+    if (bound < 0 && qn__dtype_class(x->type) == QN_CLASS_U) /* beyond those of an i64 */
+        return 0;
     if (is_min)
         limits->high = bound < limits->high ? bound : limits->high;
     else
@@ -202,6 +204,16 @@ static bool are_limits(qn_interval limits, qn_interval sum, int bits, bool is_si
             high = (INT64_C(1) << (is_signed ? bits - 1 : bits)) - 1;
     return (limits.low == low || (limits.low < low && sum.low >= low)) &&
            (limits.high == high || (limits.high > high && sum.high <= high));
+}
+
+/** Whether the sum or difference of two ranges, each within 16 bits, wraps nowhere in a type. */
+static bool is_within(int type, bool is_add, qn_interval a, qn_interval b)
+{
+    const int64_t low = is_add ? a.low + b.low : a.low - b.high,
+                  high = is_add ? a.high + b.high : a.high - b.low;
+    return fits((qn_interval){low, high, false}, qn__dtype_width(type),
+                qn__dtype_class(type) == QN_CLASS_S) &&
+           (low >= 0 || qn__dtype_class(type) == QN_CLASS_S);
 }
 
 /** Instruction i as a saturating sum or difference in 8 or 16 bits: it clamps one that does not
@@ -219,7 +231,7 @@ static bool find_sum(const qn_kernel *k, const qn_interval *range, uint32_t i, q
     for (int bits = 8; bits <= 16 && bits < v->bits * 2 && !v->sum; bits *= 2)
         for (int is_signed = 0; is_signed < 2 && !v->sum; is_signed++)
             if (fits(range[arg[0]], bits, is_signed) && fits(range[arg[1]], bits, is_signed) &&
-                fits(range[sum], 2 * bits, true) &&
+                is_within(k->inst[sum].type, op == QN_OP_add, range[arg[0]], range[arg[1]]) &&
                 are_limits(limits, range[sum], bits, is_signed)) {
                 v->sum = sum;
                 v->bits = v->at = (uint8_t)bits;
