@@ -201,6 +201,12 @@ static void summarise_plans(const runner *r)
         n += (size_t)snprintf(text + n, sizeof text - n, "%s%s %" PRId64, i ? ", " : "",
                               plan_mark_name(i), r->n_plans[i]);
     tap_note("plans: %s", text);
+    n = 0;
+    for (int i = 0; i < N_PLAN_MARKS; i++)
+        if (!r->n_plans[i])
+            n += (size_t)snprintf(text + n, sizeof text - n, "%s%s", n ? ", " : "",
+                                  plan_mark_name(i));
+    tap_note("plans never met: %s", n ? text : "none");
 }
 
 static void summarise(const runner *r, int64_t n_refused)

@@ -127,6 +127,7 @@ typedef struct test_case {
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     bool has_members;   /* plain: the last dimension is short, and stored side by side */
     int n_alike;        /* plain: members of each element, side by side, computed alike; or 0 */
+    bool is_shared; /* plain: records or rows that a GPU moves or keeps in shared memory */
     int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */
     int dtype;          /* plain: of most views */
     int longest;        /* plain: the one dimension that is not short, or -1 */

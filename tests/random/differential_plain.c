@@ -131,10 +131,35 @@ static void choose_members(test_case *t)
     count_points(t);
 }
 
+/* What a GPU moves or keeps in shared memory: records of words, of as many places as leave few banks
+ * alone; or a few long rows, of which each reduce computes what the one before it did. */
+static bool choose_shared(test_case *t, randoms *r)
+{
+    static const uint8_t words[] = {3, 5, 6, 7, 9, 10, 11, 13, 14, 15};
+    const int what = random_below(r, 100);
+    if (what >= 18)
+        return false;
+    t->loads_escape = t->stores_escape = false;
+    add_plain_dim(t, KIND_PARALLEL);
+    t->dim[0].end = what < 7 ? random_between(r, 33, 300) : random_between(r, 1, 40);
+    t->is_shared = true;
+    if (what < 7) {
+        t->n_alike = words[random_below(r, sizeof words)];
+    } else {
+        add_plain_dim(t, KIND_REDUCTION);
+        t->dim[1].end = random_between(r, 64, 200);
+    }
+    count_points(t);
+    return true;
+}
+
 void choose_plain_domain(test_case *t)
 {
     static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
-    randoms *r = &t->random;
+    randoms *r = &t->random, shared = {r->state ^ 0x54a3ed};
+    t->longest = -1;
+    if (choose_shared(t, &shared))
+        return;
     int parallel = n_parallel[random_below(r, sizeof n_parallel)];
     int reductions = parallel == 0 || random_percent(r, 55) ? 1 + random_percent(r, 12) : 0,
         size = random_below(r, 100);
@@ -147,7 +172,6 @@ void choose_plain_domain(test_case *t)
     t->is_contraction = parallel > 1 && reductions > 0 && random_percent(r, 85);
     randoms channels = {~r->state};
     t->has_channels = parallel > 0 && reductions == 0 && random_percent(&channels, 30);
-    t->longest = -1;
     t->has_members = parallel > 1 && reductions == 0 && !t->has_channels &&
                      random_percent(&channels, 30);
     if (t->has_members)
@@ -240,6 +264,7 @@ static void choose_plain_input(test_case *t, test_view *v)
     int without = is_factor ? factor_without(t, v->shares) : -1, order[VIEW_RANK];
     int n = choose_dims(t, v,
                         is_factor || t->has_channels ? 100
+                        : t->is_shared               ? 97
                         : t->has_windows             ? 95
                                                      : 78,
                         without, order);
@@ -273,7 +298,7 @@ static void choose_plain_view(test_case *t, int role)
     test_view *v = &t->view[t->n_views];
     v->role = role;
     v->shares = t->n_views;
-    v->dtype = random_percent(&t->random, t->has_channels || t->n_alike ? 90 : 75)
+    v->dtype = random_percent(&t->random, t->has_channels || t->n_alike || t->is_shared ? 90 : 75)
                    ? t->dtype
                    : random_dtype(&t->random);
     snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
@@ -281,7 +306,7 @@ static void choose_plain_view(test_case *t, int role)
         choose_plain_input(t, v);
     else
         choose_plain_output(t, v);
-    if (random_percent(&t->random, t->has_channels || t->n_alike ? 5 : 20))
+    if (random_percent(&t->random, t->has_channels || t->n_alike || t->is_shared ? 5 : 20))
         choose_elements(t, v);
     else
         add_part(v, v->dtype, 0);
@@ -320,7 +345,10 @@ void choose_plain_views(test_case *t)
         t->dtype = often[random_below(&digits, 4)];
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     randoms alike = {r->state ^ 0xa11ce};
-    if (t->n_dims > 0 && t->iterations == t->points && t->points <= FEW_POINTS &&
+    if (t->is_shared) {
+        t->has_windows = t->has_digits = t->has_bends = t->has_guards = t->has_far_rows = false;
+        t->dtype = often[random_below(&alike, 4)];
+    } else if (t->n_dims > 0 && t->iterations == t->points && t->points <= FEW_POINTS &&
         random_percent(&alike, 40))
         t->n_alike = (int)(random_percent(&alike, 35)   ? random_between(&alike, 17, 70)
                            : random_percent(&alike, 70) ? random_between(&alike, 2, 5)
@@ -334,7 +362,7 @@ void choose_plain_views(test_case *t)
     for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
         choose_plain_view(t, ROLE_INPUT);
     randoms tables = {r->state ^ 0x7ab1e};
-    if (t->n_views < MAX_VIEWS && random_percent(&tables, 30))
+    if (t->n_views < MAX_VIEWS && random_percent(&tables, t->is_shared ? 5 : 30))
         choose_table(t, &tables);
 }
 
@@ -543,8 +571,10 @@ static void gen_plain_reduces(generator *g, int order)
     randoms alike = {g->r->state ^ 0x5a3e}, drawn = *g->r;
     pooled sum[3];
     int budget = g->budget, n = 0;
-    for (int i = random_percent(g->r, 20) + random_percent(g->r, 20); i >= 0; i--) {
-        const bool is_again = n > 0 && random_percent(&alike, 40);
+    for (int i = g->t->is_shared ? 1 + random_below(&alike, 2)
+                                : random_percent(g->r, 20) + random_percent(g->r, 20);
+         i >= 0; i--) {
+        const bool is_again = n > 0 && random_percent(&alike, g->t->is_shared ? 85 : 40);
         if (is_again) {
             *g->r = drawn;
             g->budget = budget;
@@ -553,7 +583,7 @@ static void gen_plain_reduces(generator *g, int order)
         drawn = *g->r;
         budget = g->budget;
         int dtype = random_percent(g->r, 80) ? g->t->dtype : random_dtype(g->r),
-            own = random_percent(g->r, 75) ? order : random_order(g);
+            own = g->t->is_shared || random_percent(g->r, 75) ? order : random_order(g);
         sum[n] = (pooled){gen_plain_reduce(g, dtype, own, is_again ? &sum[n - 1] : NULL), dtype};
         g->n_pool = n_before; /* what stood behind may be of the reduce */
         n++;
@@ -589,9 +619,10 @@ void gen_plain_body(generator *g)
 {
     test_case *t = g->t;
     bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
-    if (random_percent(g->r, t->has_channels ? 4 : 12))
+    if (random_percent(g->r, t->is_shared ? 1 : t->has_channels ? 4 : 12))
         gen_block(g, 1);
-    const int order = random_order(g), n_before = g->n_pool;
+    const int order = t->is_shared ? random_below(g->r, 4) : random_order(g),
+              n_before = g->n_pool;
     if (has_reduction)
         gen_plain_reduces(g, order);
     const int n_sums = g->n_pool - n_before;
@@ -603,7 +634,7 @@ void gen_plain_body(generator *g)
         if (v->role != ROLE_OUTPUT)
             continue;
         if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD ||
-            random_percent(g->r, 10)) {
+            random_percent(g->r, t->is_shared ? 2 : 10)) {
             gen_store(g, i);
             continue;
         }
