@@ -131,8 +131,8 @@ static void choose_members(test_case *t)
     count_points(t);
 }
 
-/* What a GPU moves or keeps in shared memory: records of words, of as many places as leave few banks
- * alone; or a few long rows, of which each reduce computes what the one before it did. */
+/* What a GPU moves or keeps in shared memory: records of words, of as many places as leave few
+ * banks alone; or a few long rows, of which each reduce computes what the one before it did. */
 static bool choose_shared(test_case *t, randoms *r)
 {
     static const uint8_t words[] = {3, 5, 6, 7, 9, 10, 11, 13, 14, 15};
@@ -349,7 +349,7 @@ void choose_plain_views(test_case *t)
         t->has_windows = t->has_digits = t->has_bends = t->has_guards = t->has_far_rows = false;
         t->dtype = often[random_below(&alike, 4)];
     } else if (t->n_dims > 0 && t->iterations == t->points && t->points <= FEW_POINTS &&
-        random_percent(&alike, 40))
+               random_percent(&alike, 40))
         t->n_alike = (int)(random_percent(&alike, 35)   ? random_between(&alike, 17, 70)
                            : random_percent(&alike, 70) ? random_between(&alike, 2, 5)
                                                         : random_between(&alike, 2, MOST_ALIKE));
@@ -572,7 +572,7 @@ static void gen_plain_reduces(generator *g, int order)
     pooled sum[3];
     int budget = g->budget, n = 0;
     for (int i = g->t->is_shared ? 1 + random_below(&alike, 2)
-                                : random_percent(g->r, 20) + random_percent(g->r, 20);
+                                 : random_percent(g->r, 20) + random_percent(g->r, 20);
          i >= 0; i--) {
         const bool is_again = n > 0 && random_percent(&alike, g->t->is_shared ? 85 : 40);
         if (is_again) {
