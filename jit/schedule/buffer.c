@@ -351,8 +351,8 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
 {
     const qn_buffer_info *b = &s->buffer[qn__node(s, fill)->index];
     qn_fill_loops f;
-    if (is_inside(s, fill, QN_NODE_PLACE, QN_NODE_VERSION))
-        return "fills inside of reduces and versions";
+    if (is_inside(s, fill, QN_NODE_PLACE, QN_NODE_PLACE))
+        return "fills inside of reduces";
     for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
         if (is_block_loop(x, s, up))
             return "fills inside of lanes and unrolled loops";

@@ -335,9 +335,6 @@ static void walk(qn_estimator *e, qn_node n)
         case QN_NODE_FLUSH:
             walk_copy(e, l);
             break;
-        case QN_NODE_VERSION: /* the first block is the one that is meant */
-            walk(e, qn__node(e->s, l->child)->child);
-            break;
         default:
             walk(e, l->child);
         }

@@ -400,10 +400,6 @@ static void moved_by_children(const mover *m, qn_node first, moved *out)
 {
     for (qn_node n = first; n.id; n = qn__node(m->e->s, n)->next) {
         moved own[MOST_GROUPS];
-        bool is_second = qn__node(m->e->s, qn__node(m->e->s, n)->parent)->kind == QN_NODE_VERSION &&
-                         n.id != first.id;
-        if (is_second)
-            break;
         moved_by(m, n, own);
         for (int g = 0; g < m->n_groups; g++) {
             out[g].n += own[g].n;

@@ -103,10 +103,6 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
     r->streams = old->streams;
     r->ahead = old->ahead;
     r->along = old->along;
-    if (old->check == QN_CHECK_HOISTED && r->check == QN_CHECK_PER_LANE) {
-        r->check = QN_CHECK_HOISTED;
-        r->hoisted = old->hoisted;
-    }
     if (old->method == QN_METHOD_THROUGH ||
         (old->method == QN_METHOD_TABLE && r->method == QN_METHOD_GATHER) ||
         (old->method == QN_METHOD_GROUP && r->method == QN_METHOD_GROUP)) {

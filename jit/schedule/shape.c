@@ -451,11 +451,8 @@ static bool may_be_node(shaper *m, qn_node n)
         m->n_path--;
         return is_possible;
     }
-    case QN_NODE_FILL:
-    case QN_NODE_FLUSH: /* buffers are looked at once the block is known */
+    default: /* buffers are looked at once the block is known */
         return true;
-    default:
-        return qn__no_code(m->r, "versions", (qn_axis){0});
     }
 }
 

@@ -97,10 +97,8 @@ static bool read_loops(reader *m, qn_node n, bool is_walked)
     for (int n_loops = 0; n.id; n = qn__node(m->s, n)->next) {
         const qn_node_info *l = qn__node(m->s, n);
         int d = qn__node_dim(m->x, m->s, l);
-        bool has_form =
-            l->kind == QN_NODE_LOOP || l->kind == QN_NODE_DO || l->kind == QN_NODE_PLACE;
-        if (!has_form)
-            return qn__no_code(m->r, "versions of a GPU", (qn_axis){0});
+        if (l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH)
+            return qn__no_code(m->r, "buffers of a GPU", (qn_axis){0});
         bool is_here = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_SEQUENTIAL && d >= 0 &&
                        qn__is_parallel(m->x->k, d);
         if (d >= 0 && l->role != QN_ROLE_UNROLLED && n_loops++ > 0)

@@ -56,8 +56,6 @@ static bool may_be_records(qn_reading *m, const qn_block *b)
         const qn_record_info *r = &m->s->record[n];
         if (r->ahead && qn__ahead_of(m->x, m->s, b, r) == QN_AHEAD_NONE)
             return qn__no_code(m, "prefetches like these", r->along);
-        if (r->check == QN_CHECK_HOISTED)
-            return qn__no_code(m, "checks before a loop", (qn_axis){0});
     }
     return true;
 }

@@ -11,7 +11,6 @@
 static const char *const tails[] = {"none", "mask", "scalar", "narrower", "overlap"};
 static const char *const storages[] = {"registers", "frame", "scratch", "shared"};
 static const char *const gpu_roles[] = {"grid", "block", "thread"};
-static const char *const guards[] = {"aligned", "inside", "alone", "long"};
 
 #define NONE NULL, 0
 const qn_transform_info qn__transforms[] = {
@@ -26,8 +25,6 @@ _Static_assert(sizeof tails / sizeof tails[0] == QN_N_TAILS,
                "options of tails are numbered as these");
 _Static_assert(sizeof storages / sizeof storages[0] == QN_N_STORAGES,
                "options of storages are numbered as these");
-_Static_assert(sizeof guards / sizeof guards[0] == QN_N_GUARDS,
-               "options of guards are numbered as these");
 
 qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {

@@ -50,18 +50,6 @@ qn_status qn__apply_prefetch(const qn_analysis *x, qn_schedule *s, const qn_step
     return QN_OK;
 }
 
-qn_status qn__apply_hoist(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
-{
-    (void)x;
-    FOR_RECORDS (s, how->inst, r) {
-        if (r->check != QN_CHECK_PER_LANE && r->check != QN_CHECK_HOISTED)
-            return no_access(how->inst, "it needs no check", err);
-        r->check = QN_CHECK_HOISTED;
-        r->hoisted = how->axis[0];
-    }
-    return has_record(s, how->inst) ? QN_OK : no_access(how->inst, "there is none", err);
-}
-
 qn_status qn__apply_group(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     if (how->number[0] < 1 || how->number[0] > UINT8_MAX)

@@ -150,7 +150,7 @@ static qn_node copy_node(qn_schedule *s, qn_node n, int depth)
                                                                                    : (qn_node){0};
 }
 
-/* ---------------------------------------------------------------- sections, versions */
+/* ---------------------------------------------------------------- sections */
 
 qn_status qn__apply_partition(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                               qn_error *err)
@@ -179,33 +179,6 @@ qn_status qn__apply_partition(const qn_analysis *x, qn_schedule *s, const qn_ste
             last = copy;
         }
     }
-    return QN_OK;
-}
-
-qn_status qn__apply_version(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
-{
-    (void)x;
-    qn_axis a = how->axis[0];
-    qn_node n = qn__next_loop(s, a, (qn_node){0});
-    if (need_loop(s, a, err) != QN_OK)
-        return QN_ERR_ARGUMENT;
-    qn_node_info info = {.kind = QN_NODE_VERSION, .guard = how->option};
-    if (how->option == QN_GUARD_LONG) {
-        info.axis = a;
-        while (qn__axis(s, info.axis)->kind == QN_AXIS_PART)
-            info.axis = qn__axis(s, info.axis)->of[0];
-        info.least = how->n_numbers ? how->number[0] : 1;
-    }
-    qn_node copy = copy_node(s, n, 1), version = qn__node_new(s, &info);
-    qn_node block[2] = {qn__node_new(s, &(qn_node_info){.kind = QN_NODE_BLOCK}), {0}};
-    block[1] = qn__node_new(s, &(qn_node_info){.kind = QN_NODE_BLOCK});
-    if (!copy.id || !version.id || !block[0].id || !block[1].id)
-        return no_room(s, a, err);
-    qn__node_replace(s, n, version);
-    qn__node_append(s, version, block[0]);
-    qn__node_append(s, version, block[1]);
-    qn__node_append(s, block[0], n);
-    qn__node_append(s, block[1], copy);
     return QN_OK;
 }
 

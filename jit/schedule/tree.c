@@ -20,7 +20,6 @@ const char *const qn__method_names[] = {QN_METHOD_LIST(TEXT)};
 const char *const qn__check_names[] = {QN_CHECK_LIST(TEXT)};
 const char *const qn__points_names[] = {QN_POINTS_LIST(TEXT)};
 const char *const qn__combine_tree_names[] = {QN_COMBINE_TREE_LIST(TEXT)};
-const char *const qn__guard_names[] = {QN_GUARD_LIST(TEXT)};
 
 /* ---------------------------------------------------------------- arrays */
 

@@ -53,7 +53,6 @@
 #define QN_CHECK_LIST(X)                                                                           \
     X(PROVED, "proved")       /* in range for the whole domain, which the facts say */             \
     X(UNCHECKED, "unchecked") /* the bounds policy of the view is to check nothing */              \
-    X(HOISTED, "hoisted")     /* tested once for each iteration of a loop around it */             \
     X(PER_LANE, "per_lane")   /* each access is tested */
 #define QN_POINTS_LIST(X)                                                                          \
     X(ANY, "any")         /* every order gives one result: integers */                             \
@@ -63,11 +62,6 @@
 #define QN_COMBINE_TREE_LIST(X)                                                                    \
     X(SEQUENCE, "sequence") /* one accumulator, or blocks one after the other */                   \
     X(HALVES, "halves")     /* partial l with l + n/2, then n/4, ... */
-#define QN_GUARD_LIST(X)                                                                           \
-    X(ALIGNED, "aligned") /* the streams of the launch begin at cache lines */                     \
-    X(INSIDE, "inside")   /* every access that is not proved is in range */                        \
-    X(ALONE, "alone")     /* the call is the only one of its launch */                             \
-    X(LONG, "long")       /* an axis has at least a number of iterations */
 
 #define QN_TREE_ENUM(prefix, LIST, N) enum { LIST(prefix) N }
 #define QN_ROLE_NAME(id, text) QN_ROLE_##id,
@@ -78,7 +72,6 @@
 #define QN_CHECK_NAME(id, text) QN_CHECK_##id,
 #define QN_POINTS_NAME(id, text) QN_POINTS_##id,
 #define QN_COMBINE_TREE_NAME(id, text) QN_COMBINE_TREE_##id,
-#define QN_GUARD_NAME(id, text) QN_GUARD_##id,
 QN_TREE_ENUM(QN_ROLE_NAME, QN_ROLE_LIST, QN_N_ROLES);
 QN_TREE_ENUM(QN_TAIL_NAME, QN_TAIL_LIST, QN_N_TAILS);
 QN_TREE_ENUM(QN_STORAGE_NAME, QN_STORAGE_LIST, QN_N_STORAGES);
@@ -87,15 +80,13 @@ QN_TREE_ENUM(QN_METHOD_NAME, QN_METHOD_LIST, QN_N_METHODS);
 QN_TREE_ENUM(QN_CHECK_NAME, QN_CHECK_LIST, QN_N_CHECKS);
 QN_TREE_ENUM(QN_POINTS_NAME, QN_POINTS_LIST, QN_N_POINTS);
 QN_TREE_ENUM(QN_COMBINE_TREE_NAME, QN_COMBINE_TREE_LIST, QN_N_COMBINE_TREES);
-QN_TREE_ENUM(QN_GUARD_NAME, QN_GUARD_LIST, QN_N_GUARDS);
 extern const char *const qn__role_names[], *const qn__tail_names[],
                                                *const qn__storage_names[],
                                                    *const qn__content_names[],
                                                        *const qn__method_names[],
                                                            *const qn__check_names[],
                                                                *const qn__points_names[],
-                                                                   *const qn__combine_tree_names[],
-                                                                       *const qn__guard_names[];
+                                                                   *const qn__combine_tree_names[];
 
 /* ---------------------------------------------------------------- handles and limits */
 
@@ -177,26 +168,22 @@ typedef struct qn_cut {
 
 /** LOOP: over an axis. DO: runs instructions [first, end). PLACE: where accumulators of a reduction
  * begin, or the trips of a `for`; its children run the region. FILL, FLUSH: of a buffer, the
- * children are loops over its axes. VERSION: two BLOCKs, of which the first runs if a guard holds.
- */
+ * children are loops over its axes. */
 enum {
     QN_NODE_FREE,
     QN_NODE_LOOP,
     QN_NODE_DO,
     QN_NODE_PLACE,
     QN_NODE_FILL,
-    QN_NODE_FLUSH,
-    QN_NODE_VERSION,
-    QN_NODE_BLOCK
+    QN_NODE_FLUSH
 };
 typedef struct qn_node_info {
-    uint8_t kind, role, guard;
+    uint8_t kind, role;
     uint8_t index; /* of the buffer or the reduction */
-    qn_axis axis;  /* of a LOOP, or a guard */
+    qn_axis axis;  /* of a LOOP */
     qn_node parent, child, next;
     uint32_t first, end;
-    int32_t line;  /* of the text that it was read from, for messages; 0: none */
-    int64_t least; /* of a guard */
+    int32_t line; /* of the text that it was read from, for messages; 0: none */
 } qn_node_info;
 
 typedef struct qn_buffer_info {
@@ -228,7 +215,6 @@ typedef struct qn_record_info {
     uint8_t is_single; /* STRIDED, GROUP, THROUGH: the lanes have accesses of their own where they
                           move neither together nor through the buffer */
     uint8_t is_flat;   /* GROUP: with other members of a flat group (jit/analysis/flat.h) */
-    qn_axis hoisted;  /* HOISTED: the axis of the loop */
     qn_axis along;    /* of the prefetch distance */
     int32_t ahead;    /* iterations of `along` ahead at which memory is asked for; 0: it is not */
     int64_t stride;   /* STRIDED, GROUP: elements from lane to lane */

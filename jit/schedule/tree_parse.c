@@ -219,7 +219,7 @@ static bool parse_record(parser *p, qn_node at)
     if (!parse_method(p, r))
         return false;
     int check = qn__words_choose(&p->w, qn__check_names, QN_N_CHECKS);
-    if (check < 0 || (check == QN_CHECK_HOISTED && !qn__words_axis(&p->w, p->s, &r->hoisted)))
+    if (check < 0)
         return fail(p, QN_ERR_PARSE, "expected a check");
     r->check = (uint8_t)check;
     r->is_single = qn__words_take(&p->w, "single");
@@ -291,17 +291,6 @@ static bool parse_loop(parser *p, qn_node_info *x)
     return role >= 0 || fail(p, QN_ERR_PARSE, "expected a role");
 }
 
-static bool parse_version(parser *p, qn_node_info *x)
-{
-    int guard = qn__words_choose(&p->w, qn__guard_names, QN_N_GUARDS);
-    if (guard < 0)
-        return fail(p, QN_ERR_PARSE, "expected a guard");
-    x->guard = (uint8_t)guard;
-    return guard != QN_GUARD_LONG ||
-           (qn__words_axis(&p->w, p->s, &x->axis) && qn__words_number(&p->w, &x->least)) ||
-           fail(p, QN_ERR_PARSE, "expected an axis and a number");
-}
-
 /** The head of a node of this kind, up to its children. */
 static bool parse_head(parser *p, qn_node_info *x)
 {
@@ -311,8 +300,6 @@ static bool parse_head(parser *p, qn_node_info *x)
         return parse_loop(p, x);
     case QN_NODE_PLACE:
         return parse_place(p, x);
-    case QN_NODE_VERSION:
-        return parse_version(p, x);
     case QN_NODE_FILL:
     case QN_NODE_FLUSH:
         b = buffer_of(p);
@@ -341,8 +328,8 @@ static bool parse_node(parser *p, qn_node parent, int kind, int depth)
 
 static int node_kind(parser *p)
 {
-    static const char *const names[] = {"loop", "do", "place", "fill", "flush", "version", "block"};
-    return 1 + qn__words_choose(&p->w, names, 7);
+    static const char *const names[] = {"loop", "do", "place", "fill", "flush"};
+    return 1 + qn__words_choose(&p->w, names, 5);
 }
 
 /** Nodes up to a `}`, which is passed. */

@@ -102,8 +102,6 @@ static void print_record(const printer *p, const qn_record_info *r, int depth)
     else if (r->index)
         qn__text_add(p->out, " of %d", r->index);
     qn__text_add(p->out, " %s", qn__check_names[r->check]);
-    if (r->check == QN_CHECK_HOISTED)
-        add_axis(p, " ", r->hoisted);
     if (r->is_single)
         qn__text_add(p->out, " single");
     if (r->is_flat)
@@ -163,15 +161,6 @@ static void print_head(const printer *p, const qn_node_info *x)
     case QN_NODE_FLUSH:
         qn__text_add(p->out, "%s b%d", x->kind == QN_NODE_FILL ? "fill" : "flush", x->index);
         break;
-    case QN_NODE_VERSION:
-        qn__text_add(p->out, "version %s", qn__guard_names[x->guard]);
-        if (x->guard == QN_GUARD_LONG) {
-            add_axis(p, " ", x->axis);
-            qn__text_add(p->out, " %" PRId64, x->least);
-        }
-        break;
-    default:
-        qn__text_add(p->out, "block");
     }
 }
 

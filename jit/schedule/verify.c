@@ -263,33 +263,7 @@ static bool visit_sections(qn_verifier *v, qn_node *at, int depth)
     return true;
 }
 
-/* ---------------------------------------------------------------- versions, fills */
-
-static bool visit_version(qn_verifier *v, qn_node at, int depth)
-{
-    const qn_node_info *n = qn__node(v->s, at);
-    qn_node block[2] = {n->child, qn__node(v->s, n->child)->next};
-    qn_context before = *inner_context(v), after = before;
-    if (n->guard == QN_GUARD_LONG && qn__axis(v->s, n->axis)->kind != QN_AXIS_DIM)
-        return qn__refuse(v, "version long: the axis is no dimension");
-    for (int b = 0; b < 2; b++) {
-        const qn_node_info *x = qn__node(v->s, block[b]);
-        if (!block[b].id || x->kind != QN_NODE_BLOCK || (b == 1 && x->next.id))
-            return qn__refuse(v, "version: it has two blocks");
-        v->is_visited[block[b].id] = true;
-        *inner_context(v) = before;
-        bool is_alone = b == 0 && n->guard == QN_GUARD_ALONE;
-        v->alone += is_alone;
-        bool is_right = walk(v, x->child, depth + 2);
-        v->alone -= is_alone;
-        if (!is_right)
-            return false;
-        if (b == 1 && !is_alike(&after, inner_context(v)))
-            return qn__refuse(v, "version: its blocks do not run the same statements");
-        after = *inner_context(v);
-    }
-    return true;
-}
+/* ---------------------------------------------------------------- fills */
 
 /** The loops of a fill or a flush, if it has any, are over the axes of the buffer, one inside the
  * other. */
@@ -345,10 +319,8 @@ static bool visit(qn_verifier *v, qn_node at, int depth)
     case QN_NODE_FILL:
     case QN_NODE_FLUSH:
         return visit_fill(v, at);
-    case QN_NODE_VERSION:
-        return visit_version(v, at, depth);
     default:
-        return qn__refuse(v, "a block outside versions");
+        return qn__refuse(v, "a node of no kind");
     }
 }
 

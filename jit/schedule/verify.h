@@ -34,7 +34,6 @@ typedef struct qn_verifier {
     qn_node filled_at[QN_MOST_BUFFERS]; /* the fill */
     qn_axis entered[QN_MOST_DEPTH]; /* sections whose loops are around, or are being looked at */
     int32_t n_entered;
-    int32_t alone;  /* > 0: in the first block of a version for launches with one call */
     int64_t copies; /* instructions in the code */
 } qn_verifier;
 

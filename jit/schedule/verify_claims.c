@@ -444,9 +444,7 @@ static bool verify_check(qn_verifier *v, const qn_record_info *r)
     bool is_unchecked = !is_in && !qn__is_checked(v->x->f, v->x->k, site);
     bool is_right = r->check == QN_CHECK_PROVED      ? is_in
                     : r->check == QN_CHECK_UNCHECKED ? is_unchecked
-                    : r->check == QN_CHECK_HOISTED
-                        ? is_on_path(v, r->hoisted) && qn__is_known_ahead(v->x->k, r->inst)
-                        : r->check == QN_CHECK_PER_LANE;
+                                                         : r->check == QN_CHECK_PER_LANE;
     return is_right || qn__refuse(v, "access %%%u: it is not %s", r->inst,
                                   r->check < QN_N_CHECKS ? qn__check_names[r->check] : "a check");
 }
@@ -468,8 +466,7 @@ static bool verify_marks(qn_verifier *v, const qn_record_info *r)
                           "that is only written",
                           r->inst);
     int atomics = v->x->f->atomics;
-    if (r->is_plain && (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL ||
-                        (qn__has_threads(v->s) && !v->alone)))
+    if (r->is_plain && (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL || qn__has_threads(v->s)))
         return qn__refuse(v, "access %%%u: other threads may meet the element of this atomic",
                           r->inst);
     return !r->ahead || (r->ahead > 0 && is_on_path(v, r->along)) ||

@@ -353,9 +353,7 @@ static qn_node lost_over(const qn_verifier *v, qn_node at, uint32_t i)
         const qn_node_info *l = qn__node(v->s, n);
         bool is_apart =
             is_of_chunks(l->role) || (!is_in_registers(l->role) && !is_kept(v, i, l->axis));
-        bool is_lost =
-            l->kind == QN_NODE_LOOP ? is_apart : l->kind == QN_NODE_BLOCK; /* one version */
-        if (is_lost)
+        if (l->kind == QN_NODE_LOOP && is_apart)
             return n;
     }
     return (qn_node){0};

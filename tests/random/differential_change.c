@@ -21,7 +21,7 @@ static const char *const others[] = {
     "sequential", "threads", "unrolled",   "vector",     "none",     "mask",    "scalar",
     "narrower",   "overlap", "registers",  "frame",      "scratch",  "uniform", "contiguous",
     "strided",    "gather",  "group",      "table",      "through",  "proved",  "unchecked",
-    "hoisted",    "streams", "single",     "plain",      "copy",     "lines",   "ends",
+    "streams", "single",     "plain",      "copy",     "lines",   "ends",
     "sums",       "guarded", "ordered",    "striped",    "any",      "fill",    "flush",
     "begin",      "end",     "0",          "1",          "4096",     "2147483647",
     "-1",         "9223372036854775807"};

@@ -249,7 +249,7 @@ static void note_steps(const drawing *d, way *w)
 /** Whether the steps of a row change access records and nothing else. */
 static bool is_of_records(const char *row)
 {
-    static const char *const rows[] = {"stream", "prefetch", "hoist", "group", "table"};
+    static const char *const rows[] = {"stream", "prefetch", "group", "table"};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         if (strcmp(rows[i], row) == 0)
             return true;

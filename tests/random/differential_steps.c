@@ -39,12 +39,6 @@ static bool is_small_gather(const drawing *d, const qn_record_info *r)
            qn__table_registers(&d->x, r->inst) > 0;
 }
 
-static bool is_checked(const drawing *d, const qn_record_info *r)
-{
-    (void)d;
-    return r->check == QN_CHECK_PER_LANE;
-}
-
 /** The loop that is all that stands inside a loop; 0: something else is. */
 static qn_node only_loop(const drawing *d, qn_node loop)
 {
@@ -125,8 +119,7 @@ static const struct fit {
     {"unroll", NULL, is_sequential},   {"parallelize", NULL, is_sequential},
     {"bind", NULL, is_sequential},     {"buffer", is_access, NULL},
     {"stream", is_line_store, NULL},   {"prefetch", is_access, NULL},
-    {"hoist", is_checked, NULL},       {"group", is_grouped, NULL},
-    {"table", is_small_gather, NULL},
+    {"group", is_grouped, NULL},       {"table", is_small_gather, NULL},
 };
 
 static const struct fit *fit_of(const char *row)

@@ -400,13 +400,6 @@ static void run_nodes(runner *r, qn_node first)
         case QN_NODE_PLACE:
             run_place(r, at);
             break;
-        case QN_NODE_VERSION: {
-            qn_node block = n->child;
-            r->seed = r->seed * 1664525 + 1013904223;
-            run_nodes(r,
-                      qn__node(r->s, r->seed >> 31 ? qn__node(r->s, block)->next : block)->child);
-            break;
-        }
         default:
             run_fill(r, n);
         }
@@ -419,7 +412,7 @@ static void count_missing(runner *r, qn_node at)
 {
     for (; at.id; at = qn__node(r->s, at)->next) {
         const qn_node_info *n = qn__node(r->s, at);
-        if (n->kind == QN_NODE_LOOP || n->kind == QN_NODE_VERSION || n->kind == QN_NODE_BLOCK)
+        if (n->kind == QN_NODE_LOOP)
             count_missing(r, n->child);
         for (int64_t i = 0; n->kind == QN_NODE_DO && i < r->n_iterations; i++)
             r->report->missing += r->times[(uint64_t)i * r->x->k->n_insts + n->first] == 0;

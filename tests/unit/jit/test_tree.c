@@ -158,8 +158,6 @@ static const struct {
     {"by 2", "by 0", "less than one", "empty parts"},
     {"by 2", "by", "a cut of no parts", "no parts"},
     {"threads", "grid", "no grid", "a grid on a processor"},
-    {"loop d0.0 sequential { place", "version inside { place", "it has two blocks",
-     "a version without blocks"},
 };
 
 static char *replaced(const char *text, const char *from, const char *to)
@@ -312,7 +310,7 @@ static const char *const words[] = {
     "{",          "}",          ";",      "proved",   "per_lane",
     "uniform",    "contiguous", "gather", "through",  "begin+1",
     "end-1",      "tail",       "fuse",   "cut",      "axis",
-    "block",      "version",    "inside", "order",    "ordered",
+    "block",      "axis",       "inside", "order",    "ordered",
     "any",        "r8d2",       "r8d2.0", "r8d2.1"};
 
 /** One to three random changes: bytes, or whole words, or pieces of the text itself. */
