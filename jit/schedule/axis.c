@@ -26,7 +26,7 @@ bool qn__axis_cut(qn_schedule *s, qn_axis of, const qn_cut *how, qn_axis *first)
         qn_axis a = qn__axis_new(s, &(qn_axis_info){.kind = QN_AXIS_PART,
                                                     .number = (uint8_t)n,
                                                     .cut = (uint8_t)s->n_cuts,
-                                                    .of[0] = of});
+                                                    .of = of});
         if (n == 0)
             c->first = a;
     }
@@ -38,36 +38,6 @@ bool qn__axis_cut(qn_schedule *s, qn_axis of, const qn_cut *how, qn_axis *first)
 qn_axis qn__axis_part(const qn_cut *c, int n)
 {
     return (qn_axis){(uint16_t)(c->first.id + n)};
-}
-
-/** Marks the roots of an axis. */
-static void mark_roots(const qn_schedule *s, qn_axis axis, bool *is_root)
-{
-    const qn_axis_info *a = qn__axis(s, axis);
-    if (a->kind == QN_AXIS_FUSED || a->kind == QN_AXIS_PART)
-        mark_roots(s, a->of[0], is_root);
-    if (a->kind == QN_AXIS_FUSED)
-        mark_roots(s, a->of[1], is_root);
-    if (a->kind != QN_AXIS_FUSED && a->kind != QN_AXIS_PART)
-        is_root[axis.id] = true;
-}
-
-bool qn__axis_shares(const qn_schedule *s, qn_axis a, qn_axis b)
-{
-    bool of_a[QN_MOST_AXES + 1] = {false}, of_b[QN_MOST_AXES + 1] = {false};
-    mark_roots(s, a, of_a);
-    mark_roots(s, b, of_b);
-    for (int n = 0; n <= s->n_axes; n++)
-        if (of_a[n] && of_b[n])
-            return true;
-    return false;
-}
-
-qn_axis qn__axis_fuse(qn_schedule *s, qn_axis slower, qn_axis faster)
-{
-    if (qn__axis_shares(s, slower, faster))
-        return (qn_axis){0};
-    return qn__axis_new(s, &(qn_axis_info){.kind = QN_AXIS_FUSED, .of = {slower, faster}});
 }
 
 /** a x b, INT64_MAX where that is too large. */
@@ -174,13 +144,6 @@ qn_count qn__axis_count(const qn_analysis *x, const qn_schedule *s, qn_axis axis
         return count_of_trips(x, a->inst);
     case QN_AXIS_PART:
         return count_of_part(x, s, a);
-    case QN_AXIS_FUSED: {
-        qn_count outer = qn__axis_count(x, s, a->of[0]), inner = qn__axis_count(x, s, a->of[1]);
-        if (outer.most < INT64_MAX && inner.most < INT64_MAX)
-            outer.most = times(outer.most, inner.most);
-        outer.kind = inner.kind > outer.kind ? inner.kind : outer.kind;
-        return outer.kind > QN_COUNT_MOST ? (qn_count){outer.kind, INT64_MAX} : outer;
-    }
     default:
         return (qn_count){QN_COUNT_EXACT, 0};
     }
@@ -191,7 +154,7 @@ int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis axis
     const qn_axis_info *a = qn__axis(s, axis);
     if (root)
         *root = axis;
-    if (a->kind == QN_AXIS_FUSED || a->kind == QN_AXIS_NONE)
+    if (a->kind == QN_AXIS_NONE)
         return 0;
     if (a->kind != QN_AXIS_PART)
         return 1;
@@ -244,9 +207,7 @@ uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
     case QN_AXIS_TRIP:
         return qn__trips_dim(x->k) < 0 ? 0 : UINT32_C(1) << qn__trips_dim(x->k);
     case QN_AXIS_PART:
-        return qn__axis_dims(x, s, a->of[0]);
-    case QN_AXIS_FUSED:
-        return qn__axis_dims(x, s, a->of[0]) | qn__axis_dims(x, s, a->of[1]);
+        return qn__axis_dims(x, s, a->of);
     default:
         return 0;
     }
@@ -255,9 +216,5 @@ uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 bool qn__axis_is_of(const qn_schedule *s, qn_axis axis, qn_axis of)
 {
     const qn_axis_info *a = qn__axis(s, axis);
-    if (axis.id == of.id)
-        return true;
-    if (a->kind == QN_AXIS_FUSED)
-        return qn__axis_is_of(s, a->of[0], of) || qn__axis_is_of(s, a->of[1], of);
-    return a->kind == QN_AXIS_PART && qn__axis_is_of(s, a->of[0], of);
+    return axis.id == of.id || (a->kind == QN_AXIS_PART && qn__axis_is_of(s, a->of, of));
 }

@@ -258,7 +258,7 @@ const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill
 /** Whether the parts of an axis that are sections have their loops around the fill. */
 static bool has_sections_outside(const qn_schedule *s, qn_axis a, qn_node fill)
 {
-    for (; qn__axis(s, a)->kind == QN_AXIS_PART; a = qn__axis(s, a)->of[0]) {
+    for (; qn__axis(s, a)->kind == QN_AXIS_PART; a = qn__axis(s, a)->of) {
         if (s->cut[qn__axis(s, a)->cut].kind != QN_CUT_SECTIONS)
             continue;
         qn_node up = qn__node(s, fill)->parent;
@@ -280,7 +280,7 @@ static const char *axes_without_code(const qn_analysis *x, const qn_schedule *s,
         int64_t weight = qn__axis_weight(x, s, b->axis[a], &root);
         int kind = qn__axis(s, root)->kind;
         if (!weight || kind == QN_AXIS_TRIP)
-            return "buffers over fused axes and trips";
+            return "buffers over trips";
         if (kind == QN_AXIS_POINT && root.id != b->axis[a].id)
             return "buffers over parts of points";
         for (int m = a + 1; m < b->n_axes; m++)

@@ -100,7 +100,7 @@ int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop)
     int d = qn__axis_dim(x, s, l->axis);
     for (qn_node n = l->child; (n = qn__loop_below(x, s, n, d)).id; n = qn__node(s, n)->child)
         for (qn_axis a = qn__node(s, n)->axis; qn__axis(s, a)->kind == QN_AXIS_PART;
-             a = qn__axis(s, a)->of[0]) {
+             a = qn__axis(s, a)->of) {
             const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
             if (c->kind == QN_CUT_DIGITS && c->tail != QN_TAIL_NONE)
                 return c->tail;
@@ -179,7 +179,7 @@ static bool may_be_loop(shaper *m, int n)
     int64_t weight = qn__axis_weight(m->x, m->s, l->axis, &root);
     const qn_axis_info *of = qn__axis(m->s, root);
     if (!weight)
-        return qn__no_code(m->r, "loops over fused axes", l->axis);
+        return qn__no_code(m->r, "loops over parts of 2^63 iterations", l->axis);
     if (of->kind == QN_AXIS_POINT || of->kind == QN_AXIS_TRIP)
         return true;
     for (int c = 0; c < m->s->n_cuts; c++)
@@ -324,7 +324,7 @@ static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
     if (is_whole)
         return l->role == QN_ROLE_SEQUENTIAL ||
                qn__no_code(m->r, "trips that are emitted together", l->axis);
-    if (own.d < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of[0])->kind != QN_AXIS_TRIP ||
+    if (own.d < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of)->kind != QN_AXIS_TRIP ||
         !are_steps(m->s, n, 0, &own))
         return qn__no_code(m->r, "trips that are cut like this", l->axis);
     if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||

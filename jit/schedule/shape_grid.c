@@ -50,7 +50,7 @@ static bool read_loop(reader *m, const qn_node_info *l, bool is_walked)
             count = qn__axis_count(m->x, m->s, l->axis).most;
     int d = qn__iteration_dim(m->x, m->s, l->axis);
     if (!weight)
-        return qn__no_code(m->r, "loops over fused axes and trips", l->axis);
+        return qn__no_code(m->r, "loops over parts of 2^63 iterations", l->axis);
     if (d < 0)
         return read_points(m, l, weight, count);
     dim_roles *of = &m->of[d];

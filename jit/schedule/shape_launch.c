@@ -19,7 +19,7 @@ static bool has_section(const qn_schedule *s, qn_axis a)
             return false;
         if (s->cut[info->cut].kind == QN_CUT_SECTIONS)
             return true;
-        a = info->of[0];
+        a = info->of;
     }
 }
 

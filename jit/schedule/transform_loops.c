@@ -193,34 +193,6 @@ static qn_node only_loop_inside(const qn_schedule *s, qn_node n, qn_axis a)
     return is_so ? c : (qn_node){0};
 }
 
-/** Children of `from` become those of `to`. */
-static void take_children(qn_schedule *s, qn_node from, qn_node to)
-{
-    s->node[to.id].child = s->node[from.id].child;
-    for (qn_node c = s->node[to.id].child; c.id; c = s->node[c.id].next)
-        s->node[c.id].parent = to;
-}
-
-qn_status qn__apply_fuse(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
-{
-    (void)x;
-    qn_axis outer = how->axis[0], inner = how->axis[1], fused = qn__axis_fuse(s, outer, inner);
-    qn_status status = need_loop(s, outer, err);
-    if (status != QN_OK)
-        return status;
-    if (!fused.id)
-        return fail_axis(s, outer, QN_ERR_ARGUMENT, "the two have a dimension in common", err);
-    for (qn_node n = {0}; (n = qn__next_loop(s, outer, n)).id;) {
-        qn_node c = only_loop_inside(s, n, inner);
-        if (!c.id)
-            return fail_axis(s, outer, QN_ERR_ARGUMENT, "the other one is not right inside", err);
-        s->node[n.id].axis = fused;
-        take_children(s, c, n);
-        s->node[c.id].kind = QN_NODE_FREE;
-    }
-    return QN_OK;
-}
-
 /** Place of an axis in a list, or -1. */
 static int listed(const qn_step *how, qn_axis a)
 {

@@ -107,7 +107,6 @@ void qn__schedule_copy(const qn_schedule *from, qn_schedule *to)
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name)
 {
     const qn_axis_info *x = qn__axis(s, a);
-    int fused = 0;
     switch (x->kind) {
     case QN_AXIS_DIM:
         snprintf(name, QN_AXIS_NAME_BYTES, "d%d", x->number);
@@ -118,15 +117,10 @@ void qn__axis_name(const qn_schedule *s, qn_axis a, char *name)
     case QN_AXIS_TRIP:
         snprintf(name, QN_AXIS_NAME_BYTES, "t%" PRIu32, x->inst);
         return;
-    case QN_AXIS_FUSED:
-        for (int n = 1; n < a.id; n++)
-            fused += s->axis[n].kind == QN_AXIS_FUSED;
-        snprintf(name, QN_AXIS_NAME_BYTES, "f%d", fused);
-        return;
     case QN_AXIS_PART: {
         char of[QN_AXIS_NAME_BYTES];
         int letter = s->cut[x->cut].letter;
-        qn__axis_name(s, x->of[0], of);
+        qn__axis_name(s, x->of, of);
         if (letter)
             snprintf(name, QN_AXIS_NAME_BYTES, "%.56s%c.%d", of, 'a' + letter, x->number);
         else
@@ -159,7 +153,6 @@ static bool drop_char(const char *name, size_t *length, char c)
 static bool is_name(const qn_schedule *s, uint16_t axis, const char *name, size_t length)
 {
     const qn_axis_info *x = &s->axis[axis];
-    uint32_t fused = 0;
     switch (x->kind) {
     case QN_AXIS_DIM:
         return drop_number(name, &length, x->number) && drop_char(name, &length, 'd') && !length;
@@ -168,15 +161,11 @@ static bool is_name(const qn_schedule *s, uint16_t axis, const char *name, size_
                drop_number(name, &length, x->inst) && drop_char(name, &length, 'r') && !length;
     case QN_AXIS_TRIP:
         return drop_number(name, &length, x->inst) && drop_char(name, &length, 't') && !length;
-    case QN_AXIS_FUSED:
-        for (int n = 1; n < axis; n++)
-            fused += s->axis[n].kind == QN_AXIS_FUSED;
-        return drop_number(name, &length, fused) && drop_char(name, &length, 'f') && !length;
     case QN_AXIS_PART: {
         int letter = s->cut[x->cut].letter;
         return drop_number(name, &length, x->number) && drop_char(name, &length, '.') &&
                (!letter || drop_char(name, &length, (char)('a' + letter))) &&
-               is_name(s, x->of[0].id, name, length);
+               is_name(s, x->of.id, name, length);
     }
     default:
         return false;

@@ -119,7 +119,7 @@ enum {
 
 /* ---------------------------------------------------------------- axes */
 
-enum { QN_AXIS_NONE, QN_AXIS_DIM, QN_AXIS_POINT, QN_AXIS_TRIP, QN_AXIS_PART, QN_AXIS_FUSED };
+enum { QN_AXIS_NONE, QN_AXIS_DIM, QN_AXIS_POINT, QN_AXIS_TRIP, QN_AXIS_PART };
 /** How often an axis is walked. EXACT: `most` times. MOST: at most so often, as it is the part of
  * an axis that need not be whole. SYMBOLIC: a number that one launch knows. DATA: a number that
  * differs between iterations. */
@@ -135,7 +135,7 @@ typedef struct qn_axis_info {
     uint8_t cut;    /* PART: index in qn_schedule.cut */
     uint8_t reserved;
     uint32_t inst;  /* POINT: the reduce; TRIP: the for */
-    qn_axis of[2];  /* FUSED: the slower and the faster axis; PART: the axis that was cut */
+    qn_axis of;     /* PART: the axis that was cut */
     qn_count count; /* DIM, POINT, TRIP: a claim */
 } qn_axis_info;
 
@@ -278,7 +278,6 @@ qn_axis qn__axis_part(const qn_cut *c, int n);
  * instruction. */
 bool qn__axis_shares(const qn_schedule *s, qn_axis a, qn_axis b);
 /** The product of two axes that share nothing; 0 if they do, or without room. */
-qn_axis qn__axis_fuse(qn_schedule *s, qn_axis slower, qn_axis faster);
 /** Where an axis stands: `name` has room for QN_AXIS_NAME_BYTES. */
 enum { QN_AXIS_NAME_BYTES = 64 };
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);

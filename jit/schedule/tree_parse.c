@@ -123,16 +123,6 @@ static bool parse_cut(parser *p)
                : fail(p, QN_ERR_LIMIT, "a cut of no parts, or one too many");
 }
 
-static bool parse_fuse(parser *p)
-{
-    qn_axis_info a = {.kind = QN_AXIS_FUSED};
-    if (!qn__words_axis(&p->w, p->s, &a.of[0]) || !qn__words_axis(&p->w, p->s, &a.of[1]))
-        return fail(p, QN_ERR_PARSE, "expected an axis");
-    return qn__axis_fuse(p->s, a.of[0], a.of[1]).id
-               ? expect(p, ";")
-               : fail(p, QN_ERR_PARSE, "axes that share a dimension");
-}
-
 /* ---------------------------------------------------------------- buffers */
 
 /** "b3": the number of a buffer that was declared, or -1. */
@@ -370,8 +360,6 @@ static bool parse_item(parser *p)
         return parse_axis(p);
     if (qn__words_take(&p->w, "cut"))
         return parse_cut(p);
-    if (qn__words_take(&p->w, "fuse"))
-        return parse_fuse(p);
     if (qn__words_take(&p->w, "buffer"))
         return parse_buffer(p);
     if (qn__words_take(&p->w, "straight"))

@@ -67,10 +67,6 @@ static void print_axes(const printer *p)
         if (x->kind == QN_AXIS_PART) {
             if (x->number == 0)
                 print_cut(p, &p->s->cut[x->cut]);
-        } else if (x->kind == QN_AXIS_FUSED) {
-            add_axis(p, "\n  fuse ", x->of[0]);
-            add_axis(p, " ", x->of[1]);
-            qn__text_add(p->out, ";");
         } else {
             add_axis(p, "\n  axis ", (qn_axis){n});
             print_count(p, x->count);

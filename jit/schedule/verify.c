@@ -215,13 +215,9 @@ static bool is_entered(const qn_verifier *v, qn_axis a)
 static qn_axis section_of(const qn_verifier *v, qn_axis a)
 {
     const qn_axis_info *x = qn__axis(v->s, a);
-    qn_axis outer = {0}, other = {0};
-    if (x->kind == QN_AXIS_PART || x->kind == QN_AXIS_FUSED)
-        outer = section_of(v, x->of[0]);
-    if (x->kind == QN_AXIS_FUSED)
-        other = section_of(v, x->of[1]);
-    if (outer.id || other.id)
-        return outer.id && (!other.id || outer.id < other.id) ? outer : other;
+    qn_axis outer = x->kind == QN_AXIS_PART ? section_of(v, x->of) : (qn_axis){0};
+    if (outer.id)
+        return outer;
     bool is_section = x->kind == QN_AXIS_PART && v->s->cut[x->cut].kind == QN_CUT_SECTIONS;
     return is_section && !is_entered(v, a) ? a : (qn_axis){0};
 }

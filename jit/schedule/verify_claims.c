@@ -110,24 +110,10 @@ static bool is_formed(const qn_schedule *s, uint16_t n)
 {
     const qn_axis_info *a = &s->axis[n];
     if (a->kind == QN_AXIS_PART)
-        return a->cut < s->n_cuts && s->cut[a->cut].of.id == a->of[0].id &&
+        return a->cut < s->n_cuts && s->cut[a->cut].of.id == a->of.id &&
                a->number < s->cut[a->cut].n && s->cut[a->cut].first.id + a->number == n &&
-               a->of[0].id < n && a->of[0].id;
-    if (a->kind == QN_AXIS_FUSED)
-        return a->of[0].id && a->of[1].id && a->of[0].id < n && a->of[1].id < n &&
-               !qn__axis_shares(s, a->of[0], a->of[1]);
+               a->of.id < n && a->of.id;
     return a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT || a->kind == QN_AXIS_TRIP;
-}
-
-/** Only of an axis whose number of iterations does not change can an index be taken apart. */
-static bool verify_fused(qn_verifier *v, qn_axis axis)
-{
-    const qn_axis_info *a = qn__axis(v->s, axis);
-    int faster = qn__axis_count(v->x, v->s, a->of[1]).kind,
-        slower = qn__axis_count(v->x, v->s, a->of[0]).kind;
-    return ((faster == QN_COUNT_EXACT || faster == QN_COUNT_SYMBOLIC) && slower != QN_COUNT_DATA) ||
-           qn__refuse(v, "axis %s: the number of iterations of the faster axis changes",
-                      qn__axis_text(v, axis).name);
 }
 
 bool qn__verify_axes(qn_verifier *v)
@@ -140,8 +126,7 @@ bool qn__verify_axes(qn_verifier *v)
         if (!is_formed(s, n))
             return qn__refuse(v, "axis number %d: it is made of nothing that can be walked so", n);
     for (uint16_t n = 1; n <= s->n_axes; n++)
-        if ((s->axis[n].kind == QN_AXIS_FUSED && !verify_fused(v, (qn_axis){n})) ||
-            (s->axis[n].kind < QN_AXIS_PART && !verify_root(v, (qn_axis){n})))
+        if (s->axis[n].kind < QN_AXIS_PART && !verify_root(v, (qn_axis){n}))
             return false;
     for (int c = 0; c < s->n_cuts; c++)
         if (!verify_cut(v, &s->cut[c]))
@@ -444,7 +429,7 @@ static bool verify_check(qn_verifier *v, const qn_record_info *r)
     bool is_unchecked = !is_in && !qn__is_checked(v->x->f, v->x->k, site);
     bool is_right = r->check == QN_CHECK_PROVED      ? is_in
                     : r->check == QN_CHECK_UNCHECKED ? is_unchecked
-                                                         : r->check == QN_CHECK_PER_LANE;
+                                                     : r->check == QN_CHECK_PER_LANE;
     return is_right || qn__refuse(v, "access %%%u: it is not %s", r->inst,
                                   r->check < QN_N_CHECKS ? qn__check_names[r->check] : "a check");
 }
@@ -465,8 +450,8 @@ static bool verify_marks(qn_verifier *v, const qn_record_info *r)
                           "access %%%u: no store of whole vectors on every iteration, to a view "
                           "that is only written",
                           r->inst);
-    int atomics = v->x->f->atomics;
-    if (r->is_plain && (x->op != QN_I_ATOMIC || atomics == QN_ATOMICS_OF_ALL || qn__has_threads(v->s)))
+    if (r->is_plain && (x->op != QN_I_ATOMIC || v->x->f->atomics == QN_ATOMICS_OF_ALL ||
+                        qn__has_threads(v->s)))
         return qn__refuse(v, "access %%%u: other threads may meet the element of this atomic",
                           r->inst);
     return !r->ahead || (r->ahead > 0 && is_on_path(v, r->along)) ||

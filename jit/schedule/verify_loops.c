@@ -40,13 +40,6 @@ static int covering(const qn_verifier *v, qn_axis a)
         if (found == (s->cut[c].kind == QN_CUT_DIGITS ? s->cut[c].n : 1))
             return sum;
     }
-    for (uint16_t f = (uint16_t)(a.id + 1); f <= s->n_axes; f++)
-        if (s->axis[f].kind == QN_AXIS_FUSED &&
-            (s->axis[f].of[0].id == a.id || s->axis[f].of[1].id == a.id)) {
-            int loops = covering(v, (qn_axis){f});
-            if (loops >= 0)
-                return s->axis[f].of[0].id == a.id ? loops : 0; /* counted with the slower one */
-        }
     return -1;
 }
 
@@ -94,9 +87,7 @@ static bool is_inside(const qn_schedule *s, qn_axis axis, uint32_t i)
     case QN_AXIS_TRIP:
         return a->inst == i;
     case QN_AXIS_PART:
-        return is_inside(s, a->of[0], i);
-    case QN_AXIS_FUSED:
-        return is_inside(s, a->of[0], i) || is_inside(s, a->of[1], i);
+        return is_inside(s, a->of, i);
     default:
         return false;
     }

@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
         return 0;
     }
     bool is_text = !memchr(data, 0, n);
-    if (!tree_case_agrees(c, &s, 1) || !tree_case_is_read_again(c, &s) ||
+    if (!tree_case_agrees(c, &s) || !tree_case_is_read_again(c, &s) ||
         (is_text && f->is_compiled && !runs_as_code(c, data, n)))
         abort();
     return 0;

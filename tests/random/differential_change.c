@@ -21,10 +21,10 @@ static const char *const others[] = {
     "sequential", "threads", "unrolled",   "vector",     "none",     "mask",    "scalar",
     "narrower",   "overlap", "registers",  "frame",      "scratch",  "uniform", "contiguous",
     "strided",    "gather",  "group",      "table",      "through",  "proved",  "unchecked",
-    "streams", "single",     "plain",      "copy",     "lines",   "ends",
-    "sums",       "guarded", "ordered",    "striped",    "any",      "fill",    "flush",
-    "begin",      "end",     "0",          "1",          "4096",     "2147483647",
-    "-1",         "9223372036854775807"};
+    "streams",    "single",  "plain",      "copy",       "lines",    "ends",    "sums",
+    "guarded",    "ordered", "striped",    "any",        "fill",     "flush",   "begin",
+    "end",        "0",       "1",          "4096",       "2147483647", "-1",
+    "9223372036854775807"};
 
 /** Words of one kind may stand for one another: instructions, numbers, names with numbers, others.
  */

@@ -113,7 +113,7 @@ static const struct fit {
     bool (*record)(const drawing *d, const qn_record_info *r);
     bool (*loop)(const drawing *d, qn_node loop);
 } fits[] = {
-    {"fuse", NULL, has_only_loop},     {"reorder", NULL, has_only_loop},
+    {"reorder", NULL, has_only_loop},
     {"distribute", NULL, has_several}, {"place", NULL, may_move_place},
     {"tile", NULL, has_only_loop},     {"vectorize", NULL, is_sequential},
     {"unroll", NULL, is_sequential},   {"parallelize", NULL, is_sequential},

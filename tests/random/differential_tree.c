@@ -40,7 +40,7 @@ qn_status run_tree(runner *r, const test_case *t, const qn_kernel *k, const way 
     if (status == QN_OK) {
         uint32_t host = qn__fpu_enter();
         status = tree_run(&d.x, d.now, d.launch.n, d.launch.args, &d.launch.domain,
-                          d.launch.options.checks, (uint32_t)t->number, &fault, &report, err);
+                          d.launch.options.checks, &fault, &report, err);
         qn__fpu_leave(host);
         if (status == QN_OK)
             status = judge(&report, &fault, err);

@@ -180,7 +180,7 @@ void tree_case_close(tree_case *c)
     }
 }
 
-bool tree_case_agrees(tree_case *c, const qn_schedule *s, uint32_t seed)
+bool tree_case_agrees(tree_case *c, const qn_schedule *s)
 {
     qn_error err = {0};
     qn_fault fault;
@@ -188,7 +188,7 @@ bool tree_case_agrees(tree_case *c, const qn_schedule *s, uint32_t seed)
     qn__fault_clear(&fault, &qn__never);
     for (int p = 0; p < c->n; p++)
         memcpy(c->data[p], c->initial[p], c->bytes[p]);
-    bool agrees = tree_run(&c->x, s, c->n, c->arg, &c->domain, QN_CHECKS_REPORT, seed, &fault,
+    bool agrees = tree_run(&c->x, s, c->n, c->arg, &c->domain, QN_CHECKS_REPORT, &fault,
                            &report, &err) == QN_OK;
     if (!agrees)
         tap_note("%s", err.message);
@@ -231,7 +231,7 @@ char *tree_case_text(const qn_schedule *s)
 /** Whether a line of a text is one of nodes. */
 static bool is_node_line(const char *line)
 {
-    static const char *const others[] = {"schedule {", "axis ", "cut ", "fuse ",
+    static const char *const others[] = {"schedule {", "axis ", "cut ",
                                          "applied ",   "%",     "tail "};
     for (size_t n = 0; n < sizeof others / sizeof others[0]; n++)
         if (strncmp(line, others[n], strlen(others[n])) == 0)

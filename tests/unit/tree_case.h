@@ -38,7 +38,7 @@ bool tree_case_open(tree_case *c, const char *text, const tree_view *views, int 
 void tree_case_close(tree_case *c);
 /** Whether a schedule gives all bytes that the interpreter gave, and no iteration is missing; notes
  * what differs. */
-bool tree_case_agrees(tree_case *c, const qn_schedule *s, uint32_t seed);
+bool tree_case_agrees(tree_case *c, const qn_schedule *s);
 /** Applies transformations; the message of the one that was refused, or NULL. */
 const char *tree_case_apply(tree_case *c, const char *steps);
 /** The text of a schedule, to be freed. */

@@ -480,7 +480,7 @@ static void begin_iterations(runner *r)
 }
 
 qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_arg *args,
-                   const qn_domain *domain, int checks, uint32_t seed, qn_fault *fault,
+                   const qn_domain *domain, int checks, qn_fault *fault,
                    tree_run_report *report, qn_error *err)
 {
     runner *r = qn__zalloc(1, sizeof *r);
@@ -488,7 +488,7 @@ qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_a
     *report = (tree_run_report){0};
     if (!r)
         return qn__fail(err, QN_ERR_MEMORY, "tree_run: no memory");
-    *r = (runner){.x = x, .s = s, .domain = domain, .seed = seed, .report = report};
+    *r = (runner){.x = x, .s = s, .domain = domain, .report = report};
     status = qn__interp_open(&r->interp, x->k, n, args, domain, checks, fault, err);
     uint64_t *values = r->interp.value;
     for (int c = 0; c < s->n_cuts; c++)

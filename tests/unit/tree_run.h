@@ -19,12 +19,11 @@ typedef struct tree_run_report {
 
 /**
  * Runs a kernel whose arguments were checked, and whose schedule was verified. Vector loops, and
- * those that are divided among threads, run backwards, as nothing may depend on their order; `seed`
- * chooses versions. Small domains only: each iteration keeps all of its values. Errors:
- * QN_ERR_LIMIT, QN_ERR_MEMORY.
+ * those that are divided among threads, run backwards, as nothing may depend on their order.
+ * Small domains only: each iteration keeps all of its values. Errors: QN_ERR_LIMIT, QN_ERR_MEMORY.
  */
 qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_arg *args,
-                   const qn_domain *domain, int checks, uint32_t seed, qn_fault *fault,
+                   const qn_domain *domain, int checks, qn_fault *fault,
                    tree_run_report *report, qn_error *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tree_run_axes.c: where the loops of a schedule stand while it runs: positions of axes that are
- * cut and fused, and the iteration that they make.
+ * cut, and the iteration that they make.
  */
 #include "tests/unit/tree_run_inside.h"
 
@@ -54,8 +54,6 @@ int64_t tree_count(runner *r, qn_axis a)
             if (r->s->reduction[r->place[p]].inst[0] == x->inst)
                 return r->trips[r->place[p]];
         return 0;
-    case QN_AXIS_FUSED:
-        return tree_count(r, x->of[0]) * tree_count(r, x->of[1]);
     default:
         break;
     }
@@ -90,14 +88,6 @@ static bool resolve_digits(runner *r, const qn_cut *c, int64_t *position)
     return false;
 }
 
-/** Whether axis number f is the product of `a` and another one: of sections of that there are
- * several. */
-static bool is_fused_of(const runner *r, uint16_t f, qn_axis a)
-{
-    const qn_axis_info *x = &r->s->axis[f];
-    return x->kind == QN_AXIS_FUSED && (x->of[0].id == a.id || x->of[1].id == a.id);
-}
-
 /** Whether loops that run now say where axis `a` stands. */
 bool tree_is_known(const runner *r, qn_axis a)
 {
@@ -113,9 +103,6 @@ bool tree_is_known(const runner *r, qn_axis a)
         if (known == (c->kind == QN_CUT_DIGITS ? c->n : 1))
             return true;
     }
-    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++)
-        if (is_fused_of(r, f, a) && tree_is_known(r, (qn_axis){f}))
-            return true;
     return false;
 }
 
@@ -143,15 +130,6 @@ bool tree_resolve(runner *r, qn_axis a, int64_t *position)
             *position += section_begin(r, c, which);
             return is_inside;
         }
-    }
-    for (uint16_t f = (uint16_t)(a.id + 1); f <= r->s->n_axes; f++) {
-        const qn_axis_info *x = &r->s->axis[f];
-        if (!is_fused_of(r, f, a) || !tree_is_known(r, (qn_axis){f}))
-            continue;
-        bool is_inside = tree_resolve(r, (qn_axis){f}, position);
-        int64_t faster = tree_count(r, x->of[1]);
-        *position = x->of[0].id == a.id ? *position / faster : *position % faster;
-        return is_inside;
     }
     return true;
 }

@@ -40,7 +40,6 @@ typedef struct runner {
     cell *buffer[QN_MOST_BUFFERS];
     int64_t n_cells[QN_MOST_BUFFERS], fill_number;
     int64_t n_steps; /* of loops, so far: parts of an axis may have many more than it */
-    uint32_t seed;
     bool overlaps;
     tree_run_report *report;
 } runner;
