@@ -321,6 +321,9 @@ typedef struct qn_plan {
     uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/fill.c) */
     int32_t pack_steps; /* steps of the lanes for which all that a batch loads in reduces is copied
                            together, 0: none is; pack is 0 then */
+    uint32_t pack_rows; /* load whose jammed iterations lie side by side, which is copied for so
+                           many steps of theirs at a time, 0: none */
+    int32_t row_steps;
     int64_t scratch_bytes;       /* for the copies, the sums of a strip, or what is carried */
     int32_t strip; /* iterations of the lanes whose sums are in memory while points run outside, a
                       few at once (jam; jam_dim is the dimension of the points then); 0: sums are in

@@ -25,6 +25,43 @@ static void copy_block(fill *f)
                               qn__buffer_pointer(g, f->buffer, p));
 }
 
+static void copy_points(fill *f, int at);
+
+/** Steps of the block along a dimension of the fill. */
+typedef struct block_steps {
+    steps steps;
+    fill *f;
+    int at; /* the place of the dimension */
+} block_steps;
+
+static void inside_steps(lower *g, const steps *of)
+{
+    const block_steps *x = (const block_steps *)of;
+    (void)g;
+    copy_points(x->f, x->at + 1);
+}
+
+/** Iterations of dimension d that the block has at once. */
+static int64_t step_of(const fill *f, int d)
+{
+    const qn_buffer_layout *l = &f->g->filled[f->buffer].layout;
+    int64_t step = 1;
+    for (int n = 0; n < l->n; n++)
+        step = l->digit[n].d == d ? l->digit[n].range : step; /* of the fastest digit */
+    return step;
+}
+
+static void copy_in_steps(fill *f, int at)
+{
+    int d = f->how.dim[at];
+    int64_t low, high, step = step_of(f, d);
+    const block_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
+                           .f = f,
+                           .at = at};
+    bool is_known = qn__is_const(x.steps.all.low, &low) && qn__is_const(x.steps.all.high, &high);
+    qn__nest_jammed(f->g, &x.steps, step, is_known ? (high - low) % step : -1, !is_known);
+}
+
 /** Loops over the dimensions of the fill from place `at` on, inside of them the block. */
 static void copy_points(fill *f, int at)
 {
@@ -35,6 +72,10 @@ static void copy_points(fill *f, int at)
     }
     int d = f->how.dim[at];
     span s = f->of[d];
+    if (f->how.in_steps >> d & 1) {
+        copy_in_steps(f, at);
+        return;
+    }
     int64_t low, high;
     bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
     loop l;
@@ -208,7 +249,7 @@ static uint64_t active_of(const fill *f)
 {
     uint64_t active = f->g->jam_active;
     for (int n = 0; n < f->how.n; n++)
-        if (f->g->jam_dims >> f->how.dim[n] & 1)
+        if ((f->g->jam_dims & ~f->how.in_steps) >> f->how.dim[n] & 1)
             active &= qn__jammed_below(f->g, f->how.dim[n], 1);
     return active;
 }

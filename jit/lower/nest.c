@@ -88,6 +88,20 @@ int64_t qn__known_rest_of(const lower *g, int d, int64_t step)
     return is_known && !qn__is_given(g->f, d) ? (e - b) % step : -1;
 }
 
+void qn__nest_jammed(lower *g, const steps *of, int64_t step, int64_t rest, bool guarded)
+{
+    const uint64_t all = g->jam_active;
+    span s = of->all;
+    LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, step);
+    qn__nest_over(g, of, (span){s.low, middle}, step, guarded);
+    qn__set_active(g, all & qn__jammed_below(g, of->d, rest > 0 ? rest : 1));
+    if (rest > 0)
+        qn__nest_once(g, of, middle, s.high, middle);
+    else if (rest < 0)
+        qn__nest_over(g, of, (span){middle, s.high}, 1, true);
+    qn__set_active(g, all);
+}
+
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step)
 {
     const uint64_t all = g->jam_active;

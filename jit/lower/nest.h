@@ -32,6 +32,9 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
 /** Steps that cover [low, high), which is longer than one; the last one begins so early that it
  * ends at high. */
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step);
+/** Whole steps of a dimension of which several iterations are jammed, and what is left of them:
+ * `rest` iterations at once, 0: none, -1: not known, one by one. */
+void qn__nest_jammed(lower *g, const steps *of, int64_t step, int64_t rest, bool guarded);
 /** Fewer iterations than a step has, whose number is not known: in powers of two, each once or not
  * at all, by the jammed iterations that are emitted now. */
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step);

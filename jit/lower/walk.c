@@ -131,7 +131,6 @@ static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
 static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
 {
     lower *g = w->g;
-    const uint64_t all = g->jam_active;
     span s = x->steps.all;
     int64_t rest = rest_of(w, x, step);
     if (tail == QN_TAIL_NONE)
@@ -141,18 +140,13 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
         return;
     }
     bool is_whole = w->whole >> x->steps.d & 1;
-    LLVMValueRef middle = rest == 0 ? s.high : qn__whole_steps(g, s, step);
-    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, !is_whole);
-    if (rest > 0) {
-        qn__set_active(g, all & qn__jammed_below(g, x->steps.d, rest));
-        qn__nest_once(g, &x->steps, middle, s.high, middle);
-    } else if (rest < 0 && tail == QN_TAIL_NARROWER) {
-        qn__rest_in_halves(g, &x->steps, (span){middle, s.high}, step);
-    } else if (rest < 0) {
-        qn__set_active(g, all & qn__jammed_below(g, x->steps.d, 1));
-        qn__nest_over(g, &x->steps, (span){middle, s.high}, 1, true);
+    if (rest >= 0 || tail != QN_TAIL_NARROWER) {
+        qn__nest_jammed(g, &x->steps, step, rest, !is_whole);
+        return;
     }
-    qn__set_active(g, all);
+    LLVMValueRef middle = qn__whole_steps(g, s, step);
+    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, !is_whole);
+    qn__rest_in_halves(g, &x->steps, (span){middle, s.high}, step);
 }
 
 /** Whole steps of the lanes whose stores write whole lines of rows that begin anywhere in one, then

@@ -142,9 +142,17 @@ static bool walks_rows(const filler *m)
                           m->loop[0].role == QN_ROLE_SEQUENTIAL));
 }
 
-/** Where a loop stands that the text leaves out: those over dimensions and points, steps of the
- * lanes, unrolled loops, vectors, lanes. A dimension of which only the unrolled loop is inside is
- * walked at once. */
+/** Whether the elements of the load lie side by side along dimension d. */
+static bool is_contiguous(const filler *m, int d)
+{
+    int64_t stride;
+    return qn__access_stride(m->x, m->b->inst, d, &stride) && stride == 1;
+}
+
+/** Where a loop stands that the text leaves out: those over dimensions and points, steps, unrolled
+ * loops, vectors, lanes. A dimension of which only the unrolled loop is inside is walked at once,
+ * one along which elements lie side by side in steps of the unrolled loop, others index by index.
+ */
 enum { PLACE_DIMS, PLACE_STEPS, PLACE_UNROLLED, PLACE_VECTORS, PLACE_LANES, N_PLACES };
 static int place_of(const filler *m, const fill_loop *l)
 {
@@ -155,7 +163,12 @@ static int place_of(const filler *m, const fill_loop *l)
     for (int a = 0; a < m->b->n_axes && l->block_role >= 0; a++) {
         fill_loop other = describe_loop(m, m->b->axis[a]);
         if (other.d == l->d && other.block_role < 0)
-            return PLACE_DIMS;
+            return is_contiguous(m, l->d) ? PLACE_UNROLLED : PLACE_DIMS;
+    }
+    for (int a = 0; a < m->b->n_axes && l->block_role < 0; a++) {
+        fill_loop other = describe_loop(m, m->b->axis[a]);
+        if (other.d == l->d && other.block_role == QN_ROLE_UNROLLED && is_contiguous(m, l->d))
+            return PLACE_STEPS;
     }
     return l->block_role < 0 ? PLACE_DIMS : PLACE_UNROLLED;
 }
@@ -205,15 +218,19 @@ static void read_loops(filler *m, qn_node n)
     }
 }
 
-/** The loops from loop n on over all digits of its dimension, slowest first; how many. 0: others
- * stand between them, or they have another order. */
-static int take_dimension(const filler *m, int n)
+/** The loops from loop n on over all digits of its dimension, slowest first, but for that of the
+ * block; how many. 0: others stand between them, or they have another order. */
+static int take_dimension(const filler *m, int n, bool *has_steps)
 {
     int64_t before = INT64_MAX;
     int taken = 0, wanted = 0, d = m->loop[n].d;
-    for (int i = 0; i < m->n; i++)
-        wanted += m->loop[i].d == d;
-    for (; n + taken < m->n && m->loop[n + taken].d == d; taken++) {
+    *has_steps = false;
+    for (int i = 0; i < m->n; i++) {
+        bool is_unrolled = m->loop[i].d == d && m->loop[i].role == QN_ROLE_UNROLLED;
+        wanted += m->loop[i].d == d && !is_unrolled;
+        *has_steps |= is_unrolled;
+    }
+    for (; n + taken < m->n && m->loop[n + taken].d == d && taken < wanted; taken++) {
         int64_t weight = qn__axis_weight(m->x, m->s, m->loop[n + taken].axis, NULL);
         if (m->loop[n + taken].role != QN_ROLE_SEQUENTIAL || weight >= before)
             return 0;
@@ -239,9 +256,11 @@ const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill
         return NULL;
     }
     while (n < m.n && m.loop[n].role == QN_ROLE_SEQUENTIAL && !m.loop[n].is_of_lanes) {
-        int taken = take_dimension(&m, n);
+        bool has_steps;
+        int taken = take_dimension(&m, n, &has_steps);
         if (!taken || out->n == QN_MAX_RANK)
             return "fills that walk parts of a dimension in this order";
+        out->in_steps |= has_steps ? UINT32_C(1) << m.loop[n].d : 0;
         out->dim[out->n++] = m.loop[n].d;
         n += taken;
     }

@@ -37,6 +37,7 @@ enum { QN_MOST_TRANSPOSED = 16 }; /* lanes */
 typedef struct qn_fill_loops {
     int n;
     int dim[QN_MAX_RANK];
+    uint32_t in_steps;  /* dimensions of these, as bits, that are walked in steps of the block */
     bool has_steps;     /* over steps of the lanes */
     bool is_transposed; /* over vectors of the lanes, inside of it over points that lie side by side
                            in the view: squares of lanes and points are transposed in registers */

@@ -193,7 +193,9 @@ static void cut_steps(maker *m)
                 tail_of(m, lanes, p->width * p->unroll * several, p->remainder));
     }
     if (qn__is_parallel(m->x->k, p->jam_dim) && p->jam_dim != lanes) {
-        int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam : 1;
+        int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam
+                         : p->row_steps        ? p->row_steps
+                                               : 1;
         qn__cut(m, p->jam_dim, 2, (int64_t[]){blocks, p->jam}, 1,
                 tail_of(m, p->jam_dim, blocks * p->jam, p->jam_rest));
     }
@@ -226,11 +228,13 @@ static void order_loops(maker *m)
     const qn_plan *p = m->p;
     qn_step order = {.which = QN_DO_reorder};
     for (int n = 0; n < p->n_loops; n++) {
+        if (p->row_steps && p->order[n] == p->lane_dim)
+            qn__add_axis(&order, m->of[p->jam_dim].digit[0]);
         for (int t = n; n == p->tile_at && t < p->n_loops; t++)
             qn__add_axis(&order, m->of[p->order[t]].tile);
         const pieces *x = &m->of[p->order[n]];
         int first =
-            p->end_rows && p->order[n] == p->jam_dim; /* it stands before the lanes' steps */
+            (p->end_rows || p->row_steps) && p->order[n] == p->jam_dim; /* before the lanes' steps */
         for (int i = first; i < x->n - x->n_inner; i++) {
             if (p->end_rows && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1)
                 qn__add_axis(&order, m->of[p->jam_dim].digit[0]);

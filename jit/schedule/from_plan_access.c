@@ -20,6 +20,20 @@ static void mark(maker *m, int which, uint32_t i, qn_axis a, int option)
     qn__mark(m, &how);
 }
 
+/** Copies what load i reads in some steps of the jammed dimension: step by step, in a step point by
+ * point, and of a point the jammed iterations. */
+static void buffer_rows(maker *m, uint32_t i)
+{
+    const pieces *rows = &m->of[m->p->jam_dim];
+    uint32_t reduce = qn__enclosing_reduce(m->x->k, i);
+    qn_step copy = of_access(QN_DO_buffer, i, rows->digit[0]);
+    qn__add_axis(&copy, rows->digit[1]);
+    qn__add_axis(&copy, qn__axis_over(m->s, reduce, qn__dim_of(m->x->k, reduce, 0)));
+    qn__add_axis(&copy, rows->digit[2]);
+    copy.option = QN_STORAGE_SCRATCH;
+    qn__mark(m, &copy);
+}
+
 /** Asks for what load i reads so many iterations of a loop ahead. */
 static void prefetch(maker *m, uint32_t i, qn_axis along, int64_t ahead)
 {
@@ -120,11 +134,13 @@ void qn__mark_accesses(maker *m)
             copy_rows(m, i);
         if (lanes && p->pack == i)
             mark(m, QN_DO_buffer, i, lanes->digit[0], QN_STORAGE_SCRATCH);
+        if (lanes && p->pack_rows == i)
+            buffer_rows(m, i);
         if (lanes && p->pack_steps && qn__is_packed_in_steps(x, p, i))
             buffer_steps(m, i);
         if (p->streams && (qn__is_stream(x, p, n) || qn__has_line_ends(x, p, n)))
             mark(m, QN_DO_stream, i, none, 0);
-        if (p->prefetch && reduce && i != p->pack &&
+        if (p->prefetch && reduce && i != p->pack && i != p->pack_rows &&
             qn__is_prefetched(x, p->lane_dim, p->jam > 1 ? p->jam_dim : -1, i))
             prefetch(m, i, qn__axis_over(m->s, reduce, qn__dim_of(k, reduce, 0)), p->prefetch);
         if (lanes && p->steps_ahead && qn__asked_by(x, p->lane_dim, i) >= 0)

@@ -16,6 +16,8 @@ enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* Lines of a set of the second-level cache that a load may fill: of more ways, half are for what
  * else comes. */
 enum { MOST_WAYS = 8 };
+/* Steps of the jammed dimension for which a copy of what the lanes load pays. */
+enum { LEAST_ROW_STEPS = 4 };
 /* A batch reads as many streams as there are elements: of each so much at once as fits the
  * second-level cache together. Those of a few lines are read as they are. */
 enum { PIECE_BYTES = 4096, LEAST_PIECE_BYTES = 256, FAR_BYTES = 2 * PIECE_BYTES, LEAST_BLOCKS = 4 };
@@ -120,6 +122,35 @@ static void choose_load(const qn_analysis *a, qn_plan *p)
             continue;
         p->pack = i;
         p->scratch_bytes = bytes;
+    }
+}
+
+/** What the jammed iterations load side by side, and far apart from point to point: where all of it
+ * is more than the second-level cache, each step of the lanes would wait for it anew. Copied for
+ * some steps of the jammed dimension, half of that cache, it is read once, and lies in the order
+ * of use. What the lanes load is copied then for each of these pieces. */
+static void choose_rows(const qn_analysis *a, qn_plan *p)
+{
+    const qn_kernel *k = a->k;
+    const int64_t cache = a->f->machine.cache[QN_CACHE_SECOND].bytes;
+    if (!p->pack || p->cross > 1 || a->f->plan.pack < 0)
+        return;
+    for (uint32_t n = 0; n < k->n_accesses && !p->pack_rows; n++) {
+        uint32_t i = k->access[n].inst;
+        if (!qn__is_prefetched(a, p->lane_dim, p->jam_dim, i) || !is_copyable(k, a->f, i) ||
+            qn__is_written_too(a, k->inst[i].imm) || !qn__may_repeat(a))
+            continue;
+        int64_t points = qn__trips(a->f, qn__dim_of(k, qn__single_reduce(k, i), 0)), step,
+                all = (qn__trips(a->f, p->jam_dim) + p->jam - 1) / p->jam;
+        if (__builtin_mul_overflow(points, p->jam * qn_dtype_bytes(k->inst[i].type), &step) ||
+            step > cache / 2 / LEAST_ROW_STEPS || all <= cache / step)
+            continue;
+        int64_t most = cache / 2 / step, pieces = (all + most - 1) / most,
+                steps = (all + pieces - 1) / pieces; /* all pieces have as many, about */
+        p->pack_rows = i;
+        p->row_steps = (int32_t)steps;
+        p->scratch_bytes += steps * step;
+        p->jam_rest = QN_TAIL_NARROWER;
     }
 }
 
@@ -295,4 +326,5 @@ void qn__plan_pack(const qn_analysis *a, qn_plan *p)
         p->scratch_bytes = copies_bytes(a, p);
     else
         choose_load(a, p);
+    choose_rows(a, p);
 }

@@ -466,7 +466,8 @@ void qn__plan_plainly(qn_plan *p)
     p->jam = p->cross = 1;
     p->transpose = p->end_rows = p->strip = p->pack_steps = 0;
     p->prefetch = p->steps_ahead = p->front_bytes = 0;
-    p->pack = 0;
+    p->pack = p->pack_rows = 0;
+    p->row_steps = 0;
     p->scratch_bytes = 0;
     memset(p->tile, 0, sizeof p->tile);
 }

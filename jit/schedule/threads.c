@@ -65,7 +65,7 @@ static void split_both(const qn_kernel *k, const qn_facts *f, qn_plan *p)
         return;
     p->split_dim = p->lane_dim;
     p->second_dim = p->jam_dim;
-    p->second_granule = p->jam;
+    p->second_granule = p->row_steps ? p->jam * p->row_steps : p->jam;
 }
 
 void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_tile)
@@ -98,7 +98,7 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
                       : p->strip              ? STEPS_OF_STRIPS
                                               : STEPS_OF_ROWS);
     else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
-        p->granule = p->transpose ? p->transpose : p->jam;
+        p->granule = p->transpose ? p->transpose : p->jam * (p->row_steps ? p->row_steps : 1);
     else if (p->split_dim >= 0 && p->split_dim == p->cross_dim)
         p->granule = p->cross;
 }

@@ -369,8 +369,18 @@ static void test_reductions(void)
     qn_view t[3] = {view(QN_F64, 2, far, true), view(QN_F64, 2, far, false),
                     view(QN_F64, 2, far, false)};
     p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
-    tap_ok(p.prefetch > 0, "the first operand by columns is asked for ahead of time");
-    t[0] = view(QN_F64, 2, far, false);
+    tap_ok(p.prefetch > 0 && !p.pack_rows,
+           "the first operand by columns is asked for ahead of time");
+    const int64_t further[2] = {1000, 1000};
+    t[0] = view(QN_F64, 2, further, true);
+    t[1] = t[2] = view(QN_F64, 2, further, false);
+    p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
+    int64_t rows = (int64_t)p.jam * p.row_steps;
+    tap_ok(p.pack && p.pack_rows && p.pack_rows != p.pack && !p.prefetch && rows < 1000,
+           "one larger than the cache is copied, %d x %d rows at a time", p.row_steps, p.jam);
+    tap_ok(p.second_dim == 0 && p.second_granule == rows, "threads divide these pieces");
+    t[0] = t[1] = view(QN_F64, 2, far, false);
+    t[2] = t[0];
     p = plan_of(matmul, t, 3, NULL, QN_ISA_V4, false);
     tap_is_int(p.prefetch, 0, "by rows the hardware does that");
     qn_plan narrow = plan_of(matmul, w, 3, NULL, QN_ISA_V3, false);
