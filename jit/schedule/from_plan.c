@@ -233,8 +233,8 @@ static void order_loops(maker *m)
         for (int t = n; n == p->tile_at && t < p->n_loops; t++)
             qn__add_axis(&order, m->of[p->order[t]].tile);
         const pieces *x = &m->of[p->order[n]];
-        int first =
-            (p->end_rows || p->row_steps) && p->order[n] == p->jam_dim; /* before the lanes' steps */
+        int first = /* it stands before the lanes' steps */
+            (p->end_rows || p->row_steps) && p->order[n] == p->jam_dim;
         for (int i = first; i < x->n - x->n_inner; i++) {
             if (p->end_rows && p->order[n] == p->lane_dim && i == x->n - x->n_inner - 1)
                 qn__add_axis(&order, m->of[p->jam_dim].digit[0]);
