@@ -452,13 +452,15 @@ enum {
      * op, operands and iteration. A mathematical function is one op. */
     QN_DEBUG_NAN = 2
 };
-/** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, NEON is
- * Armv8-A (AArch64) with the atomic instructions LSE, the others PTX for NVIDIA GPUs of compute
- * capability 7.0, 7.5, ... and newer. */
+/** Instruction sets: AUTO is the best the machine has, V3 and V4 are x86-64-v3 and -v4, V4_BYTES is
+ * V4 with the AVX-512 instructions for bytes and bits (VBMI, VBMI2, BITALG, VPOPCNTDQ, GFNI) that
+ * Ice Lake and Zen 4 have, NEON is Armv8-A (AArch64) with the atomic instructions LSE, the others
+ * PTX for NVIDIA GPUs of compute capability 7.0, 7.5, ... and newer. */
 enum {
     QN_ISA_AUTO = 0,
     QN_ISA_V3 = 3,
     QN_ISA_V4 = 4,
+    QN_ISA_V4_BYTES = 5,
     QN_ISA_NEON = 8,
     QN_ISA_SM70 = 70,
     QN_ISA_SM75 = 75,

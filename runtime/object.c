@@ -191,7 +191,7 @@ static void add_code(qn_object *o, const qn_code *f, const qn_text *code, qn_obj
 /** The comment above a function: what the code is, and its plan. */
 static void print_comment(const qn_code *f, const char *name, qn_text *out)
 {
-    qn__text_add(out, "\n/* %s for x86-64-v%d. */", name, (int)f->facts.isa);
+    qn__text_add(out, "\n/* %s for %s. */", name, f->facts.target->name);
 }
 
 static void keep_name(qn_object *o, int i, const qn_code *f, const char *name, qn_text *params,

@@ -422,7 +422,7 @@ void qn__object_print_choice(const char *name, uint32_t isas, const char *params
     qn__text_add(out,
                  "\n/* The best of them that the processor runs. */\nQUERN_ENTRY int %s(%s)\n{\n",
                  name, params);
-    for (int isa = QN_ISA_V4; isa >= QN_ISA_V3; isa--)
+    for (int isa = QN_ISA_V4_BYTES; isa >= QN_ISA_V3; isa--)
         if (isas >> isa & 1)
             qn__text_add(out, "    if (quern_isa() >= %d)\n        return %s_v%d(%s);\n", isa, name,
                          isa, args);

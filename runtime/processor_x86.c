@@ -126,6 +126,8 @@ int qn__isa_best(void)
     const uint32_t leaf7_v3 = bit_BMI | bit_AVX2 | bit_BMI2;
     const uint32_t leaf7_v4 =
         bit_AVX512F | bit_AVX512DQ | bit_AVX512CD | bit_AVX512BW | bit_AVX512VL;
+    const uint32_t leaf7_bytes =
+        bit_AVX512VBMI | bit_AVX512VBMI2 | bit_AVX512BITALG | bit_AVX512VPOPCNTDQ | bit_GFNI;
     const uint64_t ymm = 0x6, zmm = 0xe6;
     uint32_t a, b, c, d;
     if (!__get_cpuid(1, &a, &b, &c, &d) || !has_all(c, leaf1_c) || (saved_state() & ymm) != ymm)
@@ -134,7 +136,9 @@ int qn__isa_best(void)
         return 0;
     if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !has_all(b, leaf7_v3))
         return 0;
-    return has_all(b, leaf7_v4) && (saved_state() & zmm) == zmm ? QN_ISA_V4 : QN_ISA_V3;
+    if (!has_all(b, leaf7_v4) || (saved_state() & zmm) != zmm)
+        return QN_ISA_V3;
+    return has_all(c, leaf7_bytes) ? QN_ISA_V4_BYTES : QN_ISA_V4;
 }
 
 void qn__processor_name(char out[QN_PROCESSOR_BYTES])

@@ -28,12 +28,11 @@ static const choice specializes[] = {{"auto", QN_SPECIALIZE_AUTO},
                                      {"dynamic", QN_SPECIALIZE_DYNAMIC},
                                      {"generic", QN_SPECIALIZE_GENERIC},
                                      {0}};
-static const choice isas[] = {{"auto", QN_ISA_AUTO},  {"v3", QN_ISA_V3},
-                              {"v4", QN_ISA_V4},      {"neon", QN_ISA_NEON},
-                              {"sm_70", QN_ISA_SM70}, {"sm_75", QN_ISA_SM75},
-                              {"sm_80", QN_ISA_SM80}, {"sm_86", QN_ISA_SM86},
-                              {"sm_89", QN_ISA_SM89}, {"sm_90", QN_ISA_SM90},
-                              {0}};
+static const choice isas[] = {
+    {"auto", QN_ISA_AUTO},         {"v3", QN_ISA_V3},      {"v4", QN_ISA_V4},
+    {"v4-bytes", QN_ISA_V4_BYTES}, {"neon", QN_ISA_NEON},  {"sm_70", QN_ISA_SM70},
+    {"sm_75", QN_ISA_SM75},        {"sm_80", QN_ISA_SM80}, {"sm_86", QN_ISA_SM86},
+    {"sm_89", QN_ISA_SM89},        {"sm_90", QN_ISA_SM90}, {0}};
 static const choice targets[] = {{"host", 0}, {"cuda", 1}, {0}};
 static const choice loaders[] = {
     {"auto", QN_LOADER_AUTO}, {"arena", QN_LOADER_ARENA}, {"orc", QN_LOADER_ORC}, {0}};

@@ -540,6 +540,27 @@ bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int6
     return a->k->inst[value].type == QN_I64 && is_same_but_constant(x, index);
 }
 
+bool qn__affine_is_small(const qn_analysis *a, const qn_affine *x)
+{
+    enum { MOST = 1 << 24 };
+    bool is = !x->sym[0] && !x->sym[1] && x->constant >= -MOST && x->constant <= MOST;
+    for (int d = 0; d < QN_MAX_RANK && is; d++)
+        is = !x->coef[d] || (d < a->k->n_dims && x->coef[d] >= -MOST && x->coef[d] <= MOST &&
+                             qn__fact_interval(&a->f->begin[d]).low >= INT32_MIN &&
+                             qn__fact_interval(&a->f->end[d]).high <= INT32_MAX);
+    return is;
+}
+
+int64_t qn__known_trips(const qn_analysis *a, uint32_t i)
+{
+    const uint32_t *arg = qn__args(a->k, i);
+    const qn_affine *begin = &a->affine[arg[0]], *end = &a->affine[arg[1]];
+    if (a->k->inst[i].imm != 1 || !is_same_but_constant(begin, end) ||
+        !qn__affine_is_small(a, begin) || !qn__affine_is_small(a, end))
+        return -1;
+    return end->constant > begin->constant ? end->constant - begin->constant : 0;
+}
+
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
 {
     const qn_kernel *k = a->k;

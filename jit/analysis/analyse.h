@@ -106,6 +106,12 @@ bool qn__trips_are_free(const qn_analysis *a, uint32_t i);
 bool qn__trip_stride(const qn_analysis *a, uint32_t inst, uint32_t i, int64_t *stride);
 /** Whether a value is the index of `for` i, so much ahead. */
 bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *ahead);
+/** Whether an affine form of indices stays within what its numbers say, far from where it would
+ * wrap. */
+bool qn__affine_is_small(const qn_analysis *a, const qn_affine *x);
+/** Trips of `for` i, whose range moves with the indices, as from 5 * i to 5 * i + 5; -1: not known.
+ */
+int64_t qn__known_trips(const qn_analysis *a, uint32_t i);
 /** The analysis of scalar code, as qn__analyse; QN_ERR_MEMORY. */
 qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out,
                              qn_error *err);

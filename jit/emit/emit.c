@@ -40,17 +40,18 @@ static void drop_generator(qn_generator *m)
 static qn_status make_machine(const qn_generator *of, LLVMTargetMachineRef *out, qn_error *err)
 {
     const qn_target *row = of->row;
-    char features[16], *message = NULL;
+    char ptx[16], *message = NULL;
     LLVMTargetRef target;
-    snprintf(features, sizeof features, "%s", row->features ? row->features : "");
-    if (of->ptx)
-        snprintf(features, sizeof features, "+ptx%d", of->ptx);
+    snprintf(ptx, sizeof ptx, "+ptx%d", of->ptx);
     if (LLVMGetTargetFromTriple(row->triple, &target, &message)) {
         qn__fail(err, QN_ERR_CODEGEN, "qn_llvm_provider: %s", message);
         LLVMDisposeMessage(message);
         return QN_ERR_CODEGEN;
     }
-    *out = LLVMCreateTargetMachine(target, row->triple, row->cpu ? row->cpu : row->name, features,
+    *out = LLVMCreateTargetMachine(target, row->triple, row->cpu ? row->cpu : row->name,
+                                   of->ptx         ? ptx
+                                   : row->features ? row->features
+                                                   : "",
                                    of->is_fast ? LLVMCodeGenLevelNone : LLVMCodeGenLevelDefault,
                                    LLVMRelocPIC, of->hooks->code_model);
     return *out ? QN_OK

@@ -62,7 +62,10 @@ static const struct {
     int isa;
     qn_machine machine;
 } rows[] = {
-    {QN_ISA_V3, PROCESSOR},        {QN_ISA_V4, PROCESSOR},        {QN_ISA_NEON, NEOVERSE},
+    {QN_ISA_V3, PROCESSOR},
+    {QN_ISA_V4, PROCESSOR},
+    {QN_ISA_V4_BYTES, PROCESSOR},
+    {QN_ISA_NEON, NEOVERSE},
     {QN_ISA_SM70, GPU(2048, 96, 0, 128, 6, 8)},
     {QN_ISA_SM75, GPU(1024, 64, 0, 96, 4, 6)},
     {QN_ISA_SM80, GPU(2048, 164, 1, 192, 40, 10)},
@@ -84,7 +87,7 @@ const qn_machine *qn__machine_usual(int isa)
 const qn_machine *qn__machine_of_core(int isa, int core)
 {
     static const qn_machine golden_cove = GOLDEN_COVE;
-    bool is_x86 = isa == QN_ISA_V3 || isa == QN_ISA_V4;
+    bool is_x86 = qn__target_row(isa)->family == QN_TARGET_X86;
     return is_x86 && core == QN_CORE_GOLDEN_COVE ? &golden_cove : qn__machine_usual(isa);
 }
 

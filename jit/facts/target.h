@@ -33,8 +33,8 @@ typedef struct qn_target {
                              QN_NONE_MASKED: there is no such element */
     int32_t least_shuffled; /* bytes of the smallest element that few shuffles take to any lane of a
                                register */
-    int32_t permuted[2];    /* registers from which a permutation takes elements of 4 and of 8 bytes
-                               faster than a gather does */
+    int32_t permuted[4];    /* registers from which a permutation takes elements of 1, 2, 4 and 8
+                               bytes faster than a gather does */
     bool permutes_pairs;    /* one instruction permutes two registers side by side */
     bool has_gathers; /* that are faster than a load for each lane, from memory that is in the first
                          cache */

@@ -174,6 +174,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
 /** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by
  * permutation; NULL if registers do not hold it. */
 LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index);
+/** `n` lanes of v, which may have more or fewer; those added are zero. */
+LLVMValueRef qn__with_lanes(lower *g, LLVMValueRef v, int n);
 
 /* ---- lower/lookup.c */
 /** What the elements of a constant array are in memory, and element i there: of 32 bits at least.

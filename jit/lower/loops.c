@@ -233,7 +233,8 @@ typedef struct counted {
     LLVMValueRef *flat; /* carried values where the lowering stands */
     int n_flat, version;
     bool is_ahead; /* of its checks: the last carried value is whether they would have held */
-    bool has_lanes; /* its trips may be lanes: they are counted from 0 */
+    bool has_lanes; /* its trips may be lanes */
+    bool is_from_0; /* so its trips are counted, and not its index */
 } counted;
 
 /** One trip, number or index `at`: from t->flat to t->flat. */
@@ -244,9 +245,7 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
     LLVMValueRef index[MOST_PARTS];
     set_flat(g, &t->c, NULL, t->flat);
     FOR_PARTS(g, p)
-        index[p] = p                               ? index[0]
-                   : step == 1 && !t->has_lanes ? at
-                                                   : index_of_trip(g, t->begin, at, step);
+        index[p] = p ? index[0] : t->is_from_0 ? index_of_trip(g, t->begin, at, step) : at;
     if (t->has_lanes)
         qn__set_index(g, g->block->lane_dim, at);
     set_index(g, x->region[0], index, false);
@@ -451,10 +450,13 @@ static void lower_counted(lower *g, counted *t)
     t->n_flat = flatten(g, &t->c.init, &t->c.init, t->flat);
     if (qn__is_const(begin, &from) && qn__is_const(end, &to)) /* else no span from trip 0 on */
         t->has_lanes = t->has_lanes && (from > to || qn__wrap_sub(to, from) >= 0);
-    if (step != 1 || t->has_lanes) {
+    const int64_t known = qn__is_const(begin, &from) ? -1 : qn__known_trips(&g->a, t->inst);
+    t->is_from_0 = step != 1 || t->has_lanes || known >= 0;
+    if (t->is_from_0) {
         low = qn__const_i64(g, 0);
-        high = t->version == WITHIN && step == 1 ? LLVMBuildSub(g->b, end, begin, "")
-                                                 : trips_of(g, begin, end, step, false);
+        high = known >= 0                          ? qn__const_i64(g, known)
+               : t->version == WITHIN && step == 1 ? LLVMBuildSub(g->b, end, begin, "")
+                                                   : trips_of(g, begin, end, step, false);
         if (t->has_lanes)
             low = lower_lanes(g, t, high);
         if (t->has_lanes && low == high) {
@@ -470,8 +472,8 @@ static void lower_counted(lower *g, counted *t)
         t->flat[t->n_flat++] = LLVMConstInt(g->i1, 1, false);
     LLVMValueRef n = LLVMBuildSub(g->b, high, low, "");
     int64_t trips;
-    const bool is_thread = g->f->target->waits_for_loads, is_known = qn__is_const(n, &trips);
-    if (together > 1 && is_thread && is_known && trips > 1 && trips < 2 * together) {
+    const bool is_known = qn__is_const(n, &trips);
+    if (together > 1 && is_known && trips > 1 && trips < 2 * together) {
         together = (int)trips;
     } else if (together > 1 && step == 1 && may_repeat(g, t)) {
         if (is_same_for_neighbours(g, t->inst))

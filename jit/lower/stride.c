@@ -302,6 +302,7 @@ static LLVMValueRef load_permuted(lower *g, uint32_t i, const address *x, LLVMTy
                                   const nearby *n)
 {
     const unsigned bits = 8u * (unsigned)qn__access_bytes(g->k, i);
+    const int lanes = 8 * g->f->target->vector_bytes / (int)bits; /* of a register */
     LLVMTypeRef number = LLVMIntTypeInContext(g->context, bits), numbers = qn__vector_of(g, number);
     LLVMValueRef first = n->first, low = LLVMBuildIntCast2(g->b, first, number, true, ""),
                  behind = LLVMBuildIntCast2(g->b, n->behind, number, true, ""),
@@ -311,13 +312,14 @@ static LLVMValueRef load_permuted(lower *g, uint32_t i, const address *x, LLVMTy
                                       qn__splat(g, behind, g->depth), "");
     LLVMValueRef begin = qn__gep(g, number, x->pointer, first);
     LLVMValueRef v = qn__load_masked(g, t, begin, qn__align_of(g, i), mask);
-    v = LLVMBuildBitCast(g->b, v, numbers, "");
-    return LLVMBuildBitCast(g->b, g->hooks->permute(g, &v, 1, at), t, "");
+    v = qn__with_lanes(g, LLVMBuildBitCast(g->b, v, numbers, ""), lanes);
+    v = g->hooks->permute(g, &v, 1, qn__with_lanes(g, at, lanes));
+    return LLVMBuildBitCast(g->b, qn__with_lanes(g, v, g->width), t, "");
 }
 
 LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
 {
-    bool is_register = g->width * qn__access_bytes(g->k, i) == g->f->target->vector_bytes;
+    bool is_register = g->width * qn__access_bytes(g->k, i) <= g->f->target->vector_bytes;
     int near = qn__nearness(&g->a, g->block->lane_dim, i);
     nearby n;
     if (near == QN_NEAR_NONE || (near != QN_NEAR_LIMITED && !is_register) ||

@@ -17,8 +17,7 @@ typedef struct table {
     const qn_elements *array;  /* a constant one; NULL: the view of load `inst` */
 } table;
 
-/** `n` lanes of v, which may have more or fewer; those added are zero. */
-static LLVMValueRef with_lanes(lower *g, LLVMValueRef v, int n)
+LLVMValueRef qn__with_lanes(lower *g, LLVMValueRef v, int n)
 {
     int pick[64], have = (int)LLVMGetVectorSize(LLVMTypeOf(v));
     if (have == n)
@@ -112,8 +111,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
             g->b, t.index,
             qn__const_splat(g, LLVMConstInt(word, (unsigned long long)dim->lower.value, false)),
             "");
-    t.index = with_lanes(g, t.index, lanes);
-    LLVMValueRef v = with_lanes(g, look_up(g, &t, 0, registers), g->width);
+    t.index = qn__with_lanes(g, t.index, lanes);
+    LLVMValueRef v = qn__with_lanes(g, look_up(g, &t, 0, registers), g->width);
     return c->is_needed && c->is_vector
                ? LLVMBuildSelect(g->b, c->ok, v, LLVMConstNull(LLVMTypeOf(v)), "")
                : v;
@@ -131,6 +130,6 @@ LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef inde
     t.type = LLVMVectorType(t.element, (unsigned)t.lanes);
     if (bytes == 8)
         index = LLVMBuildZExt(g->b, index, qn__vector_of(g, g->i64), "");
-    t.index = with_lanes(g, index, t.lanes);
-    return with_lanes(g, look_up(g, &t, 0, registers), g->width);
+    t.index = qn__with_lanes(g, index, t.lanes);
+    return qn__with_lanes(g, look_up(g, &t, 0, registers), g->width);
 }

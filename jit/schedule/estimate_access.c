@@ -216,7 +216,7 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
         double moved = lanes - registers * (parts > 1 ? parts : 1); /* the first of each is plain */
         w.shuffles = moved * (double)qn__work_slots(QN_WORK_LANE, bits, 2, t) +
                      registers * joins_of(e, bytes);
-    } else if (method == QN_METHOD_GATHER &&
+    } else if (method == QN_METHOD_GATHER && lanes * bits <= 8 * t->vector_bytes &&
                qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
         w.shuffles = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {

@@ -4,6 +4,7 @@
  * of a few elements that nothing writes, also not through another view, it is a permutation of
  * registers, which hold the whole view (jit/lower/table.c).
  */
+#include "jit/analysis/straighten.h"
 #include "jit/schedule/plan.h"
 
 int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i)
@@ -13,10 +14,10 @@ int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i)
 
 int qn__permuted_registers(const qn_target *target, int64_t bytes, int64_t n)
 {
-    if (bytes != 4 && bytes != 8)
+    if (bytes > 8)
         return 0;
     int64_t lanes = target->vector_bytes / bytes, registers = (n + lanes - 1) / lanes;
-    return registers <= target->permuted[bytes == 8] ? (int)registers : 0;
+    return registers <= target->permuted[__builtin_ctzll((uint64_t)bytes)] ? (int)registers : 0;
 }
 
 int qn__table_registers(const qn_analysis *a, uint32_t i)
@@ -55,6 +56,19 @@ static uint32_t inside_limits(const qn_analysis *a, int lane_dim, uint32_t value
     return value;
 }
 
+/** A value without what is added to it in all lanes. */
+static uint32_t without_shared(const qn_analysis *a, int lane_dim, uint32_t value)
+{
+    while (qn__pure(&a->k->inst[value]) == QN_OP_add) {
+        const uint32_t *arg = qn__args(a->k, value);
+        const bool is_second = !(a->value[arg[0]].deps >> lane_dim & 1);
+        if (a->value[arg[!is_second]].deps >> lane_dim & 1)
+            break;
+        value = arg[is_second];
+    }
+    return value;
+}
+
 /** Whether all of an affine form but a part that all lanes share is known. */
 static bool is_sum(const qn_analysis *a, int lane_dim, const qn_affine *x)
 {
@@ -64,34 +78,22 @@ static bool is_sum(const qn_analysis *a, int lane_dim, const qn_affine *x)
     return true;
 }
 
-/** Whether an affine form stays within what its numbers say, far from where it would wrap. */
-static bool is_small(const qn_analysis *a, const qn_affine *x)
-{
-    enum { MOST = 1 << 24 };
-    bool is = !x->sym[0] && !x->sym[1] && x->constant >= -MOST && x->constant <= MOST;
-    for (int d = 0; d < a->k->n_dims && is; d++)
-        is = !x->coef[d] || (x->coef[d] >= -MOST && x->coef[d] <= MOST &&
-                             qn__fact_interval(&a->f->begin[d]).low >= INT32_MIN &&
-                             qn__fact_interval(&a->f->end[d]).high <= INT32_MAX);
-    return is;
-}
-
 /** Whether a value is (affine form) / number, and moves by at most one from lane to lane, but where
  * a limit stops it. */
 static bool is_quotient(const qn_analysis *a, int lane_dim, uint32_t index)
 {
     const qn_kernel *k = a->k;
     enum { MOST = 1 << 16 }; /* a quotient of what wraps lies beyond all memory */
-    const uint32_t value = inside_limits(a, lane_dim, index);
-    const qn_inst *x = &k->inst[value];
-    const uint32_t *arg = qn__args(k, value);
-    if (x->type != QN_I64 || x->op < QN_I_PURE || qn__pure(x) != QN_OP_div ||
-        k->inst[arg[1]].op != QN_I_CONST || !qn__is_made_of_indices(k, arg[0]))
+    const uint32_t limited = inside_limits(a, lane_dim, index),
+                   value = limited == index ? without_shared(a, lane_dim, index) : limited;
+    qn_quotient q;
+    if (!qn__quotient(k->inst, k->operand, value, &q) || q.is_rest ||
+        !qn__is_made_of_indices(k, q.of))
         return false;
-    const qn_affine *from = &a->affine[arg[0]];
-    int64_t by = (int64_t)k->inst[arg[1]].imm, step = from->coef[lane_dim];
-    return by >= 2 && by <= MOST && step >= 1 && step <= by && is_sum(a, lane_dim, from) &&
-           (value == index || is_small(a, from)); /* a limit would hide what wraps */
+    const qn_affine *from = &a->affine[q.of];
+    int64_t step = from->coef[lane_dim];
+    return q.by >= 2 && q.by <= MOST && step >= 1 && step <= q.by && is_sum(a, lane_dim, from) &&
+           (limited == index || qn__affine_is_small(a, from)); /* a limit would hide what wraps */
 }
 
 /** Whether a value grows by one from lane to lane, but where a limit stops it. */
@@ -142,7 +144,7 @@ int qn__nearness(const qn_analysis *a, int lane_dim, uint32_t i)
         return QN_NEAR_NONE;
     if (has_near(a, lane_dim, i, is_limited))
         return QN_NEAR_LIMITED;
-    if ((bytes != 4 && bytes != 8) || !a->f->target->permutes_pairs ||
+    if (!a->f->target->permutes_pairs || !qn__permuted_registers(a->f->target, bytes, 1) ||
         !has_near(a, lane_dim, i, is_of_indices))
         return QN_NEAR_NONE;
     return has_near(a, lane_dim, i, is_quotient) ? QN_NEAR_CERTAIN : QN_NEAR_LIKELY;

@@ -31,13 +31,14 @@ static void fence(lower *g)
 
 /* ---------------------------------------------------------------- instructions */
 
-/** Elements of 16, 32 and 64 bits, and whether they are integers: names of permutations. */
+/** Elements of 8 to 64 bits, and whether they are integers: names of permutations. */
 static const struct {
     unsigned bits;
     bool is_integer;
     const char *one_256, *one_512, *two_512;
 } permutations[] = {
-    {16, true, NULL, NULL, "llvm.x86.avx512.vpermi2var.hi.512"},
+    {8, true, NULL, "llvm.x86.avx512.permvar.qi.512", "llvm.x86.avx512.vpermi2var.qi.512"},
+    {16, true, NULL, "llvm.x86.avx512.permvar.hi.512", "llvm.x86.avx512.vpermi2var.hi.512"},
     {32, true, "llvm.x86.avx2.permd", "llvm.x86.avx512.permvar.si.512",
      "llvm.x86.avx512.vpermi2var.d.512"},
     {32, false, "llvm.x86.avx2.permps", "llvm.x86.avx512.permvar.sf.512",

@@ -22,6 +22,10 @@ static const tree_view sums[] = {{{4500}, false}, {{2}, false}};
 static const tree_view twos[] = {{{40, 2}, false}, {{40}, false}};
 static const tree_view softmax[] = {{{3, 9}, false}, {{3, 9}, false}};
 
+static const char byte_table[] =
+    "kernel \"bytes\" { view t: u8[1]; view n: u8[1]; view y: u8[1]; %z: i64 = const 0;\n"
+    "%e: i64 = extent y, 0; %i: i64 = parallel %z, %e; %b: u8 = load n[%i]; %j: i64 = cast %b;\n"
+    "%v: u8 = load t[%j]; store y[%i], %v; }";
 /* two results of each column, with a store between the reduces */
 static const char column_pair[] =
     "kernel \"pair\" { view x: f32[2]; view s: f32[1]; view y: f32[1];\n"
@@ -187,6 +191,9 @@ static const row allowed[] = {
     {"a gather becomes a table in registers", tree_small_table, tables,
      "split d0 16 tail=mask; vectorize d0.1; table %6;",
      "loop d0.0 sequential { loop d0.1 vector { do %4 %8; } }", QN_ISA_V4},
+    {"bytes are a table where registers of bytes are permuted", byte_table, tables,
+     "split d0 16 tail=mask; vectorize d0.1; table %6;",
+     "loop d0.0 sequential { loop d0.1 vector { do %4 %8; } }", QN_ISA_V4_BYTES},
     {"a loop of the body stays a statement", tree_rows, rows, "split d0 2 tail=scalar;",
      "loop d0.0 sequential { loop d0.1 sequential { do %4 %14; } }", QN_ISA_V4},
     {"blocks of 4096 points may come in any order", tree_matmul, pairs,
@@ -261,6 +268,8 @@ static const row refused[] = {
      "no store of whole vectors", QN_ISA_V4},
     {"a group of what is no access", column_group, twos,
      "split d0 8 tail=mask; vectorize d0.1; group %8 1;", "there is none", QN_ISA_V4},
+    {"a table of bytes without permutations of them", byte_table, tables,
+     "split d0 16 tail=mask; vectorize d0.1; table %6;", "do not hold", QN_ISA_V4},
     {"a table of a large view", tree_copy, squares, "vectorize d1; table %9;", "do not hold",
      QN_ISA_V4},
     {"a loop that is not there", tree_copy, squares, "split d0 2 tail=none; unroll d0;",
