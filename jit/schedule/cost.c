@@ -64,7 +64,7 @@ static int work_of_op(const qn_kernel *k, uint32_t i)
                              : QN_WORK_DIVIDE;
     case QN_OP_shl:
     case QN_OP_shr:
-        return is_constant && qn__dtype_width(type) > 8 ? QN_WORK_SIMPLE : QN_WORK_SHIFT;
+        return is_constant ? QN_WORK_SIMPLE : QN_WORK_SHIFT; /* of bytes: and a mask */
     case QN_OP_min:
     case QN_OP_max:
         return is_integer ? QN_WORK_EXTREMUM : QN_WORK_FLOAT_EXTREMUM;

@@ -108,6 +108,27 @@ static void test_conflicts(void)
     tap_ok(even.cycles > odd.cycles, "... which takes longer");
 }
 
+/** Shifts of bytes by a number are no chain of shifts by each bit. */
+static void test_byte_shifts(void)
+{
+#define SHIFTS(type, by)                                                                           \
+    "kernel \"shifts\" { view x: " type "[1]; view y: " type "[1]; %z: i64 = const 0;\n"           \
+    "%n: i64 = extent y, 0; %i: i64 = parallel %z, %n; %a: " type " = load x[%i];\n"               \
+    "%c: " type " = const 3; %d: " type " = " by ";\n"                                             \
+    "%s: " type " = shr %a, %d; %t: " type " = shr %s, %d; store y[%i], %t; }"
+    static const tree_view rows[] = {{{4096}, false}, {{4096}, false}};
+    static const char *const scalar = "split d0 4 tail=none;",
+                             *const vectors_of_bytes = "split d0 64 tail=none; vectorize d0.1;";
+    qn_estimate one = estimate(SHIFTS("u8", "add %c, %c"), rows, NULL, scalar),
+                pair = estimate(SHIFTS("u16", "add %c, %c"), rows, NULL, scalar),
+                known = estimate(SHIFTS("u8", "add %c, %c"), rows, NULL, vectors_of_bytes),
+                loaded = estimate(SHIFTS("u8", "add %a, %c"), rows, NULL, vectors_of_bytes);
+#undef SHIFTS
+    tap_ok(one.cycles <= pair.cycles, "scalars of 8 bits are shifted as those of 16");
+    tap_ok(2 * known.cycles < loaded.cycles, "vectors of them are, by a number");
+    tap_note("%.0f, %.0f; %.0f, %.0f cycles", one.cycles, pair.cycles, known.cycles, loaded.cycles);
+}
+
 /** Eight rows that one step reads in turn. */
 static void test_interleaved(void)
 {
@@ -374,6 +395,7 @@ int main(void)
     test_streams();
     test_layers();
     test_conflicts();
+    test_byte_shifts();
     test_interleaved();
     test_tile();
     test_chains();
