@@ -523,8 +523,7 @@ bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact
     return qn__wrap_sub(first, dim->lower.value) % w == 0;
 }
 
-/** Whether two values differ by a constant. */
-static bool is_same_but_constant(const qn_affine *x, const qn_affine *y)
+bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y)
 {
     for (int d = 0; d < QN_MAX_RANK; d++)
         if (x->coef[d] != y->coef[d])
@@ -537,7 +536,7 @@ bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int6
 {
     const qn_affine *x = &a->affine[value], *index = &a->affine[a->k->inst[i].region[0]];
     *ahead = qn__wrap_sub(x->constant, index->constant);
-    return a->k->inst[value].type == QN_I64 && is_same_but_constant(x, index);
+    return a->k->inst[value].type == QN_I64 && qn__differ_by_constant(x, index);
 }
 
 bool qn__affine_is_small(const qn_analysis *a, const qn_affine *x)
@@ -555,7 +554,7 @@ int64_t qn__known_trips(const qn_analysis *a, uint32_t i)
 {
     const uint32_t *arg = qn__args(a->k, i);
     const qn_affine *begin = &a->affine[arg[0]], *end = &a->affine[arg[1]];
-    if (a->k->inst[i].imm != 1 || !is_same_but_constant(begin, end) ||
+    if (a->k->inst[i].imm != 1 || !qn__differ_by_constant(begin, end) ||
         !qn__affine_is_small(a, begin) || !qn__affine_is_small(a, end))
         return -1;
     return end->constant > begin->constant ? end->constant - begin->constant : 0;
@@ -570,7 +569,7 @@ bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *a
         const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
         if (dim->n_digits == 0)
             continue;
-        if (!is_same_but_constant(x, y))
+        if (!qn__differ_by_constant(x, y))
             return false;
         if (x->constant == y->constant)
             continue;

@@ -133,6 +133,8 @@ uint32_t qn__paired_product(const qn_analysis *a, uint32_t reduce);
 /** Elements the address of an access moves per step of domain dimension d; false if it is not a
  * known constant (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
 bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stride);
+/** Whether two values differ by a constant. */
+bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y);
 /** Elements from where access m stands to where access i of the same view does, in any iteration;
  * false if that is not known to be a constant. */
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);

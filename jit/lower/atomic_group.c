@@ -51,11 +51,7 @@ static bool is_constant_apart(const lower *g, uint32_t a, uint32_t b)
         if (dim->n_digits > 1 ||
             (dim->n_digits == 1 && g->f->digit[dim->first_digit].stride.kind != QN_FACT_EXACT))
             return false;
-        bool is_same = x->sym[0] == y->sym[0] && x->sym[1] == y->sym[1] &&
-                       x->sym_coef[0] == y->sym_coef[0] && x->sym_coef[1] == y->sym_coef[1];
-        for (int d = 0; d < g->k->n_dims; d++)
-            is_same = is_same && x->coef[d] == y->coef[d];
-        if (!is_same && dim->n_digits)
+        if (dim->n_digits && !qn__differ_by_constant(x, y))
             return false;
     }
     return true;

@@ -406,8 +406,8 @@ const char *qn__buffers_without_code(const qn_analysis *x, const qn_schedule *s,
         int content = s->buffer[b].content;
         if (content == QN_CONTENT_SUMS || (others >> b & 1))
             continue;
-        if (content != QN_CONTENT_COPY || s->buffer[b].guarded)
-            return "buffers other than sums and copies that are always filled";
+        if (content != QN_CONTENT_COPY)
+            return "buffers other than sums and copies";
         const char *form = axes_without_code(x, s, &s->buffer[b]);
         if (form)
             return form;

@@ -371,13 +371,20 @@ static void move_next(qn_grid *p, int y)
     p->order[p->n_loops - 2] = y;
 }
 
+/** Whether a thread may take iterations along x and along another dimension: accesses ask for that,
+ * and the caller decides nothing else. */
+static bool may_be_square(const gpu_planner *s, int x)
+{
+    return s->f->begin[x].kind == QN_FACT_EXACT && !s->f->plan.jam && !s->f->plan.width &&
+           !suits_all(s, x, -1);
+}
+
 /** Squares of iterations for each thread, whose accesses are wide along x or along y. */
 static bool choose_crossed(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     int64_t aligned; /* where nothing is, squares keep what a warp touches together all the same */
-    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
-        suits_all(s, x, -1))
+    if (!may_be_square(s, x))
         return false;
     int y = other_dimension(s, x), width = natural_width(s);
     width = width > MOST_SIDE ? MOST_SIDE : width;
@@ -400,8 +407,7 @@ static bool choose_filled(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     int64_t aligned;
-    if (s->f->begin[x].kind != QN_FACT_EXACT || s->f->plan.jam || s->f->plan.width ||
-        suits_all(s, x, -1))
+    if (!may_be_square(s, x))
         return false;
     int d = filling_dimension(s, x), width = natural_width(s);
     int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);

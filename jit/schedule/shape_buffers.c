@@ -54,8 +54,8 @@ int64_t qn__row_of_copy(const qn_analysis *x, const qn_schedule *s, const qn_blo
 {
     const qn_buffer_info *copy = &s->buffer[buffer];
     int d = qn__across(b), at = 0;
-    if (copy->content != QN_CONTENT_COPY || copy->storage != QN_STORAGE_FRAME || copy->guarded ||
-        d < 0 || b->lane_dim < 0 ||
+    if (copy->content != QN_CONTENT_COPY || copy->storage != QN_STORAGE_FRAME || d < 0 ||
+        b->lane_dim < 0 ||
         !qn__is_transposed(x, b->lane_dim, d, qn__site_of(x->k, copy->inst)))
         return 0;
     int64_t lanes = extent_over(x, s, copy, b->lane_dim, &at),

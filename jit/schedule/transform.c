@@ -9,7 +9,7 @@
 
 #define LIST(names) names, (int)(sizeof(names) / sizeof(names)[0])
 static const char *const tails[] = {"none", "mask", "scalar", "narrower", "overlap"};
-static const char *const storages[] = {"registers", "frame", "scratch", "shared"};
+static const char *const storages[] = {"registers", "frame", "scratch"};
 static const char *const gpu_roles[] = {"grid", "block", "thread"};
 
 #define NONE NULL, 0

@@ -157,11 +157,6 @@ static void put_first(qn_schedule *s, qn_node parent, qn_node n)
     *first = n;
 }
 
-static bool is_stored(const qn_analysis *x, uint32_t i)
-{
-    return x->k->inst[i].op == QN_I_STORE;
-}
-
 /** The dimensions that move an access. */
 static uint32_t moving_dims(const qn_analysis *x, uint32_t i)
 {
@@ -215,17 +210,13 @@ static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step 
 qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     uint32_t i = how->inst;
-    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !qn__is_access(&x->k->inst[i]))
-        return no_access(i, "there is none, or there are too many buffers", err);
-    const qn_buffer_info what = {.content =
-                                     is_stored(x, i) ? QN_CONTENT_LINES : QN_CONTENT_COPY,
-                                 .storage = how->option,
-                                 .inst = i};
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || x->k->inst[i].op != QN_I_LOAD)
+        return no_access(i, "there is no such load, or there are too many buffers", err);
+    const qn_buffer_info what = {
+        .content = QN_CONTENT_COPY, .storage = how->option, .inst = i};
     qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0}, move;
     qn_status status = add_buffer(x, s, how, at, &what, &move, err);
-    if (status == QN_OK && is_stored(x, i))
-        qn__node_append(s, at, move);
-    else if (status == QN_OK)
+    if (status == QN_OK)
         put_first(s, at, move);
     return status;
 }
@@ -233,7 +224,7 @@ qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *
 qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
     uint32_t i = how->inst;
-    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || !is_stored(x, i))
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || x->k->inst[i].op != QN_I_STORE)
         return no_access(i, "there is no such store, or there are too many buffers", err);
     const qn_buffer_info what = {
         .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = i};

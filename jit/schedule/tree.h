@@ -34,14 +34,11 @@
 #define QN_STORAGE_LIST(X)                                                                         \
     X(REGISTERS, "registers")                                                                      \
     X(FRAME, "frame")     /* of the function */                                                    \
-    X(SCRATCH, "scratch") /* memory of the launch, a piece for each chunk */                       \
-    X(SHARED, "shared")   /* shared memory of a block of a GPU */
+    X(SCRATCH, "scratch") /* memory of the launch, a piece for each chunk */
 #define QN_CONTENT_LIST(X)                                                                         \
-    X(COPY, "copy")     /* elements that a load reads, filled before they are used */              \
-    X(SUMS, "sums")     /* accumulators of a reduce */                                             \
-    X(VALUES, "values") /* values of an instruction, kept for a later statement */                 \
-    X(LINES, "lines")   /* what a store writes, flushed later */                                   \
-    X(ENDS, "ends")     /* what a store leaves of cache lines, until the next step of its lanes */
+    X(COPY, "copy") /* elements that a load reads, filled before they are used */                  \
+    X(SUMS, "sums") /* accumulators of a reduce */                                                 \
+    X(ENDS, "ends") /* what a store leaves of cache lines, until the next step of its lanes */
 #define QN_METHOD_LIST(X)                                                                          \
     X(UNIFORM, "uniform")       /* one element for all lanes; any access outside vectors */        \
     X(CONTIGUOUS, "contiguous") /* lanes side by side */                                           \
@@ -188,9 +185,7 @@ typedef struct qn_node_info {
 
 typedef struct qn_buffer_info {
     uint8_t content, storage, n_axes;
-    uint8_t guarded; /* COPY: it is filled only where all of it is in range; elsewhere accesses go
-                        to memory */
-    uint32_t inst;   /* the load, store, reduce or value */
+    uint32_t inst; /* the load, store or reduce */
     qn_axis axis[QN_MOST_BUFFER_AXES]; /* slowest first */
     int64_t bytes;
 } qn_buffer_info;

@@ -164,7 +164,6 @@ static bool parse_buffer(parser *p)
         return false;
     if (!qn__words_number(&p->w, &b->bytes))
         return fail(p, QN_ERR_PARSE, "expected a number of bytes");
-    b->guarded = qn__words_take(&p->w, "guarded");
     p->s->n_buffers++;
     return expect(p, ";");
 }

@@ -81,7 +81,7 @@ static void print_buffer(const printer *p, int n)
                  qn__storage_names[b->storage], qn__content_names[b->content], b->inst);
     for (int a = 0; a < b->n_axes; a++)
         add_axis(p, " ", b->axis[a]);
-    qn__text_add(p->out, " bytes %" PRId64 "%s;", b->bytes, b->guarded ? " guarded" : "");
+    qn__text_add(p->out, " bytes %" PRId64 ";", b->bytes);
 }
 
 /* ---------------------------------------------------------------- nodes */

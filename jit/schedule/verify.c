@@ -272,8 +272,7 @@ static bool visit_fill(qn_verifier *v, qn_node at)
     const qn_buffer_info *b = &v->s->buffer[n->index];
     uint32_t left = (UINT32_C(1) << b->n_axes) - 1;
     bool is_right = n->kind == QN_NODE_FILL ? b->content == QN_CONTENT_COPY
-                                            : b->content == QN_CONTENT_LINES ||
-                                                  (b->content == QN_CONTENT_ENDS && !n->child.id);
+                                            : b->content == QN_CONTENT_ENDS && !n->child.id;
     if (!is_right)
         return qn__refuse(v, "%s b%d: the buffer holds %s", what, n->index,
                           qn__content_names[b->content]);

@@ -136,15 +136,9 @@ bool qn__verify_axes(qn_verifier *v)
 
 /* ---------------------------------------------------------------- buffers */
 
-static int64_t most_bytes(const qn_verifier *v, int storage)
-{
-    enum { REGISTER_BYTES = 64 * 256, FRAME_BYTES = 1 << 16, SCRATCH_BYTES = 1 << 26 };
-    const int64_t most[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = REGISTER_BYTES,
-                                         [QN_STORAGE_FRAME] = FRAME_BYTES,
-                                         [QN_STORAGE_SCRATCH] = SCRATCH_BYTES,
-                                         [QN_STORAGE_SHARED] = v->x->f->machine.shared_bytes};
-    return most[storage];
-}
+static const int64_t most_bytes[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = 64 * 256,
+                                                  [QN_STORAGE_FRAME] = 1 << 16,
+                                                  [QN_STORAGE_SCRATCH] = 1 << 26};
 
 /** Whether every iteration performs access i: it stands in no branch and no loop of the body, and
  * reduces around it have points. Else no element need be in range. */
@@ -224,17 +218,13 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     case QN_CONTENT_COPY: /* elements that nobody writes meanwhile */
         return x->op == QN_I_LOAD && is_plain &&
                (!qn__is_written_too(v->x, x->imm) || is_read_first(v, b->inst)) &&
-               (b->guarded || is_in_range(v, b->inst));
+               is_in_range(v, b->inst);
     case QN_CONTENT_ENDS:
-    case QN_CONTENT_LINES:
-        return (b->content == QN_CONTENT_LINES || qn__may_have_ends(v, b->inst)) &&
-               x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
+        return x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
                !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered &&
-               is_met_last(v, b->inst);
-    case QN_CONTENT_SUMS:
-        return x->op == QN_I_REDUCE;
+               qn__may_have_ends(v, b->inst) && is_met_last(v, b->inst);
     default:
-        return x->type != QN_VOID;
+        return x->op == QN_I_REDUCE;
     }
 }
 
@@ -261,7 +251,7 @@ bool qn__verify_buffers(qn_verifier *v)
         if (bytes != b->bytes)
             return qn__refuse(v, "b%d: it has %lld bytes, not %lld", n, (long long)bytes,
                               (long long)b->bytes);
-        int64_t most = most_bytes(v, b->storage);
+        int64_t most = most_bytes[b->storage];
         if (bytes > most || (total[b->storage] += bytes) > most)
             return qn__refuse(v, "b%d: %lld bytes are more than %s hold", n, (long long)bytes,
                               qn__storage_names[b->storage]);
@@ -405,7 +395,7 @@ static bool verify_method(qn_verifier *v, const qn_record_info *r)
     if (b < 0 || b >= v->s->n_buffers || v->s->buffer[b].inst != r->inst ||
         k->inst[r->inst].op == QN_I_ATOMIC)
         return qn__refuse(v, "access %%%u: no such buffer of it", r->inst);
-    if (v->s->buffer[b].content == QN_CONTENT_LINES || v->s->buffer[b].content == QN_CONTENT_ENDS) {
+    if (v->s->buffer[b].content == QN_CONTENT_ENDS) {
         v->is_pending[b] = true;
         return true;
     }

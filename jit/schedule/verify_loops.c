@@ -328,8 +328,7 @@ static bool is_kept(const qn_verifier *v, uint32_t i, qn_axis a)
 {
     for (int b = 0; b < v->s->n_buffers; b++) {
         const qn_buffer_info *x = &v->s->buffer[b];
-        if (x->inst == i && (x->content == QN_CONTENT_VALUES || x->content == QN_CONTENT_SUMS) &&
-            buffer_has(x, a))
+        if (x->inst == i && x->content == QN_CONTENT_SUMS && buffer_has(x, a))
             return true;
     }
     return false;

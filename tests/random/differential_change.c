@@ -21,8 +21,8 @@ static const char *const others[] = {
     "sequential", "threads", "unrolled",   "vector",     "none",     "mask",    "scalar",
     "narrower",   "overlap", "registers",  "frame",      "scratch",  "uniform", "contiguous",
     "strided",    "gather",  "group",      "table",      "through",  "proved",  "unchecked",
-    "streams",    "single",  "plain",      "copy",       "lines",    "ends",    "sums",
-    "guarded",    "ordered", "striped",    "any",        "fill",     "flush",   "begin",
+    "streams",    "single",  "plain",      "copy",       "ends",     "sums",    "ordered",
+    "striped",    "any",        "fill",     "flush",   "begin",
     "end",        "0",       "1",          "4096",       "2147483647", "-1",
     "9223372036854775807"};
 

@@ -64,7 +64,7 @@ static bool select_dims(runner *r, uint32_t inst)
     return true;
 }
 
-/** One element of a fill or a flush. */
+/** One element of a fill. */
 static void move_element(runner *r, const qn_node_info *n)
 {
     const qn_kernel *k = r->x->k;
@@ -74,18 +74,11 @@ static void move_element(runner *r, const qn_node_info *n)
         cell *c = cell_of(r, n->index);
         for (int a = 0; a < qn__n_indices(k, i); a++)
             evaluate(r, qn__args(k, i)[a]);
-        if (c && n->kind == QN_NODE_FILL) {
+        if (c) {
             uint64_t kept = r->interp.value[i];
             qn__interp_run(&r->interp, i, i + 1);
             *c = (cell){r->interp.value[i], r->fill_number};
             r->interp.value[i] = kept;
-        } else if (c && c->filled) {
-            uint64_t *stored = &r->interp.value[qn__args(k, i)[qn__n_indices(k, i)]],
-                     kept = *stored;
-            *stored = c->bits;
-            qn__interp_run(&r->interp, i, i + 1);
-            *stored = kept;
-            c->filled = 0;
         }
     }
     r->interp.value = values;
@@ -111,7 +104,7 @@ static void move_all(runner *r, const qn_node_info *n, int axis)
 static void run_fill(runner *r, const qn_node_info *n)
 {
     r->fill_number++;
-    for (int64_t c = 0; c < r->n_cells[n->index] && n->kind == QN_NODE_FILL; c++)
+    for (int64_t c = 0; c < r->n_cells[n->index]; c++)
         r->buffer[n->index][c].filled = 0;
     move_all(r, n, 0);
 }
@@ -133,14 +126,12 @@ static void run_instructions(runner *r, qn_node at, uint32_t first, uint32_t end
     for (uint32_t i = first; i < end; i = k->inst[i].region[2]) {
         const qn_record_info *b = qn__is_access(&k->inst[i]) ? through(r, at, i) : NULL;
         bool are_ends = b && r->s->buffer[b->index - 1].content == QN_CONTENT_ENDS;
-        if (!b || are_ends) { /* results do not show when lines are written */
+        if (!b || are_ends) {
             qn__interp_run(&r->interp, i, k->inst[i].region[2]);
             continue;
         }
         cell *c = cell_of(r, b->index - 1);
-        if (k->inst[i].op == QN_I_STORE && c)
-            *c = (cell){r->interp.value[qn__args(k, i)[qn__n_indices(k, i)]], 1};
-        else if (c) {
+        if (c) {
             r->report->unfilled += c->filled == 0;
             r->interp.value[i] = c->bits;
         }
@@ -400,8 +391,11 @@ static void run_nodes(runner *r, qn_node first)
         case QN_NODE_PLACE:
             run_place(r, at);
             break;
-        default:
+        case QN_NODE_FILL:
             run_fill(r, n);
+            break;
+        default: /* results do not show when lines are written */
+            break;
         }
     }
 }

@@ -141,10 +141,6 @@ static const row allowed[] = {
      "buffer b0 frame copy %9 over d1 bytes 80; loop d0 sequential { fill b0; loop d1 sequential { "
      "do %6 %12; } }",
      QN_ISA_V4},
-    {"buffer of a store is flushed behind", tree_copy, squares, "buffer %11 d0 storage=scratch;",
-     "buffer b0 scratch lines %11 over d1 bytes 80; loop d0 sequential { loop d1 sequential { do "
-     "%6 %12; } flush b0; }",
-     QN_ISA_V4},
     {"buffer packs an operand of a product", tree_matmul, products,
      "reorder d1 d0; split d1 4 tail=mask; buffer %9 storage=scratch;",
      "buffer b0 scratch copy %9 over d0 r8d2 bytes 240; fill b0; loop d1.0 sequential { loop d1.1 "
@@ -262,8 +258,6 @@ static const row refused[] = {
      "no loop over steps of lanes", QN_ISA_V4},
     {"line ends of lanes inside of their rows", tree_copy, squares,
      "split d1 8 tail=mask; vectorize d1.1; join %11 d0;", "no vectors of consecutive", QN_ISA_V4},
-    {"a copy that shared memory cannot hold", tree_copy, squares, "buffer %9 storage=shared;",
-     "more than shared", QN_ISA_V4},
     {"a stream of a load", tree_copy, squares, "vectorize d1; stream %7;",
      "no store of whole vectors", QN_ISA_V4},
     {"a group of what is no access", column_group, twos,
