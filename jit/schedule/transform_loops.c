@@ -459,10 +459,8 @@ static bool open_loop(const qn_analysis *x, qn_schedule *s, qn_node at, uint32_t
     for (int m = 0; m < 3 + has_after; m++)
         if (!(n[m] = qn__node_new(s, &info[m])).id)
             return false;
-    s->reduction[s->n_reductions++] = (qn_reduced){.n = 1,
-                                                   .order = QN_POINTS_ORDERED,
-                                                   .combine = QN_COMBINE_TREE_SEQUENCE,
-                                                   .inst[0] = i};
+    s->reduction[s->n_reductions++] =
+        (qn_reduced){.n = 1, .order = QN_POINTS_ORDERED, .inst[0] = i};
     s->node[n[0].id].parent = all.parent;
     s->node[n[0].id].next = has_after ? n[3] : all.next;
     s->node[n[3].id].parent = all.parent;

@@ -19,7 +19,6 @@ const char *const qn__content_names[] = {QN_CONTENT_LIST(TEXT)};
 const char *const qn__method_names[] = {QN_METHOD_LIST(TEXT)};
 const char *const qn__check_names[] = {QN_CHECK_LIST(TEXT)};
 const char *const qn__points_names[] = {QN_POINTS_LIST(TEXT)};
-const char *const qn__combine_tree_names[] = {QN_COMBINE_TREE_LIST(TEXT)};
 
 /* ---------------------------------------------------------------- arrays */
 
@@ -247,10 +246,8 @@ static void add_reduce(maker *m, qn_node parent, uint32_t i)
         m->is_full = true;
         return;
     }
-    int rule = qn__order_rule(k, i);
-    qn_reduced *r = &m->s->reduction[m->s->n_reductions];
-    *r = (qn_reduced){.n = 1, .order = (uint8_t)rule, .inst[0] = i};
-    r->combine = rule == QN_STRIPED ? QN_COMBINE_TREE_HALVES : QN_COMBINE_TREE_SEQUENCE;
+    m->s->reduction[m->s->n_reductions] =
+        (qn_reduced){.n = 1, .order = (uint8_t)qn__order_rule(k, i), .inst[0] = i};
     qn_node at = new_node(m, parent,
                           &(qn_node_info){.kind = QN_NODE_PLACE,
                                           .index = (uint8_t)m->s->n_reductions++,

@@ -56,9 +56,6 @@
     X(INDEXED, "indexed") /* the numbers are those of qn_order */                                  \
     X(STRIPED, "striped")                                                                          \
     X(ORDERED, "ordered")
-#define QN_COMBINE_TREE_LIST(X)                                                                    \
-    X(SEQUENCE, "sequence") /* one accumulator, or blocks one after the other */                   \
-    X(HALVES, "halves")     /* partial l with l + n/2, then n/4, ... */
 
 #define QN_TREE_ENUM(prefix, LIST, N) enum { LIST(prefix) N }
 #define QN_ROLE_NAME(id, text) QN_ROLE_##id,
@@ -68,7 +65,6 @@
 #define QN_METHOD_NAME(id, text) QN_METHOD_##id,
 #define QN_CHECK_NAME(id, text) QN_CHECK_##id,
 #define QN_POINTS_NAME(id, text) QN_POINTS_##id,
-#define QN_COMBINE_TREE_NAME(id, text) QN_COMBINE_TREE_##id,
 QN_TREE_ENUM(QN_ROLE_NAME, QN_ROLE_LIST, QN_N_ROLES);
 QN_TREE_ENUM(QN_TAIL_NAME, QN_TAIL_LIST, QN_N_TAILS);
 QN_TREE_ENUM(QN_STORAGE_NAME, QN_STORAGE_LIST, QN_N_STORAGES);
@@ -76,14 +72,12 @@ QN_TREE_ENUM(QN_CONTENT_NAME, QN_CONTENT_LIST, QN_N_CONTENTS);
 QN_TREE_ENUM(QN_METHOD_NAME, QN_METHOD_LIST, QN_N_METHODS);
 QN_TREE_ENUM(QN_CHECK_NAME, QN_CHECK_LIST, QN_N_CHECKS);
 QN_TREE_ENUM(QN_POINTS_NAME, QN_POINTS_LIST, QN_N_POINTS);
-QN_TREE_ENUM(QN_COMBINE_TREE_NAME, QN_COMBINE_TREE_LIST, QN_N_COMBINE_TREES);
 extern const char *const qn__role_names[], *const qn__tail_names[],
                                                *const qn__storage_names[],
                                                    *const qn__content_names[],
                                                        *const qn__method_names[],
                                                            *const qn__check_names[],
-                                                               *const qn__points_names[],
-                                                                   *const qn__combine_tree_names[];
+                                                               *const qn__points_names[];
 
 /* ---------------------------------------------------------------- handles and limits */
 
@@ -193,7 +187,7 @@ typedef struct qn_buffer_info {
 /** A reduction is a tuple of reduces over the same dimensions, or one `for`. Statements between the
  * reduces of a tuple come after all of them. */
 typedef struct qn_reduced {
-    uint8_t n, order, combine;
+    uint8_t n, order;
     uint8_t buffer; /* 1 + index of that of the accumulators, 0: they are in registers, and need no
                        name */
     uint32_t inst[QN_MOST_TUPLE];

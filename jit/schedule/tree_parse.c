@@ -256,13 +256,7 @@ static bool parse_place(parser *p, qn_node_info *x)
     int order = qn__words_choose(&p->w, qn__points_names, QN_N_POINTS);
     if (order < 0)
         return fail(p, QN_ERR_PARSE, "expected an order rule");
-    if (!expect(p, "combine"))
-        return false;
-    int combine = qn__words_choose(&p->w, qn__combine_tree_names, QN_N_COMBINE_TREES);
-    if (combine < 0)
-        return fail(p, QN_ERR_PARSE, "expected a combine tree");
     r->order = (uint8_t)order;
-    r->combine = (uint8_t)combine;
     if (qn__words_take(&p->w, "in")) {
         int b = buffer_of(p);
         r->buffer = (uint8_t)(b + 1);

@@ -137,8 +137,7 @@ static void print_place(const printer *p, const qn_node_info *x)
     qn__text_add(p->out, "place");
     for (int n = 0; n < r->n; n++)
         qn__text_add(p->out, " %%%" PRIu32, r->inst[n]);
-    qn__text_add(p->out, " order %s combine %s", qn__points_names[r->order],
-                 qn__combine_tree_names[r->combine]);
+    qn__text_add(p->out, " order %s", qn__points_names[r->order]);
     if (r->buffer)
         qn__text_add(p->out, " in b%d", r->buffer - 1);
 }

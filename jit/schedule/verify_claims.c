@@ -325,9 +325,6 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
         int rule = k->inst[i].op == QN_I_REDUCE ? qn__order_rule(k, i) : QN_POINTS_ORDERED;
         if (r->order != rule)
             return qn__refuse(v, "place %%%u: its order rule is %s", i, qn__points_names[rule]);
-        if (rule != QN_POINTS_ANY &&
-            (r->combine == QN_COMBINE_TREE_HALVES) != (rule == QN_POINTS_STRIPED))
-            return qn__refuse(v, "place %%%u: partials are not combined so in its order rule", i);
     }
     if (r->n > 1 && !qn__may_be_tuple(v->x, r->n, r->inst))
         return qn__refuse(v,

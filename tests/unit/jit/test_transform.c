@@ -106,14 +106,14 @@ static const row allowed[] = {
     {"distribute gives each statement a loop of its own", tree_matmul, products,
      "split d1 8 tail=mask; vectorize d1.1; distribute d1.1;",
      "loop d0 sequential { loop d1.0 sequential { loop d1.1 vector { place %8 order indexed "
-     "combine sequence { loop r8d2 sequential "
+     "{ loop r8d2 sequential "
      "{ do %9 %13; } } } loop d1.1 vector { do %13 %14; } } }",
      QN_ISA_V4},
     {"place has accumulators for a register tile", tree_matmul, products,
      "tile d0 d1 4 8 tail=mask; vectorize d1.1; unroll d0.1; distribute d1.1; distribute d0.1; "
      "place %8 d1.1; place %8 d0.1; reorder r8d2 "
      "d0.1 d1.1;",
-     "loop d0.0 sequential { loop d1.0 sequential { place %8 order indexed combine sequence { loop "
+     "loop d0.0 sequential { loop d1.0 sequential { place %8 order indexed { loop "
      "r8d2 sequential { loop d0.1 "
      "unrolled { loop d1.1 vector { do %9 %13; } } } } loop d0.1 unrolled { loop d1.1 vector { do "
      "%13 %14; } } } }",
@@ -145,7 +145,7 @@ static const row allowed[] = {
      "reorder d1 d0; split d1 4 tail=mask; buffer %9 storage=scratch;",
      "buffer b0 scratch copy %9 over d0 r8d2 bytes 240; fill b0; loop d1.0 sequential { loop d1.1 "
      "sequential { loop d0 sequential { "
-     "place %8 order indexed combine sequence { loop r8d2 sequential { do %9 %13; } } do %13 %14; "
+     "place %8 order indexed { loop r8d2 sequential { do %9 %13; } } do %13 %14; "
      "} } }",
      QN_ISA_V4},
     {"more axes are the order of a buffer", tree_copy, squares,
@@ -162,7 +162,7 @@ static const row allowed[] = {
      "split d1 8 tail=mask; vectorize d1.1; distribute d1.1; place %8 d1.1; reorder r8d2 d1.1; "
      "accumulate %8 storage=scratch;",
      "buffer b0 scratch sums %8 over d1.1 bytes 64; loop d0 sequential { loop d1.0 sequential { "
-     "place %8 order indexed combine sequence in "
+     "place %8 order indexed in "
      "b0 { loop r8d2 sequential { loop d1.1 vector { do %9 %13; } } } loop d1.1 vector { do %13 "
      "%14; } } }",
      QN_ISA_V4},
@@ -174,13 +174,13 @@ static const row allowed[] = {
      "%8 %13; } } } }",
      QN_ISA_V4},
     {"merge folds two reduces in one loop", tree_sums, sums, "merge %8;",
-     "place %5 %8 order striped combine halves { loop r5d0 sequential { do %6 %8; do %9 %11; } } "
+     "place %5 %8 order striped { loop r5d0 sequential { do %6 %8; do %9 %11; } } "
      "do %11 %13;",
      QN_ISA_V4},
     {"merge passes a store of what no reduce reads", column_pair, columns,
      "merge %10; split d0 4 tail=mask; vectorize d0.1; distribute d0.1; place %6 d0.1; reorder "
      "r6d1 d0.1;",
-     "loop d0.0 sequential { place %6 %10 order indexed combine sequence { loop r6d1 sequential { "
+     "loop d0.0 sequential { place %6 %10 order indexed { loop r6d1 sequential { "
      "loop d0.1 vector { do %7 %9; do %11 %13; } } } loop d0.1 vector { do %9 %10; } loop d0.1 "
      "vector { do %13 %14; } }",
      QN_ISA_V4},
@@ -194,7 +194,7 @@ static const row allowed[] = {
      "loop d0.0 sequential { loop d0.1 sequential { do %4 %14; } }", QN_ISA_V4},
     {"blocks of 4096 points may come in any order", tree_matmul, pairs,
      "split r8d2 4096 tail=mask; parallelize r8d2.0;",
-     "loop d0 sequential { loop d1 sequential { place %8 order indexed combine sequence { loop "
+     "loop d0 sequential { loop d1 sequential { place %8 order indexed { loop "
      "r8d2.0 threads { loop r8d2.1 "
      "sequential { do %9 %13; } } } do %13 %14; } }",
      QN_ISA_V4},

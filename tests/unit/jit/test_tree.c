@@ -19,15 +19,15 @@ static void test_declared(void)
     static const char *const nodes[TREE_SAMPLES] = {
         "loop d0 sequential { loop d1 sequential { do %6 %12; } }",
         "loop d0 sequential { loop d1 sequential { do %8 %22; } }",
-        "loop d0 sequential { loop d1 sequential { place %8 order indexed combine sequence { loop "
+        "loop d0 sequential { loop d1 sequential { place %8 order indexed { loop "
         "r8d2 sequential { do %9 %13; } } do %13 "
         "%14; } }",
-        "place %5 order striped combine halves { loop r5d0 sequential { do %6 %8; } } place %8 "
-        "order striped combine halves { loop r8d0 "
+        "place %5 order striped { loop r5d0 sequential { do %6 %8; } } place %8 "
+        "order striped { loop r8d0 "
         "sequential { do %9 %11; } } do %11 %13;",
-        "loop d0 sequential { loop d1 sequential { place %8 order indexed combine sequence { loop "
+        "loop d0 sequential { loop d1 sequential { place %8 order indexed { loop "
         "r8d2 sequential { do %9 %11; } } place "
-        "%11 order indexed combine sequence { loop r11d3 sequential { do %12 %16; } } do %16 %20; "
+        "%11 order indexed { loop r11d3 sequential { do %12 %16; } } do %16 %20; "
         "} }",
         "loop d0 sequential { do %4 %14; }",
         "loop d0 sequential { loop d1 sequential { loop d2 sequential { do %8 %13; } } }",
@@ -100,7 +100,7 @@ static const char register_tile[] =
     "schedule { axis d0 6; axis d1 10; axis r8d2 5; cut d0 by 2 tail none; cut d1 by 4 tail mask;\n"
     "  buffer b0 scratch copy %10 over r8d2 d1.1 bytes 160;\n"
     "  loop d1.0 threads { fill b0 { loop r8d2 sequential { loop d1.1 vector; } }\n"
-    "    loop d0.0 sequential { place %8 order indexed combine sequence {\n"
+    "    loop d0.0 sequential { place %8 order indexed {\n"
     "      loop r8d2 sequential { loop d0.1 unrolled { loop d1.1 vector { do %9 %13 {\n"
     "        %9 uniform proved ahead 2 r8d2; %10 through b0 proved; } } } } }\n"
     "      loop d0.1 unrolled { loop d1.1 vector { do %13 %14 { %13 contiguous proved streams; } } "
@@ -127,7 +127,6 @@ static const struct {
     {"loop r8d2 sequential { loop d1.1 vector; }", "loop r8d2 sequential;", "has no loop",
      "a fill that leaves out an axis"},
     {"order indexed", "order striped", "its order rule is indexed", "another order rule"},
-    {"combine sequence", "combine halves", "not combined so", "another combine tree"},
     {"{ loop d0.1 unrolled { loop d1.1 vector { do %9",
      "{ loop d0.1 sequential { loop d1.1 vector { do %9", "in no buffer over it",
      "accumulators that are in no registers"},
@@ -234,18 +233,18 @@ static void test_oracle(void)
 {
     static const char *const wrong[] = {
         "schedule { axis d0 6; axis d1 10; axis r8d2 5; loop d0 sequential { loop d1 sequential { "
-        "place %8 order indexed combine sequence "
+        "place %8 order indexed "
         "{ loop r8d2 vector { do %9 %13; } } do %13 %14; } } }",
         "schedule { axis d0 6; axis d1 10; axis r8d2 5; cut d1 by 4 tail none; loop d0 sequential "
         "{ loop d1.0 sequential { loop d1.1 "
-        "sequential { place %8 order indexed combine sequence { loop r8d2 sequential { do %9 %13; "
+        "sequential { place %8 order indexed { loop r8d2 sequential { do %9 %13; "
         "} } do %13 %14; } } } }",
         "schedule { axis d0 6; axis d1 10; axis r8d2 5; cut d1 at begin+4; loop d0 sequential { "
         "loop d1.0 sequential { place %8 order "
-        "indexed combine sequence { loop r8d2 sequential { do %9 %13; } } do %13 %14; } } }",
+        "indexed { loop r8d2 sequential { do %9 %13; } } do %13 %14; } } }",
         "schedule { axis d0 6; axis d1 10; axis r8d2 5; buffer b0 frame copy %10 over r8d2 bytes "
         "40; loop d0 sequential { fill b0; loop d1 "
-        "sequential { place %8 order indexed combine sequence { loop r8d2 sequential { do %9 %13 { "
+        "sequential { place %8 order indexed { loop r8d2 sequential { do %9 %13 { "
         "%10 through b0 proved; } } } do %13 "
         "%14; } } }",
     };

@@ -179,7 +179,7 @@ static void test_long(setup *s)
     tap_ok(launch(s, &of_most) == QN_ERR_PARSE && is_untouched(s), "the longest text is read");
     tap_ok(launch(s, &of_deep) == QN_ERR_PARSE && is_untouched(s), "... whatever it says");
     const size_t at = (size_t)snprintf(more, 64, "schedule { axis d0 100; ");
-    const char *nested = "block { ";
+    const char *nested = "loop d0 sequential { ";
     for (size_t n = at; n + strlen(nested) < QN_MAX_SCHEDULE_BYTES; n += strlen(nested))
         memcpy(more + n, nested, strlen(nested) + 1);
     tap_ok(launch(s, &of_more) == QN_ERR_LIMIT && is_untouched(s), "nodes that are too deep");
@@ -331,7 +331,7 @@ static const char product_schedule[] =
     "tail "
     "mask ;\n"
     "  loop d0.0 sequential { loop d1.0 sequential {\n"
-    "    place %13 order indexed combine sequence { loop r13d2 sequential {\n"
+    "    place %13 order indexed { loop r13d2 sequential {\n"
     "      loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %14 %18; } } } } }\n"
     "    loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %18 %19; } } } } } }\n";
 static const char copied_schedule[] =
@@ -340,7 +340,7 @@ static const char copied_schedule[] =
     "  buffer b0 frame copy %14 over d0.0 r13d2 d0.1 bytes 1080; buffer b1 scratch copy %15 over "
     "r13d2 d1.1 d1.2 bytes 576;\n"
     "  fill b0 ; loop d1.0 sequential { fill b1 ; loop d0.0 sequential {\n"
-    "    place %13 order indexed combine sequence { loop r13d2 sequential {\n"
+    "    place %13 order indexed { loop r13d2 sequential {\n"
     "      loop d0.1 unrolled { loop d1.1 unrolled { loop d1.2 vector { do %14 %18 {\n"
     "        %14 through b0 proved; tail %14 through b0 proved; %15 through b1 proved;\n"
     "        tail %15 through b1 proved; } } } } } }\n"
