@@ -384,12 +384,17 @@ static void lower_aligned(lower *g, counted *t, span of, int together, int64_t m
         lower_few(g, t, middle, rest, together);
 }
 
-/** Whether neighbouring threads of a GPU run the same trips of loop i: what these load alike is one
- * element for all of them, wherever it stands. */
+/** Whether neighbouring threads of a GPU run the same trips of loop i, and load what is alike or
+ * lies side by side, wherever it stands: none walks along a row of its own. */
 static bool is_same_for_neighbours(const lower *g, uint32_t i)
 {
     const int x = g->grid ? g->grid->axis[0] : -1;
     const uint32_t *bound = qn__args(g->k, i);
+    int64_t stride;
+    FOR_ACCESSES (g->k, n, j)
+        if (x >= 0 && j > i && j < g->k->inst[i].region[2] &&
+            qn__access_stride(&g->a, j, x, &stride) && (stride > 1 || stride < -1))
+            return false;
     return x >= 0 && g->grid->team == QN_TEAM_THREAD &&
            !((g->a.value[bound[0]].deps | g->a.value[bound[1]].deps) >> x & 1);
 }

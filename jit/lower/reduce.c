@@ -12,6 +12,7 @@
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
 #include "jit/lower/wide.h"
+#include "jit/lower/yields.h"
 
 #include <string.h>
 
@@ -95,14 +96,6 @@ void qn__evaluate_point(lower *g, const reduction *r, addend *a)
     emit_point(g, r, a, NULL);
 }
 
-void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
-{
-    addend a;
-    emit_point(g, r, &a, acc);
-    for (int m = 0, n = r->n; m < r->n_beside; n += r->beside[m++].n)
-        emit_point(g, &r->beside[m], &a, acc + n);
-}
-
 /** Accumulators of a reduce and of those beside it. */
 static int n_sums(const reduction *r)
 {
@@ -110,6 +103,25 @@ static int n_sums(const reduction *r)
     for (int m = 0; m < r->n_beside; m++)
         n += r->beside[m].n;
     return n;
+}
+
+/** What is carried from point to point: the accumulators, and behind them, ahead of checks, whether
+ * these would have held. */
+static int n_carried(const lower *g, const reduction *r)
+{
+    return n_sums(r) + (g->in_range != NULL);
+}
+
+void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    addend a;
+    if (g->in_range)
+        *g->in_range = acc[n_sums(r)];
+    emit_point(g, r, &a, acc);
+    for (int m = 0, n = r->n; m < r->n_beside; n += r->beside[m++].n)
+        emit_point(g, &r->beside[m], &a, acc + n);
+    if (g->in_range)
+        acc[n_sums(r)] = *g->in_range;
 }
 
 /** The reduce that accumulator n belongs to. */
@@ -181,7 +193,7 @@ static void fold_steps(lower *g, const run *x, span s, int step, LLVMValueRef *a
     if (qn__is_known_empty(s))
         return;
     qn__loop_open(g, &l, s, step, x->how);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    qn__loop_carry(g, &l, acc, n_carried(g, r));
     qn__set_index(g, d, l.index);
     for (int n = 0; n < step && step > 1; n += together)
         qn__wide_points(g, r, d, n, step - n < together ? step - n : together, add_point,
@@ -211,11 +223,13 @@ void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValu
         return;
     }
     /* A thread that waits for its loads has those of several points under way. */
-    LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
-    LLVMValueRef middle =
-        LLVMBuildAdd(g->b, s.low, LLVMBuildAnd(g->b, n, qn__const_i64(g, -TOGETHER), ""), "");
-    fold_steps(g, &x, (span){s.low, middle}, TOGETHER, acc);
-    fold_steps(g, &x, (span){middle, s.high}, 1, acc);
+    for (int step = TOGETHER; step >= 1; step /= 2) {
+        LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, ""),
+                     whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -step), ""),
+                     middle = LLVMBuildAdd(g->b, s.low, whole, "");
+        fold_steps(g, &x, (span){s.low, middle}, step, acc);
+        s.low = middle;
+    }
 }
 
 /** Whether a thread of a grid emits all points of a reduce over several dimensions: so few that
@@ -276,7 +290,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     loop l;
     qn__loop_points(g, &l, r, d);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    qn__loop_carry(g, &l, acc, n_carried(g, r));
     fold(g, r, at + 1, acc);
     qn__loop_close(g, &l);
 }
@@ -321,7 +335,7 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 /** A range of one dimension in blocks of 4096^depth: each block's result is folded in order. */
 static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMValueRef *acc)
 {
-    LLVMValueRef inner[MOST_PARTS];
+    LLVMValueRef inner[MOST_PARTS + 1];
     loop l;
     int64_t size = qn__block_size(depth);
     set_identity(g, r, acc);
@@ -331,10 +345,13 @@ static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMVal
     }
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    qn__loop_carry(g, &l, acc, n_carried(g, r));
+    inner[n_sums(r)] = g->in_range ? acc[n_sums(r)] : NULL;
     fold_blocks(g, r, depth - 1, qn__block_at(g, s, l.index, size), inner);
     for (int m = 0; m < n_sums(r); m++)
         acc[m] = qn__combine(g, owner_of(r, m), acc[m], inner[m]);
+    if (g->in_range)
+        acc[n_sums(r)] = inner[n_sums(r)];
     qn__loop_close(g, &l);
 }
 
@@ -503,6 +520,38 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
     g->scratch_used = scratch_used;
 }
 
+/** Whether reduce r is folded in registers, one point behind the other, in a way that carries more
+ * than sums. */
+static bool is_fold(const lower *g, const reduction *r)
+{
+    const int order = qn__order_rule(g->k, r->inst);
+    return g->width == 1 && order != QN_STRIPED && r->points != 0 && !r->results &&
+           (order != QN_INDEXED || r->n_levels == 0 || r->n_dims == 1);
+}
+
+/** A reduce of a thread ahead of its checks, so that no load waits behind a branch; once more with
+ * checks where one would have failed. */
+static void fold_ahead(lower *g, const reduction *r, LLVMValueRef condition, LLVMValueRef *acc)
+{
+    LLVMValueRef sums[MOST_PARTS + 1], none[MOST_PARTS + 1],
+        in_range = LLVMConstInt(g->i1, 1, false);
+    set_identity(g, r, sums);
+    sums[r->n] = in_range;
+    memcpy(none, sums, sizeof none);
+    none[r->n] = LLVMConstInt(g->i1, 0, false);
+    branch x = qn__begin_branch(g, condition);
+    g->in_range = &in_range;
+    if (qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
+        fold_indexed(g, r, sums);
+    else
+        fold(g, r, 0, sums);
+    g->in_range = NULL;
+    qn__choose_branch(g, &x, sums, none, r->n + 1);
+    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, sums[r->n], ""));
+    qn__reduce_in_order(g, r, 1, (LLVMValueRef(*)[MOST_PARTS])acc);
+    qn__choose_branch(g, &y, acc, sums, r->n);
+}
+
 const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
 {
     const qn_reduced *r = g->schedule ? qn__reduction_of(g->schedule, reduce) : NULL;
@@ -550,10 +599,13 @@ void qn__lower_reduce(lower *g, uint32_t i)
     int n = is_threads ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);
+    LLVMValueRef ahead = is_threads && n == 1 && is_fold(g, r) ? qn__ahead_of_points(g, i) : NULL;
     qn__prefetch_step(g, i);
     if (r->points != 0 && g->is_team &&
         (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i)))
         acc[0][0] = g->hooks->team_reduce(g, r);
+    else if (ahead)
+        fold_ahead(g, r, ahead, acc[0]);
     else
         qn__reduce_in_order(g, r, n, acc);
     for (int m = 0; m < n; m++)

@@ -111,13 +111,20 @@ static bool is_worth(const lower *g, uint32_t i)
                           1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE);
 }
 
-bool qn__runs_ahead(const lower *g, uint32_t i)
+/** Whether a loop or reduce may be run again: it is small, and nothing but loads and computes. */
+static bool may_run_ahead(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    return g->f->target->waits_for_loads && is_worth(g, i) &&
+    return g->f->target->waits_for_loads && x->region[2] - x->region[0] <= LARGEST_BODY &&
            !qn__has_insts(g->k, x->region[0], x->region[2],
-                          1u << QN_I_STORE | 1u << QN_I_ATOMIC | 1u << QN_I_IF |
+                          1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE |
+                              1u << QN_I_STORE | 1u << QN_I_ATOMIC | 1u << QN_I_IF |
                               1u << QN_I_ASSERT);
+}
+
+bool qn__runs_ahead(const lower *g, uint32_t i)
+{
+    return is_worth(g, i) && may_run_ahead(g, i);
 }
 
 /** That a view has elements, one of which is loaded where an index is out of range. */
@@ -126,6 +133,17 @@ static void require_elements(lower *g, cover *c, const qn_param_fact *param, int
     for (int r = 0; r < rank; r++)
         if (param->dim[r].n_digits > 0)
             require(g, c, LLVMIntNE, qn__fact(g, &param->dim[r].extent), qn__const_i64(g, 0));
+}
+
+LLVMValueRef qn__ahead_of_points(lower *g, uint32_t i)
+{
+    cover c = {.loop = i};
+    FOR_ACCESSES (g->k, n, access) {
+        if (access > i && access < g->k->inst[i].region[2] && qn__is_checked(g->f, g->k, n))
+            require_elements(g, &c, &g->f->param[g->k->inst[access].imm],
+                             qn__n_indices(g->k, access));
+    }
+    return c.all && may_run_ahead(g, i) ? c.all : NULL;
 }
 
 LLVMValueRef qn__cover(lower *g, uint32_t i)

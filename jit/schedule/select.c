@@ -122,7 +122,7 @@ void qn__select_sides(qn_kernel *k, const qn_facts *f)
     uint32_t last = 0;
     for (uint32_t i = k->body; i < k->n_insts; i++)
         last = k->inst[i].op == QN_I_IF ? i : last;
-    if (!last || f->target->branches_diverge || !qn__analyse(k, f, -1, 0, &a))
+    if (!last || !qn__analyse(k, f, -1, 0, &a))
         return;
     bool is_ready = make_room(k);
     for (uint32_t i = last; i >= k->body && is_ready; i--) /* what stands in a side first */
