@@ -79,7 +79,9 @@ void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
         if (is_done)
             continue;
         int type = g->k->inst[x->from].type;
+        g->loads_on_demand = true; /* of what the point has computed from kept values alone */
         LLVMValueRef v = qn__to_memory(g, type, qn__scalar(g, x->from, 0));
+        g->loads_on_demand = false;
         qn__store_at(g, v, qn__kept_place(g, x, at, ahead), (unsigned)qn_dtype_bytes(type));
     }
 }
