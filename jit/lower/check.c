@@ -62,6 +62,19 @@ static bool is_short_index(const lower *g, uint32_t value, const qn_dim_fact *di
            g->a.value[value].bits <= 32 && g->f->target->narrows_integers;
 }
 
+/** The index that is compared in 32 bits where one lane or thread stands alone: it was loaded or
+ * computed in so many, and the dimension is no longer. NULL: it takes 64. */
+static LLVMValueRef short_index(lower *g, uint32_t value, int p, const qn_dim_fact *dim)
+{
+    const qn_inst *x = &g->k->inst[value];
+    const int from = x->op == QN_I_CAST ? g->k->inst[qn__args(g->k, value)[0]].type : QN_F64;
+    if (!qn__is_integer(from) || qn__dtype_width(from) > 32 || g->width > 1 ||
+        dim->lower.kind != QN_FACT_EXACT || dim->lower.value != 0 ||
+        dim->extent.kind != QN_FACT_EXACT || dim->extent.value > INT32_MAX)
+        return NULL;
+    return LLVMBuildTrunc(g->b, qn__scalar(g, value, p), g->i32, "");
+}
+
 /** A load ahead of its check: of the first element along a dimension whose index is out of range,
  * which is noted. */
 static void note_range(lower *g, int p, check *c)
@@ -137,10 +150,19 @@ check qn__make_check(lower *g, uint32_t i, int p)
             clamp_position(g, &c, r, arg[r], p, dim);
             continue;
         }
-        c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
-        LLVMValueRef ok = in_range(g, c.position[r], dim, c.is_vector);
+        LLVMValueRef small = g->in_range ? short_index(g, arg[r], p, dim) : NULL, ok;
+        if (small) {
+            ok = LLVMBuildICmp(g->b, LLVMIntULT, small,
+                               LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false),
+                               "");
+            small = LLVMBuildSelect(g->b, ok, small, LLVMConstNull(g->i32), "");
+            c.position[r] = LLVMBuildZExt(g->b, small, g->i64, "");
+        } else {
+            c.position[r] = qn__relative_index(g, arg[r], p, &dim->lower, c.is_vector);
+            ok = in_range(g, c.position[r], dim, c.is_vector);
+        }
         c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
-        if (g->in_range)
+        if (g->in_range && !small)
             c.position[r] = LLVMBuildSelect(g->b, ok, c.position[r], qn__const_i64(g, 0), "");
     }
     c.is_needed = c.is_needed && c.ok;

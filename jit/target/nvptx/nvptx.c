@@ -27,7 +27,9 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 }
 
 /** Blocks that a multiprocessor should have room for. Those of threads that load little are as many
- * as it holds; those that keep rows are as many as shared memory holds. What needs more registers
+ * as it holds; those that keep rows are as many as shared memory holds. Others leave each thread
+ * the registers that loads of several trips take, and no more: half of the threads then have them
+ * under way. What needs more registers
  * than these leave, 32 where it holds 2048 threads, is assembled again with another limit
  * (runtime/cuda/module.c). Without a limit, loads of many rows of a reduce would take all
  * registers, and too few threads would have loads under way. The driver assembles PTX as
@@ -36,11 +38,13 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
-    const int at_once = g->grid->tall * g->grid->wide;
+    enum { REGISTERS_OF_TEAM = 48, REGISTERS_OF_THREAD = 64 };
+    const int at_once = g->grid->tall * g->grid->wide,
+              n_threads = threads[0] * threads[1] * threads[2];
     if (g->grid->is_product)
         return qn__product_blocks(g->k, g->grid);
     const qn_machine *m = &g->f->machine;
-    int most = m->threads / (threads[0] * threads[1] * threads[2]);
+    int most = m->threads / n_threads;
     most = most < m->blocks ? most : m->blocks;
     if (qn__nvptx_is_light(g->k, g->grid))
         return most;
@@ -48,12 +52,19 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
         const int64_t bytes = qn__block_value_bytes(g) + g->grid->kept_bytes + m->system_bytes;
         return m->shared_bytes / bytes < most ? (int)(m->shared_bytes / bytes) : most;
     }
+    if (g->grid->team == QN_TEAM_WARP) {
+        const int held = m->registers / (REGISTERS_OF_TEAM * n_threads),
+                  kept = m->shared_bytes / (qn__kept_bytes(g->grid) + m->system_bytes);
+        most = most < held ? most : held;
+        return most < kept ? most : kept;
+    }
     for (uint32_t i = g->k->body; i < g->k->n_insts && at_once > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE) {
             const int64_t bytes = at_once * qn_dtype_bytes(g->k->inst[i].type);
             return BLOCKS_OF_ROWS - (bytes > FEW_BYTES) - (bytes >= 2 * FEW_BYTES);
         }
-    return 1;
+    const int held = m->registers / (REGISTERS_OF_THREAD * n_threads);
+    return held < 1 ? 1 : held < most ? held : most;
 }
 
 /** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and
@@ -68,7 +79,7 @@ static void annotate(lower *g, const int32_t *threads)
         m[2 + 2 * a] =
             LLVMValueAsMetadata(LLVMConstInt(g->i32, (unsigned long long)value[a], false));
     }
-    LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, value[3] > 1 ? 9 : 7);
+    LLVMMetadataRef node = LLVMMDNodeInContext2(g->context, m, 9);
     LLVMAddNamedMetadataOperand(g->module, "nvvm.annotations",
                                 LLVMMetadataAsValue(g->context, node));
 }
