@@ -516,6 +516,7 @@ typedef struct reduction {
     int n;                 /* accumulators: canonical parts */
     int part[MOST_PARTS];  /* their parts */
     int n_levels;          /* of block results above the points */
+    bool is_unordered;     /* the least or greatest f32, whichever zero that is */
     int n_beside;          /* reduces that are folded in the same loop, whose accumulators follow */
     const struct reduction *beside;
     LLVMValueRef low, high; /* of its only dimension, if not the whole range of that; else NULL */

@@ -18,6 +18,10 @@
 
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b)
 {
+    LLVMValueRef both[2] = {a, b};
+    if (r->is_unordered)
+        return qn__call(g, r->combine == QN_COMBINE_MAX ? "llvm.maximum" : "llvm.minimum", &g->f32,
+                        1, both, 2);
     return qn__lower_combine(g, r->combine, r->type, a, b);
 }
 

@@ -117,9 +117,8 @@ static bool may_run_ahead(const lower *g, uint32_t i)
     const qn_inst *x = &g->k->inst[i];
     return g->f->target->waits_for_loads && x->region[2] - x->region[0] <= LARGEST_BODY &&
            !qn__has_insts(g->k, x->region[0], x->region[2],
-                          1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE |
-                              1u << QN_I_STORE | 1u << QN_I_ATOMIC | 1u << QN_I_IF |
-                              1u << QN_I_ASSERT);
+                          1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE | 1u << QN_I_STORE |
+                              1u << QN_I_ATOMIC | 1u << QN_I_IF | 1u << QN_I_ASSERT);
 }
 
 bool qn__runs_ahead(const lower *g, uint32_t i)

@@ -141,6 +141,14 @@ static bool is_ready(const lower *g, uint32_t i)
     return g->k->inst[i].op == QN_I_LOAD && is_taken(g, i) && differs(g, i) && is_known_early(g, i);
 }
 
+static bool is_loaded(const lower *g, uint32_t i)
+{
+    bool is_there = g->value[i].is_set;
+    FOR_PARTS (g, p)
+        is_there = is_there && g->value[i].part[qn__canonical_part(g, i, p)];
+    return is_there;
+}
+
 void qn__wide_begin(lower *g)
 {
     group s = {0};
@@ -148,20 +156,12 @@ void qn__wide_begin(lower *g)
     g->stored_end = 0;
     for (uint32_t n = 0; n < g->k->n_accesses && ok; n++) {
         uint32_t i = g->k->access[n].inst;
-        if (is_ready(g, i) && g->f->param[g->k->inst[i].imm].is_constant_memory)
+        if (is_ready(g, i) && !is_loaded(g, i) && g->f->param[g->k->inst[i].imm].is_constant_memory)
             ok = add_load(g, &s, i);
     }
     if (ok && s.n && qn__wide_sort(g, &s)) /* else each is loaded in its place */
         qn__wide_load_all(g, &s);
     qn__wide_release(&s);
-}
-
-static bool is_loaded(const lower *g, uint32_t i)
-{
-    bool is_there = g->value[i].is_set;
-    FOR_PARTS (g, p)
-        is_there = is_there && g->value[i].part[qn__canonical_part(g, i, p)];
-    return is_there;
 }
 
 /** The load at i, and those that follow before anything is written. */

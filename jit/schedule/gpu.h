@@ -80,6 +80,9 @@ void qn__gpu_place_kept(const gpu_planner *s);
 /** A team for all iterations that share the reduces (grid->rest_dims), if there are such; makes the
  *  whole plan then (schedule/gpu_rest.c). */
 bool qn__gpu_choose_rest(const gpu_planner *s);
+/** How many iterations of the last dimension of the rest a thread of the team computes at once,
+ * once the team is chosen (schedule/gpu_wide.c). */
+void qn__gpu_widen_rest(const gpu_planner *s);
 /** Atomic updates that blocks collect: privatized and most_blocks (schedule/gpu_private.c). */
 void qn__gpu_choose_private(const gpu_planner *s);
 bool qn__gpu_is_privatized(const gpu_planner *s, uint32_t i);

@@ -223,6 +223,28 @@ void qn__gpu_place_kept(const gpu_planner *s)
     }
 }
 
+/** What is kept for a value of the second region: if it has been converted from fewer bytes, those.
+ */
+static uint32_t narrowest(const regions *r, uint32_t v)
+{
+    const qn_kernel *k = r->s->k;
+    for (uint32_t from = v; k->inst[v].op == QN_I_CAST; v = from) {
+        from = qn__args(k, v)[0];
+        if (!is_of_second(r, from) || !r->same[from] ||
+            qn_dtype_bytes(k->inst[from].type) >= qn_dtype_bytes(k->inst[v].type))
+            break;
+    }
+    return v;
+}
+
+static bool is_kept(const qn_grid *p, uint32_t to, uint32_t region)
+{
+    for (int n = 0; n < p->n_kept; n++)
+        if (p->kept[n].to == to && p->kept[n].region == region)
+            return true;
+    return false;
+}
+
 /** Adds what the second region reads, if that is not too much. */
 static void add_region(const regions *r, int64_t most)
 {
@@ -232,14 +254,15 @@ static void add_region(const regions *r, int64_t most)
         if (!r->same[b] || k->inst[b].type == QN_VOID || k->inst[b].op == QN_I_CONST ||
             !is_needed(r, b))
             continue;
-        if (!(r->s->a.value[r->same[b]].deps >> k->inst[r->point].imm & 1))
-            continue; /* the same at all points */
+        const uint32_t to = narrowest(r, b);
+        if (!(r->s->a.value[r->same[b]].deps >> k->inst[r->point].imm & 1) || is_kept(p, to, r->to))
+            continue; /* the same at all points, or kept */
         if (p->n_kept == QN_MOST_KEPT) {
             *p = before;
             return;
         }
         p->kept[p->n_kept++] =
-            (qn_kept){.from = r->same[b], .to = b, .writer = r->from, .region = r->to};
+            (qn_kept){.from = r->same[to], .to = to, .writer = r->from, .region = r->to};
     }
     qn__gpu_place_kept(r->s);
     if (p->kept_bytes > most)
@@ -327,9 +350,7 @@ static bool add_added(const gpu_planner *s)
             return false;
         for (int n = 0; n < n_added(k, r); n++) {
             const uint32_t v = qn__added_value(k, r, n);
-            bool is_there = false;
-            for (int m = 0; m < p->n_kept; m++)
-                is_there |= p->kept[m].to == v && p->kept[m].region == r;
+            const bool is_there = is_kept(p, v, r);
             if (!(s->a.value[v].deps >> p->axis[0] & 1) || !is_within(k, r, v) ||
                 (!is_there && p->n_kept == QN_MOST_KEPT))
                 return false;

@@ -36,12 +36,15 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
         p->team = QN_TEAM_WARP;
         qn__gpu_choose_kept(s);
         qn__gpu_choose_threads(s, 0);
+        qn__gpu_widen_rest(s);
         return true;
     }
     int lanes = qn__gpu_best_lanes(s);
     bool is_of_rest = lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
-    if (wanted != QN_TEAM_WARP && !is_of_rest && qn__gpu_choose_block(s, lanes))
+    if (wanted != QN_TEAM_WARP && !is_of_rest && qn__gpu_choose_block(s, lanes)) {
+        qn__gpu_widen_rest(s);
         return true;
+    }
     *p = before;
     return false;
 }

@@ -112,6 +112,8 @@ static bool suits_all(const gpu_planner *s, int x, int d)
         uint32_t i = s->k->access[site].inst;
         bool is_load = s->k->inst[i].op == QN_I_LOAD;
         int64_t stride;
+        if (s->k->inst[i].parent && s->k->inst[s->k->inst[i].parent].op == QN_I_IF)
+            continue; /* done one by one */
         if (qn__gpu_is_privatized(s, i) || (d >= 0 && is_filled_by(s, i, x, d, qn__trips(s->f, d))))
             continue;
         if (!qn__access_stride(&s->a, i, x, &stride)) {
@@ -166,7 +168,8 @@ int qn__gpu_lanes_beside(const gpu_planner *s, int x)
     return x;
 }
 
-/** Iterations of which the narrowest accesses are 16 bytes, but the widest no more than 32. */
+/** Iterations of which the narrowest accesses are 16 bytes, but the widest loads no more than 32,
+ * and no store more than 16: two of them would leave halves of sectors to one another. */
 static int natural_width(const gpu_planner *s)
 {
     int64_t least = ACCESS_BYTES, most = 1;
@@ -177,6 +180,7 @@ static int natural_width(const gpu_planner *s)
         bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES
                                      : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
+        bytes = s->k->inst[s->k->access[n].inst].op == QN_I_LOAD ? bytes : 2 * bytes;
         most = bytes > most ? bytes : most;
     }
     int64_t narrow = ACCESS_BYTES / least, wide = 2 * ACCESS_BYTES / most;
@@ -480,4 +484,28 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     if (p->wide > 1 || p->tall > 1 || has_parts(s))
         p->wide_dim = x;
     return p->tall > 1 ? n_shared : 0;
+}
+
+void qn__gpu_widen_rest(const gpu_planner *s)
+{
+    qn_grid *p = s->p;
+    enum { FEW_AT_ONCE = 4 }; /* more take registers that other teams need */
+    const int x = p->order[p->n_loops - 1];
+    const int64_t trips = qn__trips(s->f, x),
+                  lanes = p->team == QN_TEAM_BLOCK ? p->threads[p->axis[0]] : s->f->machine.warp;
+    int width = natural_width(s), n_insts = (int)(s->k->n_insts - s->k->body);
+    if (!(p->rest_dims >> x & 1) || !qn__is_exact(s->f, x) || s->f->plan.width ||
+        !suits_all(s, x, -1))
+        return;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2])
+        if (s->k->inst[i].op == QN_I_ATOMIC || s->k->inst[i].op == QN_I_FOR ||
+            s->k->inst[i].op == QN_I_WHILE)
+            return;
+    while (width > 1 && (width > FEW_AT_ONCE || trips % width || trips < 2 * width * lanes ||
+                         width * n_insts > MOST_EMITTED))
+        width /= 2;
+    if (width == 1 || !aligned_bytes(s, x, width, 0))
+        return;
+    p->wide = width;
+    p->wide_dim = x;
 }

@@ -22,13 +22,14 @@ static bool is_in_condition(const qn_kernel *k, uint32_t i)
 }
 
 /** Whether load i may run where nobody asks for it: no more elements are touched than by a loop
- * without a condition. */
+ * without a condition. Threads that wait for their loads make none in vain. */
 static bool is_free_load(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || !qn__is_in_range(a->f, qn__site_of(k, i)) ||
-        (k->param[x->imm].traits & QN_ATOMIC) || k->param[x->imm].has_atomics)
+    if (x->op != QN_I_LOAD || a->f->target->waits_for_loads ||
+        !qn__is_in_range(a->f, qn__site_of(k, i)) || (k->param[x->imm].traits & QN_ATOMIC) ||
+        k->param[x->imm].has_atomics)
         return false;
     for (int r = 0; r < qn__n_indices(k, i); r++)
         for (int s = 0; s < 2; s++) {

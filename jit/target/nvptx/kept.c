@@ -46,12 +46,33 @@ LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t
     return qn__ahead(g, qn__gep(g, g->i8, g->kept, near), x->at + ahead * bytes);
 }
 
+/** Sets what is kept of consecutive points, one for each part, 16 bytes at once. */
+static void read_parts(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
+{
+    const int type = g->k->inst[x->to].type, bytes = (int)qn_dtype_bytes(type),
+              count = g->unroll * bytes < 16 ? g->unroll : 16 / bytes;
+    LLVMTypeRef t = LLVMVectorType(qn__memory_type(g, type), (unsigned)count);
+    for (int p = 0; p < g->unroll; p += count) {
+        LLVMValueRef all =
+            qn__load_at(g, t, qn__kept_place(g, x, at, ahead + p), (unsigned)(count * bytes));
+        for (int n = 0; n < count; n++) {
+            LLVMValueRef v =
+                LLVMBuildExtractElement(g->b, all, LLVMConstInt(g->i32, (unsigned)n, false), "");
+            qn__set(g, x->to, p + n, qn__to_register(g, type, v), g->depth);
+        }
+    }
+}
+
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
         if (x->region != region || x->writer == region)
             continue;
+        if (g->unroll > 1) {
+            read_parts(g, x, at, ahead);
+            continue;
+        }
         int type = g->k->inst[x->to].type;
         LLVMValueRef v = qn__load_at(g, qn__memory_type(g, type), qn__kept_place(g, x, at, ahead),
                                      (unsigned)qn_dtype_bytes(type));
@@ -64,13 +85,14 @@ void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held)
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const uint32_t i = g->grid->kept[n].to;
         if (g->grid->kept[n].region == region && g->grid->kept[n].writer != region &&
-            g->k->inst[i].op == QN_I_LOAD && g->site[i] < QN_MOST_HELD)
+            g->k->inst[i].op == QN_I_LOAD && g->site[i] < QN_MOST_HELD && g->unroll == 1)
             held[g->site[i]] = qn__scalar(g, i, 0);
     }
 }
 
-void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
+void qn__kept_take(lower *g, uint32_t reduce, kept_point *out)
 {
+    *out = (kept_point){{NULL}};
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
         bool is_done = x->writer != reduce;
@@ -78,10 +100,32 @@ void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
             is_done |= g->grid->kept[m].from == x->from;
         if (is_done)
             continue;
-        int type = g->k->inst[x->from].type;
         g->loads_on_demand = true; /* of what the point has computed from kept values alone */
-        LLVMValueRef v = qn__to_memory(g, type, qn__scalar(g, x->from, 0));
+        out->value[n] = qn__to_memory(g, g->k->inst[x->from].type, qn__scalar(g, x->from, 0));
         g->loads_on_demand = false;
-        qn__store_at(g, v, qn__kept_place(g, x, at, ahead), (unsigned)qn_dtype_bytes(type));
     }
+}
+
+void qn__kept_put(lower *g, const kept_point *point, int count, LLVMValueRef at, int64_t ahead)
+{
+    for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
+        const qn_kept *x = &g->grid->kept[n];
+        const int bytes = (int)qn_dtype_bytes(g->k->inst[x->from].type),
+                  together = count * bytes < 16 ? count : 16 / bytes;
+        for (int first = 0; first < count && point->value[n]; first += together) {
+            LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(point->value[n]), (unsigned)together);
+            LLVMValueRef all = LLVMGetUndef(t), to = qn__kept_place(g, x, at, ahead + first);
+            for (int m = 0; m < together && together > 1; m++)
+                all = LLVMBuildInsertElement(g->b, all, point[first + m].value[n],
+                                             LLVMConstInt(g->i32, (unsigned)m, false), "");
+            qn__store_at(g, together > 1 ? all : point->value[n], to, (unsigned)(together * bytes));
+        }
+    }
+}
+
+void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead)
+{
+    kept_point point;
+    qn__kept_take(g, reduce, &point);
+    qn__kept_put(g, &point, 1, at, ahead);
 }

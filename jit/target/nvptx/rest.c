@@ -3,9 +3,11 @@
  * rest.c: the iterations of dimensions on which no reduce depends (grid->rest_dims), divided among
  * the threads of a team once the values of the reduces are known. Iterations count
  * lexicographically, and neighbouring threads take neighbouring ones, several of them at a time, so
- * that their loads are under way together.
+ * that their loads are under way together. Of the last dimension a thread takes grid->wide at once,
+ * whose accesses are vectors; here these count as one.
  */
 #include "jit/target/nvptx/rest.h"
+#include "jit/lower/wide.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
@@ -34,6 +36,7 @@ static rest find_rest(lower *g)
         LLVMValueRef extent = extent_of(g, d), zero = qn__const_i64(g, 0);
         LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSGT, extent, zero, "");
         extent = LLVMBuildSelect(g->b, some, extent, zero, "");
+        extent = LLVMBuildUDiv(g->b, extent, qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
         r.count = LLVMBuildMul(g->b, r.count, extent, "");
     }
     return r;
@@ -49,12 +52,14 @@ static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
         int d = r->dim[n];
         LLVMValueRef index = q;
         if (n > 0) {
-            LLVMValueRef extent = extent_of(g, d);
+            LLVMValueRef extent = LLVMBuildUDiv(g->b, extent_of(g, d),
+                                                qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
             extent = is_small ? LLVMBuildTrunc(g->b, extent, g->i32, "") : extent;
             index = LLVMBuildURem(g->b, q, extent, "");
             q = LLVMBuildUDiv(g->b, q, extent, "");
         }
         index = is_small ? LLVMBuildZExt(g->b, index, g->i64, "") : index;
+        index = LLVMBuildMul(g->b, index, qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
         qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
     }
 }
@@ -66,17 +71,21 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
     qn__once_open(g, &once, condition);
     set_iteration(g, r, q);
     LLVMValueRef held[QN_MOST_HELD] = {NULL};
+    g->unroll = g->grid->wide;
     if (g->kept) {
-        qn__kept_read(g, QN_KEPT_BODY, q, 0);
+        qn__kept_read(g, QN_KEPT_BODY, LLVMBuildMul(g->b, q, qn__const_i64(g, g->grid->wide), ""),
+                      0);
         qn__kept_hold(g, QN_KEPT_BODY, held);
     }
-    g->held = held;
+    g->held = g->unroll > 1 ? NULL : held;
+    qn__wide_begin(g);
     qn__lower_region(g, g->k->body, g->k->n_insts);
     g->held = NULL;
+    g->unroll = 1;
     qn__loop_close(g, &once);
 }
 
-/** Steps of `apart` over a range; q is `first` behind each. Single ones are tested: their
+/** Steps of `apart` over a range; q is `first` behind each. Single ones are tested if their
  * iterations may lie beyond the end. */
 static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int64_t apart,
                        int steps)
@@ -85,11 +94,13 @@ static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int6
     if (qn__is_known_empty(s))
         return;
     qn__loop_open(g, &l, s, steps * apart, LOOP_MAY_BE_EMPTY);
+    int64_t count;
+    const bool is_whole = steps > 1 || (qn__is_const(r->count, &count) && count % apart == 0);
     for (int n = 0; n < steps; n++) {
         LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
         q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
         LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, q, r->count, "");
-        lower_iteration(g, r, q, steps == 1 ? inside : NULL);
+        lower_iteration(g, r, q, is_whole ? NULL : inside);
     }
     qn__loop_close(g, &l);
 }
@@ -97,11 +108,12 @@ static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int6
 /** All iterations by `threads` threads, of which this one is number `first`. */
 static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threads)
 {
+    const int steps = g->grid->wide < STEPS ? STEPS / g->grid->wide : 1;
     LLVMValueRef zero = qn__const_i64(g, 0);
-    LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -STEPS * threads), "");
+    LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -steps * threads), "");
     LLVMValueRef up = LLVMBuildAdd(g->b, r->count, qn__const_i64(g, threads - 1), "");
     up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), "");
-    emit_steps(g, r, first, (span){zero, most}, threads, STEPS);
+    emit_steps(g, r, first, (span){zero, most}, threads, steps);
     emit_steps(g, r, first, (span){most, up}, threads, 1);
 }
 
@@ -124,6 +136,8 @@ void qn__rest_of_warp(lower *g)
         else if (g->k->inst[i].op == QN_I_REDUCE)
             qn__lower_reduce(g, i);
     rest r = find_rest(g);
+    if (g->kept && g->grid->wide > 1) /* what other lanes have kept */
+        qn__team_wait(g);
     g->is_team = false;
     emit_rest(g, &r, g->lane, qn__team_lanes(g->grid));
     g->is_team = true;

@@ -263,21 +263,25 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
 /* ---------------------------------------------------------------- pieces */
 
 /* Where brackets do not matter but the order does (qn__is_associative), a lane takes a piece of
- * neighbouring points in each step, 16 bytes of what it loads. */
+ * neighbouring points in each step, 16 bytes of what it loads. The order of floats tells zeros from
+ * one another, and nothing else: they are first reduced in any order, then in theirs if a zero is
+ * found. */
 
 /** What is left of a piece while its points are emitted. */
 typedef struct piece {
     const team_source *s;
     LLVMValueRef q, acc;
-    int64_t next;
+    int64_t first;
+    int n; /* points that are done */
+    kept_point kept[MOST_OF_PIECE];
 } piece;
 
 static void add_to_piece(lower *g, void *arg)
 {
     piece *x = arg;
-    qn__kept_read(g, x->s->r->inst, x->q, x->next);
+    qn__kept_read(g, x->s->r->inst, x->q, x->first + x->n);
     qn__fold_point(g, x->s->r, &x->acc);
-    qn__kept_write(g, x->s->r->inst, x->q, x->next++);
+    qn__kept_take(g, x->s->r->inst, &x->kept[x->n++]);
 }
 
 /** Points of a piece: a power of two. */
@@ -297,7 +301,7 @@ static int points_of_piece(const lower *g, uint32_t reduce)
 static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n, int count)
 {
     const int d = s->r->dim[0];
-    piece x = {.s = s, .q = q, .acc = s->r->identity, .next = n};
+    piece x = {.s = s, .q = q, .acc = s->r->identity, .first = n};
     if (!is_one_dimension(s)) {
         for (int m = 0; m < count; m++)
             x.acc = add(g, s, q, n + m, x.acc);
@@ -308,9 +312,16 @@ static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, i
     g->multiple[d] = count;
     qn__wide_points(g, s->r, d, (int)n, count, add_to_piece, &x);
     g->multiple[d] = 0;
+    qn__kept_put(g, x.kept, count, q, n);
     g->is_team = true;
     g->team_reduce = 0;
     return x.acc;
+}
+
+/** Whether a reduce tells orders of its points from one another. */
+static bool is_in_order(const reduction *r)
+{
+    return qn__dtype_class(r->type) == QN_CLASS_F && !r->is_unordered;
 }
 
 /** acc, then the values of all lanes in their order: right in lane 0. */
@@ -326,9 +337,9 @@ static LLVMValueRef join_lanes(lower *g, const reduction *r, LLVMValueRef acc, L
 static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int steps, int count,
                                 LLVMValueRef total, LLVMValueRef acc)
 {
-    const bool in_order = qn__dtype_class(s->r->type) == QN_CLASS_F;
+    const bool in_order = is_in_order(s->r);
     const int64_t step = (int64_t)WARP_LANES * count;
-    LLVMValueRef value[STEPS];
+    LLVMValueRef value[STEPS_OF_FEW];
     loop l;
     if (qn__is_known_empty(of))
         return acc;
@@ -350,21 +361,37 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
     return acc;
 }
 
+/** All points, so many pieces at once; right in lane 0. */
+static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
+{
+    const int count = points_of_piece(g, s->r->inst);
+    const int64_t step = (int64_t)WARP_LANES * count;
+    LLVMValueRef from = qn__const_i64(g, 0), up, acc = s->r->identity;
+    for (int n = steps; n >= 1; n /= 2) {
+        LLVMValueRef whole = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -n * step), "");
+        acc = piece_steps(g, s, (span){from, whole}, n, count, NULL, acc);
+        from = whole;
+    }
+    up = LLVMBuildAdd(g->b, s->total, qn__const_i64(g, step - 1), "");
+    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -step), "");
+    acc = piece_steps(g, s, (span){from, up}, 1, count, s->total, acc);
+    return is_in_order(s->r) ? acc : join_lanes(g, s->r, s->r->identity, acc);
+}
+
 /** All points; right in lane 0. */
 static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
 {
-    const int count = points_of_piece(g, s->r->inst), steps = count > STEPS ? 1 : STEPS;
-    const int64_t step = (int64_t)WARP_LANES * count;
-    LLVMValueRef most = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -steps * step), ""),
-                 whole = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -step), ""),
-                 up = LLVMBuildAdd(g->b, s->total, qn__const_i64(g, step - 1), ""),
-                 acc = s->r->identity;
-    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -step), "");
-    acc = piece_steps(g, s, qn__up_to(g, most), steps, count, NULL, acc);
-    acc = piece_steps(g, s, (span){most, whole}, 1, count, NULL, acc);
-    acc = piece_steps(g, s, (span){whole, up}, 1, count, s->total, acc);
-    return qn__dtype_class(s->r->type) == QN_CLASS_F ? acc
-                                                     : join_lanes(g, s->r, s->r->identity, acc);
+    const int steps = points_of_piece(g, s->r->inst) > STEPS ? 1 : g->kept ? STEPS_OF_FEW : STEPS;
+    if (s->r->type != QN_F32)
+        return fold_pieces(g, s, steps);
+    reduction any = *s->r;
+    any.is_unordered = true;
+    LLVMValueRef v = warp_same(g, fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
+                 found = v, zero = LLVMConstNull(g->f32);
+    branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
+    v = fold_pieces(g, s, 1);
+    qn__choose_branch(g, &then, &v, &found, 1);
+    return v;
 }
 
 /** Whether lanes take pieces: all reduces of the team allow it. */

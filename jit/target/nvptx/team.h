@@ -58,7 +58,16 @@ LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
 /** Sets held[site] of loads of a region that were read so: they are not made again. */
 void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held);
-/** Keeps what later regions need of a reduce, whose region was emitted for this point. */
+/** What later regions need of a point of a reduce, for each entry of grid->kept; NULL: nothing. */
+enum { MOST_OF_PIECE = 16 };
+typedef struct kept_point {
+    LLVMValueRef value[QN_MOST_KEPT];
+} kept_point;
+/** Takes it once the region was emitted for the point. */
+void qn__kept_take(lower *g, uint32_t reduce, kept_point *out);
+/** Keeps `count` consecutive points, a power of two, 16 bytes at once. */
+void qn__kept_put(lower *g, const kept_point *point, int count, LLVMValueRef at, int64_t ahead);
+/** Both for one point. */
 void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
 
 /** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory,

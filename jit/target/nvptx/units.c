@@ -226,7 +226,7 @@ static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMVa
 
 static void run_thread(lower *g, const unit_body *body)
 {
-    if (g->grid->wide_dim >= 0)
+    if (g->grid->wide_dim >= 0 && !g->grid->rest_dims)
         qn__wide_unit(g, &body->w->place, body->run, body->arg);
     else
         body->run(g, body->arg);
