@@ -54,9 +54,9 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
     }
     if (g->grid->team == QN_TEAM_WARP) {
         const int held = m->registers / (REGISTERS_OF_TEAM * n_threads),
-                  kept = m->shared_bytes / (qn__kept_bytes(g->grid) + m->system_bytes);
+                  bytes = qn__kept_bytes(g->grid) + m->system_bytes;
         most = most < held ? most : held;
-        return most < kept ? most : kept;
+        return bytes && m->shared_bytes / bytes < most ? m->shared_bytes / bytes : most;
     }
     for (uint32_t i = g->k->body; i < g->k->n_insts && at_once > 1; i++)
         if (g->k->inst[i].op == QN_I_REDUCE) {
