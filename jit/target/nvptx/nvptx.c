@@ -64,7 +64,11 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
             return BLOCKS_OF_ROWS - (bytes > FEW_BYTES) - (bytes >= 2 * FEW_BYTES);
         }
     const int held = m->registers / (REGISTERS_OF_THREAD * n_threads);
-    return held < 1 ? 1 : held < most ? held : most;
+    const int64_t units = qn__nvptx_units(g->f, g->grid); /* 0: not known */
+    most = held < most ? held : most;
+    if (units > 0 && units / m->multiprocessors < most) /* no more come */
+        most = (int)(units / m->multiprocessors);
+    return most < 1 ? 1 : most;
 }
 
 /** Fixes the number of threads of a block: !nvvm.annotations = {function, "reqntidx", x, ...}; and
