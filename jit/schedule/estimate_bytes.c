@@ -325,16 +325,16 @@ static lines lines_of(const mover *m, const touched *t, int g)
     qn_stretch s[QN_MOST_STRETCHES];
     const qn_kernel *k = m->e->x->k;
     const group *own = &m->group[g];
+    if (!t->is_touched)
+        return (lines){0};
+    if (own->buffer) /* that of sums is of a reduce, which accesses no view */
+        return lines_of_buffer(m, t, g);
     double line = m->cache->line, way = (double)qn__way_bytes(m->cache);
     const qn_kernel_parameter *p = &k->param[k->inst[own->inst].imm];
     double whole = (double)(p->record ? p->record->bytes : qn_dtype_bytes(p->dtype));
     double run = own->parts & (own->parts - 1) ? whole : (double)qn__access_bytes(k, own->inst);
     double element = run, runs = 1, apart = 0, sets = 1;
     bool is_aligned = true;
-    if (!t->is_touched)
-        return (lines){0};
-    if (own->buffer)
-        return lines_of_buffer(m, t, g);
     int n = qn__stretches_of(m->e->x, own->inst, &t->box, s);
     for (int i = 0; i < n; i++) {
         if (runs == 1 && (s[i].stride <= run || s[i].stride < line)) {
