@@ -83,6 +83,8 @@ static inline int qn__place_of(const qn_plan *p, int d)
 }
 /** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
 double qn__touched_in_all(const qn_analysis *a);
+/** Bytes that all stores write; of those whose extents are not known 0. */
+double qn__written_bytes(const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
 /** Whether what load i reads for one step of the lanes may be copied before the loop over dimension

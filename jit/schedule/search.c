@@ -89,7 +89,7 @@ static bool try_with(search *s, const qn_plan_options *options, int trip_width, 
     of.f = &s->f;
     qn__plan_by_rules(&of, &p);
     p.trip_width = trip_width;
-    if (memcmp(&p, s->best, sizeof p) == 0 || !is_modelled(&p) ||
+    if (memcmp(&p, s->best, sizeof p) == 0 || (!is_modelled(&p) && is_modelled(s->best)) ||
         qn__estimate(&s->of->analysis, &p) > s->most_units || !estimate(s, &p, s->s, &e) ||
         !is_below(s, &p, &e, part))
         return false;
@@ -263,6 +263,21 @@ static void try_gathers(search *s)
     (void)try(s, &o, 1);
 }
 
+/** Stores past the caches where the rules leave them in these. What reads them next waits for
+ * memory instead of the last cache: that much, at least, is gained before. */
+static void try_streams(search *s)
+{
+    const qn_machine *m = &s->f.machine;
+    const qn_analysis *a = &s->of->analysis;
+    qn_plan_options o = s->options;
+    double slower = 1 / m->bytes_a_cycle[QN_CACHE_LAST] - 1 / m->bytes_a_cycle[QN_CACHE_SECOND],
+           written = qn__written_bytes(a), lost = slower * written,
+           far = s->least.transfer[QN_CACHE_SECOND] + s->least.waiting[QN_CACHE_SECOND];
+    o.streams = 1;
+    if (!s->best->streams && s->options.streams == 0 && written > 0 && far > lost)
+        (void)try(s, &o, OTHER_LANES - lost / s->least.cycles);
+}
+
 /** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
 static bool has_gather(const search *s)
 {
@@ -299,8 +314,9 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
     of = out->analysis;
     of.f = &s.f;
     qn__plan_by_rules(&of, &out->plan);
-    if (!has_values || is_fixed_plan || is_for_memory(&out->plan))
+    if (!has_values || is_fixed_plan)
         return;
+    bool is_near = !is_for_memory(&out->plan);
     int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
@@ -310,12 +326,14 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
         improve_rim(&s, slack);
     else if (out->is_draft && is_modelled(&out->plan))
         improve(&s);
-    else if (out->is_draft)
+    else if (out->is_draft && is_near)
         try_gathers(&s);
+    if (out->is_draft && slack <= 0)
+        try_streams(&s);
     if (!out->is_draft)
         qn__planned_forget(out);
     qn__free(s.s);
-    out->cycles = s.least.cycles;
+    out->cycles = is_near ? s.least.cycles : 0;
 }
 
 void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
