@@ -21,14 +21,15 @@ typedef struct qn_object qn_object;
 QN_API qn_status qn_object_new(qn_object **out, qn_error *err);
 QN_API void qn_object_release(qn_object *o);
 /** Compiles a kernel for arguments, as qn_bundle_add does, and adds it under `name`, which must be
- * a name in C; NULL is the kernel's own. `isa` is QN_ISA_V3 (0 too) or QN_ISA_V4, which the
- * processor need not have; one name can have both, for the same kernel. With QN_SPECIALIZE_GENERIC
- * `args` may be NULL. Accesses that are proved for the arguments, but not for all that the code
- * takes, are tested in the entry function where C text can do that, and checked in the code where
- * not. Errors, besides those of qn_bundle_add: QN_ERR_UNSUPPORTED for arguments that overlap, have
- * index lists, members, tiles, broadcast dimensions or a unit, and for ranges of a domain that C
- * text cannot compute; QN_ERR_ARGUMENT for a name that is none, or is taken; QN_ERR_TARGET for a
- *  GPU. After an error the object is as it was. */
+ * a name in C; NULL is the kernel's own. `isa` is QN_ISA_V3 (0 too), QN_ISA_V4 or
+ * QN_ISA_V4_BYTES, which the processor need not have; one name can have several, for the same
+ * kernel. With QN_SPECIALIZE_GENERIC `args` may be NULL. Accesses that are proved for the
+ * arguments, but not for all that the code takes, are tested in the entry function where C text can
+ * do that, and checked in the code where not. Errors, besides those of qn_bundle_add:
+ * QN_ERR_UNSUPPORTED for arguments that overlap, have index lists, members, tiles, broadcast
+ * dimensions or a unit, and for ranges of a domain that C text cannot compute; QN_ERR_ARGUMENT for
+ * a name that is none, or is taken; QN_ERR_TARGET for a GPU. After an error the object is as it
+ * was. */
 QN_API qn_status qn_object_add(qn_object *o, qn_context *c, const char *name, const qn_kernel *k,
                                int n, const qn_arg *args, const qn_options *options, qn_error *err);
 /** The bytes of an ELF file, relocatable, of x86-64, as they are now. Copies at most buffer_bytes

@@ -53,6 +53,7 @@ sub file {
 # Numbers and blanks differ from run to run.
 sub plain {
     my ($line) = @_;
+    $line =~ s/x86-64-v[34](-bytes)?/PROCESSOR/g;
     $line =~ s/\d+(\.\d+)?/N/g;
     $line =~ s/\s+/ /g;
     $line =~ s/^ | $//g;

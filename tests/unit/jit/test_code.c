@@ -302,7 +302,7 @@ static void test_tuples(qn_context *c)
         bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
                   qn_code_text(f, QN_DUMP_SCHEDULE, schedule, sizeof schedule) &&
                   qn_code_text(f, QN_DUMP_ASM, code, sizeof code);
-        int places = ok ? count(schedule, " combine ") : 0;
+        int places = ok ? count(schedule, " order ") : 0;
         int compares = ok ? count(code, "$1000, ") : 0; /* of a loop over points with its end */
         if (!tap_ok(places == 1 + is_chain && compares == 1 + is_chain,
                     is_chain ? "a reduce that needs another one has a loop of its own"
