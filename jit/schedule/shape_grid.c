@@ -16,6 +16,9 @@ typedef struct dim_roles {
     bool is_walked;  /* a loop in each thread */
 } dim_roles;
 
+/* Threads of a block along z (CUDA C++ Programming Guide, technical specifications). */
+enum { MOST_LAYERS = 64 };
+
 typedef struct reader {
     const qn_analysis *x;
     const qn_schedule *s;
@@ -147,6 +150,8 @@ static bool set_axes(reader *m)
         all *= p->threads[m->block[i]];
         if (all > QN_MOST_BLOCK_THREADS)
             return qn__no_code(m->r, "so many threads of a block", (qn_axis){0});
+        if (n == 2 && p->threads[m->block[i]] > MOST_LAYERS)
+            return qn__no_code(m->r, "so many threads along z", (qn_axis){0});
     }
     return true;
 }
