@@ -263,8 +263,10 @@ static void try_gathers(search *s)
     (void)try(s, &o, 1);
 }
 
-/** Stores past the caches where the rules leave them in these. What reads them next waits for
- * memory instead of the last cache: that much, at least, is gained before. */
+/** Stores past the caches where the rules leave them in these, and lines are written in parts. What
+ * reads them next waits for memory instead of the last cache: that much, at least, is gained
+ * before. Whole lines are left to the rules: one core writes memory at half of the rate at which it
+ * reads there (Emerald Rapids), which estimates do not tell. */
 static void try_streams(search *s)
 {
     const qn_machine *m = &s->f.machine;
@@ -274,7 +276,8 @@ static void try_streams(search *s)
            written = qn__written_bytes(a), lost = slower * written,
            far = s->least.transfer[QN_CACHE_SECOND] + s->least.waiting[QN_CACHE_SECOND];
     o.streams = 1;
-    if (!s->best->streams && s->options.streams == 0 && written > 0 && far > lost)
+    if (!is_modelled(s->best) && !s->best->streams && s->options.streams == 0 && written > 0 &&
+        far > lost)
         (void)try(s, &o, OTHER_LANES - lost / s->least.cycles);
 }
 
