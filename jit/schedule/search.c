@@ -276,8 +276,7 @@ static void try_streams(search *s)
            written = qn__written_bytes(a), lost = slower * written,
            far = s->least.transfer[QN_CACHE_SECOND] + s->least.waiting[QN_CACHE_SECOND];
     o.streams = 1;
-    if (!is_modelled(s->best) && !s->best->streams && s->options.streams == 0 && written > 0 &&
-        far > lost)
+    if (!s->best->streams && s->options.streams == 0 && written > 0 && far > lost)
         (void)try(s, &o, OTHER_LANES - lost / s->least.cycles);
 }
 
@@ -317,9 +316,9 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
     of = out->analysis;
     of.f = &s.f;
     qn__plan_by_rules(&of, &out->plan);
-    if (!has_values || is_fixed_plan)
+    const bool is_near = !is_for_memory(&out->plan);
+    if (!has_values || is_fixed_plan || (!is_near && !out->plan.transpose))
         return;
-    bool is_near = !is_for_memory(&out->plan);
     int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
@@ -331,7 +330,7 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
         improve(&s);
     else if (out->is_draft && is_near)
         try_gathers(&s);
-    if (out->is_draft && slack <= 0)
+    if (out->is_draft && s.best->transpose && slack <= 0)
         try_streams(&s);
     if (!out->is_draft)
         qn__planned_forget(out);
