@@ -156,21 +156,19 @@ static bool is_contiguous(const filler *m, int d)
 enum { PLACE_DIMS, PLACE_STEPS, PLACE_UNROLLED, PLACE_VECTORS, PLACE_LANES, N_PLACES };
 static int place_of(const filler *m, const fill_loop *l)
 {
+    bool has_others = false, has_block = false; /* loops over its dimension: of the block, others */
     if (l->block_role == QN_ROLE_VECTOR)
         return PLACE_LANES;
     if (l->is_of_lanes)
         return l->block_role < 0 ? PLACE_STEPS : PLACE_VECTORS;
-    for (int a = 0; a < m->b->n_axes && l->block_role >= 0; a++) {
+    for (int a = 0; a < m->b->n_axes; a++) {
         fill_loop other = describe_loop(m, m->b->axis[a]);
-        if (other.d == l->d && other.block_role < 0)
-            return is_contiguous(m, l->d) ? PLACE_UNROLLED : PLACE_DIMS;
+        has_others |= other.d == l->d && other.block_role < 0;
+        has_block |= other.d == l->d && other.block_role >= 0;
     }
-    for (int a = 0; a < m->b->n_axes && l->block_role < 0; a++) {
-        fill_loop other = describe_loop(m, m->b->axis[a]);
-        if (other.d == l->d && other.block_role == QN_ROLE_UNROLLED && is_contiguous(m, l->d))
-            return PLACE_STEPS;
-    }
-    return l->block_role < 0 ? PLACE_DIMS : PLACE_UNROLLED;
+    if (has_others && has_block && is_contiguous(m, l->d))
+        return l->block_role < 0 ? PLACE_STEPS : PLACE_UNROLLED;
+    return has_others ? PLACE_DIMS : PLACE_UNROLLED;
 }
 
 /** Whether an axis before axis a of the buffer is of its dimension. */
