@@ -3,6 +3,7 @@
  * test_plan.c: which plan comes out of which layouts, and that overrides are taken or refused.
  * Plans are data, so no code generator is needed.
  */
+#include "jit/schedule/estimate.h"
 #include "jit/schedule/forms.h"
 #include "jit/schedule/plan.h"
 #include "jit/schedule/planned.h"
@@ -417,6 +418,28 @@ static void test_strips(void)
     p = plan_of(ROWS("indexed"), w, 2, &always, QN_ISA_V4, false);
     tap_ok(p.strip == 24 && p.jam == 3,
            "where the caller wants it: strips of %d, %d points at once", p.strip, p.jam);
+}
+
+/** The sums of a strip belong to a reduce, which accesses no view. */
+static void test_estimate_of_strip(void)
+{
+    const int64_t n[1] = {1000}, large[2] = {1000, 1000};
+    qn_view v[2] = {view(QN_F64, 1, n, false), view(QN_F64, 2, large, true)};
+    qn_kernel *k = NULL;
+    qn_error err = {0};
+    qn_estimate e = {0};
+    qn_planned p;
+    qn_facts f;
+    if (!facts_of(ROWS("ordered"), v, 2, NULL, QN_ISA_V4, false, &k, &f))
+        return;
+    qn__planned_make(k, &f, &p);
+    bool has_estimate = p.plan.strip > 0 && qn__planned_schedule(&p, &err) == QN_OK &&
+                        qn__schedule_estimate(&p.analysis, p.schedule, &e, &err) == QN_OK;
+    tap_ok(has_estimate && e.cycles > 1000 * 1000 / 64,
+           "a strip of sums has an estimate: %.0f cycles %s", e.cycles, err.message);
+    qn__planned_release(&p);
+    qn__facts_release(&f);
+    qn_kernel_release(k);
 }
 
 /** Strips in the striped order: pairs of partials, as many points at once as the sets of the
@@ -1072,6 +1095,7 @@ static void test_transpose(void)
 int main(void)
 {
     test_strips();
+    test_estimate_of_strip();
     test_striped_strips();
     test_transpose();
     test_caches();
