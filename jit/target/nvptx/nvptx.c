@@ -30,10 +30,10 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
  * as it holds; those that keep rows are as many as shared memory holds. Others leave each thread
  * the registers that loads of several trips take, and no more: half of the threads then have them
  * under way. What needs more registers than these leave, 32 where it holds 2048 threads, is
- * assembled again with another limit (runtime/cuda/module.c). Without a limit, loads of many rows of a reduce would take all
- * registers, and too few threads would have loads under way. The driver assembles PTX as
- * relocatable code, which takes registers without regard to the number of threads: exp of f32, four
- * at once, 44 instead of 31. */
+ * assembled again with another limit (runtime/cuda/module.c). Without a limit, loads of many rows
+ * of a reduce would take all registers, and too few threads would have loads under way. The driver
+ * assembles PTX as relocatable code, which takes registers without regard to the number of
+ * threads: exp of f32, four at once, 44 instead of 31. */
 static int blocks_wanted(const lower *g, const int32_t *threads)
 {
     enum { BLOCKS_OF_ROWS = 4, FEW_BYTES = 64 }; /* of the accumulators of a thread */
