@@ -12,8 +12,9 @@
 #include "jit/analysis/analyse.h"
 
 enum {
-    LEAST_MULTIPLIED = 16, /* there is no multiplication and no shift of bytes */
+    LEAST_MULTIPLIED = 16, /* there is no multiplication of bytes, and no shift but by a constant */
     CONVERTED = 32,        /* vectors of floats become integers of 32 bits, also by AVX2 */
+    PERMUTED = 32,         /* lanes that lie apart are put into place for less than narrower ones */
 };
 
 static bool fits(qn_interval x, int bits, bool is_signed)
@@ -84,6 +85,11 @@ static bool is_constant(const qn_kernel *k, uint32_t i, int64_t low, int64_t hig
     return k->inst[i].op == QN_I_CONST && n >= low && n <= high;
 }
 
+static bool is_power(const qn_kernel *k, uint32_t i)
+{
+    return is_constant(k, i, 1, INT64_MAX) && (k->inst[i].imm & (k->inst[i].imm - 1)) == 0;
+}
+
 /** Whether a value in this range may be negative. (What is not known of a u64 has the range of an
  * i64.) */
 static bool may_be_negative(qn_interval x, int type)
@@ -128,7 +134,7 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
         return natural;
     switch (qn__pure(x)) {
     case QN_OP_mul:
-        least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
+        least = least < LEAST_MULTIPLIED && !is_power(k, arg[1]) ? LEAST_MULTIPLIED : least;
         break;
     case QN_OP_add:
     case QN_OP_sub:
@@ -143,24 +149,30 @@ static int width_of(const qn_kernel *k, const qn_interval *value, uint32_t i, qn
         least = common_bits(value, arg[0], arg[0], type, least, &is_signed);
         break;
     case QN_OP_shl:
-        least = least < LEAST_MULTIPLIED ? LEAST_MULTIPLIED : least;
         if (!is_constant(k, arg[1], 0, least - 1))
             return natural;
         break;
     case QN_OP_shr:
-        least = common_bits(value, arg[0], arg[0], type, LEAST_MULTIPLIED, &is_signed);
+        least = common_bits(value, arg[0], arg[0], type, 8, &is_signed);
         if (!is_constant(k, arg[1], 0, least - 1))
             return natural;
         break;
-    case QN_OP_div: case QN_OP_rem:
+    case QN_OP_div:
+    case QN_OP_rem:
         if (!is_constant(k, arg[1], 1, INT64_MAX))
             return natural;
         least = common_bits(value, arg[0], arg[1], type, LEAST_MULTIPLIED, &is_signed);
         break;
-    case QN_OP_min: case QN_OP_max:
+    case QN_OP_min:
+    case QN_OP_max:
         least = common_bits(value, arg[0], arg[1], type, 8, &is_signed);
         break;
-    case QN_OP_eq: case QN_OP_ne: case QN_OP_lt: case QN_OP_le: case QN_OP_gt: case QN_OP_ge:
+    case QN_OP_eq:
+    case QN_OP_ne:
+    case QN_OP_lt:
+    case QN_OP_le:
+    case QN_OP_gt:
+    case QN_OP_ge:
         bits = common_bits(value, arg[0], arg[1], type, 8, &is_signed);
         at->at = (uint8_t)bits;
         at->at_signed = is_signed;
@@ -284,8 +296,14 @@ static int low_bits(const qn_kernel *k, uint32_t i, int n, int needed)
             if (other->imm >> (bits - 1) >> 1 == 0)
                 return bits;
         return needed;
-    case QN_OP_add: case QN_OP_sub: case QN_OP_neg: case QN_OP_mul:
-    case QN_OP_or: case QN_OP_xor: case QN_OP_not: case QN_OP_select:
+    case QN_OP_add:
+    case QN_OP_sub:
+    case QN_OP_neg:
+    case QN_OP_mul:
+    case QN_OP_or:
+    case QN_OP_xor:
+    case QN_OP_not:
+    case QN_OP_select:
         return needed;
     case QN_OP_shl:
         return n == 0 && is_constant(k, arg[1], 0, needed - 1) ? needed : natural;
@@ -319,7 +337,8 @@ static void keep_low_bits(qn_analysis *a, uint8_t *needed)
             most = is_operand && n == 0 && low > most ? low : most;
         }
         int bits = 8, op = qn__pure(x);
-        while (bits < most || (op == QN_OP_mul && bits < LEAST_MULTIPLIED))
+        while (bits < most ||
+               (op == QN_OP_mul && bits < LEAST_MULTIPLIED && !is_power(k, qn__args(k, i)[1])))
             bits *= 2;
         const bool is_cast = x->op == QN_I_CAST && qn__is_integer(k->inst[qn__args(k, i)[0]].type),
                    is_computed = is_cast || (v->at && x->op >= QN_I_PURE);
@@ -347,6 +366,101 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
     return qn__dtype_width(k->inst[arg].type);
 }
 
+/* ---------------------------------------------------------------- where lanes are extended */
+
+/** What a lane of a value takes in its own bits, and in 16, 32 and 64: bytes that operations and
+ * conversions write; and the most bits in which a use takes it in any case. */
+typedef struct effort {
+    float own, wide[3];
+    int most;
+} effort;
+
+static float effort_in(const qn_analysis *a, const effort *of, uint32_t i, int bits)
+{
+    const int own = a->value[i].bits;
+    if (a->value[i].deps == 0 || !qn__is_integer(a->k->inst[i].type))
+        return 0;
+    if (bits <= own || bits <= of[i].most)
+        return of[i].own + (bits < own ? (float)own / 8 : 0);
+    return of[i].wide[bits / 32];
+}
+
+/** Of instruction i, computed in so many bits: with its operands. */
+static float effort_at(const qn_analysis *a, const effort *of, uint32_t i, int bits)
+{
+    const bool is_cast = a->k->inst[i].op == QN_I_CAST;
+    float sum = is_cast ? 0 : (float)bits / 8;
+    for (int n = 0; n < a->k->inst[i].n_args && qn__is_pure(&a->k->inst[i]); n++)
+        sum += effort_in(a, of, qn__lane_args(a, i)[n], bits);
+    return sum;
+}
+
+/** Whether lanes along some dimension, or of trips, are elements side by side. */
+static bool is_contiguous(const qn_analysis *a, uint32_t i)
+{
+    int64_t stride;
+    bool is = a->trips.n > 0;
+    for (int d = 0; d < a->k->n_dims && !is; d++)
+        is = qn__access_stride(a, i, d, &stride) && stride == 1;
+    return is;
+}
+
+/** Extended: the upper half of what is computed is moved first, but not of what is loaded. */
+static float effort_extended(const qn_analysis *a, const effort *of, uint32_t i, int bits)
+{
+    return of[i].own + (a->k->inst[i].op == QN_I_LOAD ? 1 : 1.5F) * (float)bits / 8;
+}
+
+/** Whether the extended operands give the extended result, also beyond the bits of the type: casts
+ * of numbers that fit, and bits that do not depend on others. */
+static bool is_extended(const qn_kernel *k, const qn_interval *range, uint32_t i)
+{
+    const qn_inst *x = &k->inst[i];
+    const int op = qn__pure(x);
+    const uint32_t from = x->op == QN_I_CAST ? qn__args(k, i)[0] : 0;
+    if (from && qn__is_integer(k->inst[from].type))
+        return fits(range[from], qn__dtype_width(x->type),
+                    qn__dtype_class(x->type) == QN_CLASS_S) &&
+               (range[from].low >= 0 || qn__dtype_class(k->inst[from].type) == QN_CLASS_S);
+    return op == QN_OP_and || op == QN_OP_or || op == QN_OP_xor;
+}
+
+/** Whether instruction i may be computed in more bits than it needs. */
+static bool may_raise(const qn_analysis *a, const qn_interval *range, uint32_t i, int bits)
+{
+    const qn_inst *x = &a->k->inst[i];
+    const bool is_pure = qn__is_integer(x->type) && qn__is_pure(x) && !a->value[i].sum;
+    return is_pure && (bits <= qn__dtype_width(x->type) || is_extended(a->k, range, i));
+}
+
+static void find_efforts(const qn_analysis *a, const qn_interval *range, effort *of)
+{
+    for (uint32_t i = 1; i < a->k->n_insts; i++)
+        for (int n = 0; n < a->k->inst[i].n_args; n++) {
+            const uint32_t arg = qn__args(a->k, i)[n];
+            const int bits = wanted_bits(a->k, a->value, i, n);
+            of[arg].most = bits > of[arg].most ? bits : of[arg].most;
+        }
+    for (uint32_t i = 1; i < a->k->n_insts; i++) {
+        const qn_value_info *v = &a->value[i];
+        const qn_inst *x = &a->k->inst[i];
+        const bool is_computed = v->bits && qn__is_integer(x->type) && qn__is_pure(x);
+        of[i].own = is_computed ? effort_at(a, of, i, v->bits) : 0;
+        if (x->op == QN_I_LOAD && v->bits < PERMUTED && !is_contiguous(a, i)) {
+            of[i] = (effort){PERMUTED / 8, {PERMUTED / 8, 0, 2 * PERMUTED / 8}, of[i].most};
+            continue;
+        }
+        for (int bits = 16; bits <= 64; bits *= 2) {
+            float extended = effort_extended(a, of, i, bits), raised = extended;
+            if (may_raise(a, range, i, bits))
+                raised = effort_at(a, of, i, bits);
+            else if (x->op == QN_I_CAST && a->value[qn__args(a->k, i)[0]].bits >= bits) /* a mask */
+                raised = (float)bits / 8 + effort_in(a, of, qn__args(a->k, i)[0], bits);
+            of[i].wide[bits / 32] = raised < extended ? raised : extended;
+        }
+    }
+}
+
 /** Whether instruction i is a quotient or a remainder of a number below twice the divisor, which is
  * known. */
 static bool wraps_once(const qn_kernel *k, const qn_interval *value, uint32_t i)
@@ -364,11 +478,13 @@ bool qn__narrow(qn_analysis *a)
 {
     const qn_kernel *k = a->k;
     qn_interval *range = qn__zalloc(k->n_insts, sizeof *range);
+    effort *of = qn__zalloc(k->n_insts, sizeof *of);
     uint8_t *want = qn__zalloc(k->n_insts, 2), *needed = want ? want + k->n_insts : NULL;
     bool has_sums = false;
     if (range)
         qn__find_ranges(a, range);
-    for (uint32_t i = 1; range && want && i < k->n_insts; i++) {
+    const bool is_done = range && of && want;
+    for (uint32_t i = 1; is_done && i < k->n_insts; i++) {
         qn_value_info *v = &a->value[i];
         v->at = 0;
         v->sum = 0;
@@ -383,29 +499,28 @@ bool qn__narrow(qn_analysis *a)
             v->least = (uint8_t)(v->least * 2);
         want[i] = UINT8_MAX;
     }
-    if (range && want)
+    if (is_done)
         keep_low_bits(a, needed);
     if (has_sums)
         absorb(a);
-    for (uint32_t i = k->n_insts; range && want && i-- > 1;) {
+    if (is_done)
+        find_efforts(a, range, of);
+    for (uint32_t i = k->n_insts; is_done && i-- > 1;) {
         qn_value_info *v = &a->value[i];
         v->wanted = want[i];
-        /* not beyond the type: what wraps there, as a cast to fewer bits does, would not */
-        if (want[i] != UINT8_MAX && want[i] > qn__dtype_width(k->inst[i].type))
-            want[i] = (uint8_t)qn__dtype_width(k->inst[i].type);
-        bool is_raised = qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]) &&
-                         want[i] != UINT8_MAX && want[i] > v->bits && !v->sum;
-        if (is_raised) {
-            v->bits = want[i];
-            v->at = v->at ? want[i] : 0;
+        const int bits = want[i] == UINT8_MAX ? 0 : want[i];
+        if (bits > v->bits && may_raise(a, range, i, bits) &&
+            effort_at(a, of, i, bits) <= effort_extended(a, of, i, bits)) {
+            v->bits = (uint8_t)bits;
+            v->at = v->at ? (uint8_t)bits : 0;
         }
         for (int n = 0; n < k->inst[i].n_args && !v->is_absorbed; n++) {
             uint32_t arg = qn__lane_args(a, i)[n];
-            int bits = v->sum ? v->at : wanted_bits(k, a->value, i, n);
-            want[arg] = bits < want[arg] ? (uint8_t)bits : want[arg];
+            int by = v->sum ? v->at : wanted_bits(k, a->value, i, n);
+            want[arg] = by < want[arg] ? (uint8_t)by : want[arg];
         }
     }
-    bool is_done = range && want;
+    qn__free(of);
     qn__free(range);
     qn__free(want);
     return is_done;

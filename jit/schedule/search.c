@@ -21,7 +21,7 @@
  * cache must be hardly anything. */
 #define MOST_MOVED 1.33
 #define MOST_FAR 0.125
-enum { MOST_UNROLL = 8, LEAST_WIDTH = 4 };
+enum { MOST_UNROLL = 8, LEAST_WIDTH = 4, MOST_WIDTH = 64 };
 /* Units of code (budget.h) up to which a plan may have more than that of the rules: compiling takes
  * as long as there is code. */
 enum { MOST_UNITS = 400, MOST_STRAIGHT_UNITS = 1500 };
@@ -163,11 +163,25 @@ static void try_trips(search *s)
         part = OTHER_STEPS;
 }
 
-/** Half a register of lanes: it lies across lines half as often. */
+/** Half a register of lanes: it lies across lines half as often. Or more lanes than a register has
+ * of the widest type: what is narrower fills its registers. */
 static void try_width(search *s)
 {
-    bool is_better = s->best->lane_dim >= 0;
+    const qn_analysis *a = &s->of->analysis;
+    const uint32_t loops = 1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_IF;
+    bool is_better = s->best->lane_dim >= 0, is_narrow = false,
+         is_straight = !qn__has_insts(s->k, s->k->body, s->k->n_insts, loops);
     qn_plan_options o = s->options;
+    for (uint32_t i = s->k->body; is_straight && i < s->k->n_insts; i++)
+        is_narrow |=
+            a->value[i].at && 8 * s->f.target->vector_bytes >= 2 * a->value[i].at * s->best->width;
+    for (o.width = 2 * s->best->width; is_narrow && is_better && o.width <= MOST_WIDTH;
+         o.width *= 2) {
+        o.unroll = s->best->unroll > 1 ? s->best->unroll / 2 : 1;
+        is_better = try(s, &o, OTHER_STEPS);
+    }
+    o = s->options;
+    is_better = s->best->lane_dim >= 0;
     for (o.width = s->best->width / 2; is_better && o.width >= LEAST_WIDTH; o.width /= 2)
         is_better = try(s, &o, OTHER_STEPS);
 }

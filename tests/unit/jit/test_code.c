@@ -292,9 +292,10 @@ static void test_tuples(qn_context *c)
     qn_view x = view(2, DIMS(1000, 64), false), s = view(1, DIMS(64), false),
             y = view(1, DIMS(64), false);
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&s), qn_arg_view(&y)};
-    const qn_options o = {
-        .bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3,
-        .specialize = QN_SPECIALIZE_EXACT};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_NATIVE,
+                          .isa = QN_ISA_V3,
+                          .specialize = QN_SPECIALIZE_EXACT};
     for (int is_chain = 0; is_chain < 2; is_chain++) {
         qn_error err = {0};
         qn_kernel *k = kernel_of(column_pairs[is_chain]);
@@ -411,6 +412,28 @@ static void test_steps(qn_context *c)
                3, v, "jam 0 x 8", "what is only moved to any place is eight scalars at once");
 }
 
+/** Lanes are extended where that takes less: a chain of bytes behind its last step, and bits that a
+ * product of 64 takes before they are combined. */
+static void test_widths(qn_context *c)
+{
+    qn_view v[2] = {view(1, DIMS(4010), false), view(1, DIMS(4000), false)};
+    v[0].dtype = QN_U8;
+    v[1].dtype = QN_U32;
+    check(c,
+          "kernel digits (x: u8[], y: u32[]) {\n"
+          "for all i in y { s = u32(0)\n for k in 0 .. 8 { s = s * 4 + u32(x[i + k] & 3) }\n"
+          "y[i] = s } }",
+          2, v, 0, "width 32\n", "add <32 x i8>", true,
+          "four digits of two bits are combined in bytes, and fill registers");
+    v[0].dtype = v[1].dtype = QN_U64;
+    check(c,
+          "kernel mixed (x: u64[], y: u64[]) {\n"
+          "for all i in y { a = u32(x[i] >> 32) ^ u32(x[i])\n"
+          "y[i] = u64(a ^ 77) * 3528531795 } }",
+          2, v, 0, "lanes 0", "xor <4 x i64>", true,
+          "what a product of 64 bits takes is combined in 64");
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -423,6 +446,7 @@ int main(void)
                     view(2, DIMS(300, 300), false)};
     test_rows(c);
     test_steps(c);
+    test_widths(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
