@@ -35,9 +35,6 @@ enum {
     LARGEST_TILE = 256,
     LONGEST_CHUNK = 1024
 };
-/** Warps for each multiprocessor, one for each iteration, that leave it idle: blocks of points are
- * then better apart. */
-enum { FEW_WARPS = 16 };
 
 /* ---------------------------------------------------------------- may it? */
 
@@ -383,10 +380,7 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         !is_applicable(s))
         return false;
     survey v = look(s, lanes);
-    bool are_few = v.may_split && qn__gpu_iterations(s) >= 0 &&
-                   qn__gpu_iterations(s) < FEW_WARPS * s->f->machine.multiprocessors;
-    bool is_better = is_worth(s, &v) && (p->team != QN_TEAM_WARP || are_few);
-    if (!wanted && !p->rest_dims && !is_better)
+    if (!wanted && !p->rest_dims && (p->team == QN_TEAM_WARP || !is_worth(s, &v)))
         return false;
     p->is_along_points = v.by_points < v.by_iterations;
     int x = dimension_of(s, lanes, p->is_along_points);

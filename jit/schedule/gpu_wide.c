@@ -20,7 +20,7 @@ enum { MOST_SIDE = 4 };
  * bytes of both in a thread: more would leave its neighbours far apart. */
 enum { MOST_FILLED = 8, MOST_MEMBERS = 16, MOST_FILLED_BYTES = 4 * ACCESS_BYTES };
 /** Rows that share loads; more do not gain what their registers cost. */
-enum { USUAL_JAM = 4, FEW_ROWS = 2, FEW_ACCESSES = 4 };
+enum { USUAL_JAM = 4, FEW_ROWS = 2 };
 
 /* ---------------------------------------------------------------- addresses */
 
@@ -254,18 +254,6 @@ static int rows_of(int64_t trips, int most)
     return trips < 0 || trips >= most ? most : (int)trips;
 }
 
-/** The dimension of which a thread computes several iterations so that enough loads are under way,
- * where none are shared or wide: that next to x, if it is long; -1 if there is none. */
-static int quiet_dimension(const gpu_planner *s, int x)
-{
-    const qn_grid *p = s->p;
-    enum { LONG = 1024 };
-    for (int n = p->n_loops - 1; n >= 0 && p->wide == 1 && s->k->n_accesses <= FEW_ACCESSES; n--)
-        if (qn__is_parallel(s->k, p->order[n]) && p->order[n] != x)
-            return qn__trips(s->f, p->order[n]) >= LONG ? p->order[n] : -1;
-    return -1;
-}
-
 /** Returns the number of dimensions along which loads are shared. */
 static int choose_jam(const gpu_planner *s, int x)
 {
@@ -285,7 +273,6 @@ static int choose_jam(const gpu_planner *s, int x)
             most = shared;
         }
     }
-    best = best < 0 ? quiet_dimension(s, x) : best;
     if (best < 0 || s->f->plan.jam == 1)
         return 0;
     int usual = n_shared > 1 && p->wide > 1

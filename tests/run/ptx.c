@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 static const struct {
-    const char *name, *arch; /* arch: what ptxas assembles for; newer ones no longer know sm_70 */
+    const char *name, *arch; /* arch: what ptxas assembles for */
     int32_t specialize, isa;
-} ways[] = {{"exact sm_70", "sm_75", QN_SPECIALIZE_EXACT, QN_ISA_SM70},
+} ways[] = {{"exact sm_75", "sm_75", QN_SPECIALIZE_EXACT, QN_ISA_SM75},
             {"exact sm_80", "sm_80", QN_SPECIALIZE_EXACT, QN_ISA_SM80},
             {"exact sm_90", "sm_90", QN_SPECIALIZE_EXACT, QN_ISA_SM90},
             {"dynamic sm_90", "sm_90", QN_SPECIALIZE_DYNAMIC, QN_ISA_SM90}};
