@@ -212,7 +212,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     LLVMValueRef mask = qn__access_mask(g, i, p, c), v = qn__load_table(g, i, p, c);
     address x;
     if (v)
-        return v;
+        return qn__to_register(g, dtype, v);
     x = qn__displaced(g, i, p, c);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(

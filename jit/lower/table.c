@@ -97,8 +97,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
     table t = {.inst = i,
                .lanes = lanes,
                .extent = dim->extent.value,
-               .element = qn__scalar_type(g, g->k->inst[i].type)};
-    t.bits = qn__dtype_width(g->k->inst[i].type);
+               .element = qn__memory_type(g, g->k->inst[i].type)};
+    t.bits = 8 * (int)qn__access_bytes(g->k, i);
     t.type = LLVMVectorType(t.element, (unsigned)lanes);
     LLVMTypeRef word = qn__int_type(g, t.bits);
     if (c->is_clamped && c->position[0])
