@@ -75,13 +75,11 @@ bool qn__has_short_trips(const qn_analysis *a)
 {
     const qn_kernel *k = a->k;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        if (k->inst[i].op != QN_I_FOR)
+        int64_t begin, end;
+        if (k->inst[i].op != QN_I_FOR || !qn__is_number(a, qn__args(k, i)[0], &begin) ||
+            !qn__is_number(a, qn__args(k, i)[1], &end))
             continue;
-        const qn_inst *begin = &k->inst[qn__args(k, i)[0]], *end = &k->inst[qn__args(k, i)[1]];
-        if (begin->op != QN_I_CONST || end->op != QN_I_CONST)
-            continue;
-        int64_t trips = qn__trips_between((int64_t)begin->imm, (int64_t)end->imm,
-                                          (int64_t)k->inst[i].imm);
+        int64_t trips = qn__trips_between(begin, end, (int64_t)k->inst[i].imm);
         if (trips >= 0 && trips <= QN_MOST_SHORT)
             return true;
     }

@@ -483,14 +483,19 @@ static void write_reduce(writer *w, uint32_t i, int64_t points)
 
 /* ---------------------------------------------------------------- trips */
 
+/** Whether a bound of a loop is known, by the facts or in the code that is straight by now. */
+static bool is_known(const writer *w, uint32_t bound, int64_t *n)
+{
+    return is_number(w, w->map[bound], n) || qn__is_number(w->a, bound, n);
+}
+
 /** The number of trips of a `for` that becomes straight code; -1: it stays. */
 static int64_t trips_of(const writer *w, uint32_t i, int64_t *begin)
 {
     const qn_inst *x = &w->k->inst[i];
     int64_t end;
     if (x->op != QN_I_FOR || !w->loops->has_trips ||
-        !is_number(w, w->map[qn__args(w->k, i)[0]], begin) ||
-        !is_number(w, w->map[qn__args(w->k, i)[1]], &end))
+        !is_known(w, qn__args(w->k, i)[0], begin) || !is_known(w, qn__args(w->k, i)[1], &end))
         return -1;
     int64_t trips = qn__trips_between(*begin, end, (int64_t)x->imm);
     return trips <= QN_MOST_SHORT ? trips : -1;

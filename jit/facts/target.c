@@ -15,7 +15,7 @@
 #define V4                                                                                         \
     X86, .cpu = "x86-64-v4", .vector_bytes = 64, .vectors = 32, .has_masks = true,                 \
          .least_masked = 1, .least_shuffled = 1, .permutes_pairs = true, .has_gathers = true,      \
-         .has_strided_loads = true, .truncates = true, .converts_unsigned = true, .costs = 1
+         .has_strided_loads = true, .truncates = true, .converts_unsigned = true
 #define AARCH64                                                                                    \
     .family = QN_TARGET_AARCH64, .triple = "aarch64-unknown-linux-gnu", .cpu = "generic",          \
     .elf_machine = EM_AARCH64, .narrows_integers = true, .has_slow_bools = true,                   \
@@ -34,10 +34,10 @@
 static const qn_target rows[] = {
     {X86, .isa = QN_ISA_V3, .name = "x86-64-v3", .vector_bytes = 32, .vectors = 16,
      .least_masked = 4, .least_shuffled = 4, .permuted = {0, 0, 4, 0}},
-    {V4, .isa = QN_ISA_V4, .name = "x86-64-v4", .permuted = {0, 4, 16, 4}},
+    {V4, .isa = QN_ISA_V4, .name = "x86-64-v4", .permuted = {0, 4, 16, 4}, .costs = 1},
     {V4, .isa = QN_ISA_V4_BYTES, .name = "x86-64-v4-bytes",
      .features = "+avx512vbmi,+avx512vbmi2,+avx512bitalg,+avx512vpopcntdq,+gfni",
-     .permuted = {4, 4, 16, 4}},
+     .permuted = {4, 4, 16, 4}, .costs = 2},
     {AARCH64, .isa = QN_ISA_NEON, .name = "armv8-a+lse", .features = "+lse", .vector_bytes = 16,
      .vectors = 32, .least_masked = QN_NONE_MASKED, .least_shuffled = 1, .truncates = true,
      .converts_unsigned = true, .rounds_twice = true, .fuses_signs = true},

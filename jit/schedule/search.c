@@ -163,20 +163,30 @@ static void try_trips(search *s)
         part = OTHER_STEPS;
 }
 
-/** Half a register of lanes: it lies across lines half as often. Or more lanes than a register has
- * of the widest type: what is narrower fills its registers. */
-static void try_width(search *s)
+/** Whether more lanes than a register has of the widest type may gain: narrower values fill their
+ * registers then. What is put into place is so by registers. */
+static bool may_widen(const search *s)
 {
     const qn_analysis *a = &s->of->analysis;
     const uint32_t loops = 1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_IF;
-    bool is_better = s->best->lane_dim >= 0, is_narrow = false,
-         is_straight = !qn__has_insts(s->k, s->k->body, s->k->n_insts, loops);
-    qn_plan_options o = s->options;
-    for (uint32_t i = s->k->body; is_straight && i < s->k->n_insts; i++)
+    bool is_narrow = false, is_plain = !qn__has_insts(s->k, s->k->body, s->k->n_insts, loops);
+    int64_t stride;
+    FOR_ACCESSES (s->k, n, i)
+        is_plain = is_plain && s->best->lane_dim >= 0 &&
+                   qn__access_stride(a, i, s->best->lane_dim, &stride) &&
+                   (stride == 0 || stride == 1);
+    for (uint32_t i = s->k->body; is_plain && i < s->k->n_insts; i++)
         is_narrow |=
-            a->value[i].at && 8 * s->f.target->vector_bytes >= 2 * a->value[i].at * s->best->width;
-    for (o.width = 2 * s->best->width; is_narrow && is_better && o.width <= MOST_WIDTH;
-         o.width *= 2) {
+            a->value[i].at * s->best->width <= 4 * s->f.target->vector_bytes && a->value[i].at;
+    return is_narrow;
+}
+
+/** More lanes, or half a register of them: it lies across lines half as often. */
+static void try_width(search *s)
+{
+    bool is_better = may_widen(s);
+    qn_plan_options o = s->options;
+    for (o.width = 2 * s->best->width; is_better && o.width <= MOST_WIDTH; o.width *= 2) {
         o.unroll = s->best->unroll > 1 ? s->best->unroll / 2 : 1;
         is_better = try(s, &o, OTHER_STEPS);
     }
@@ -478,11 +488,12 @@ static void try_short(const qn_analysis *of, qn_straight *best, double *least)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */
         try_straight(k, of->f, &(qn_short_loops){.has_trips = true}, 1, best, least);
+    const double part = best->kernel ? 1 : OTHER_LANES;
     if (loops.dims)
-        try_straight(k, of->f, &loops, OTHER_LANES, best, least);
+        try_straight(k, of->f, &loops, part, best, least);
     if (parallel && parallel != loops.dims)
         try_straight(k, of->f, &(qn_short_loops){.dims = parallel, .has_trips = loops.has_trips},
-                     OTHER_LANES, best, least);
+                     part, best, least);
 }
 
 /** Dimensions whose indices are divided become two, as long as there are such. of: the analysis of

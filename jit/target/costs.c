@@ -5,8 +5,8 @@
  */
 #include "jit/target/costs.h"
 
-static const qn_cost *const tables[QN_N_TARGETS][2] = {
-    [QN_TARGET_X86] = {qn__x86_costs_v3, qn__x86_costs_v4},
+static const qn_cost *const tables[QN_N_TARGETS][3] = {
+    [QN_TARGET_X86] = {qn__x86_costs_v3, qn__x86_costs_v4, qn__x86_costs_v4_bytes},
     [QN_TARGET_AARCH64] = {qn__x86_costs_v3, qn__x86_costs_v3},
     [QN_TARGET_NVPTX] = {qn__nvptx_costs, qn__nvptx_costs},
 };

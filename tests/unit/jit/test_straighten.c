@@ -84,6 +84,9 @@ static void release(collected *x)
     "kernel t (y: f64[], x: f64[,]) { for all n in y { s = x[n, 0]\n t: f64 = 1\n"                 \
     " for k in 1 .. 8 step 3 { s, t = t * x[n, k] + 1, s }\n for k in 5 .. 5 { s = 0 }\n"          \
     " for k in 0 .. 8 { if x[n, k] > 0 { t += x[n, k] } }\n y[n] = s - t } }"
+#define HORNER                                                                                     \
+    "kernel h (y: f64[], x: f64[,]) { for all n in y { s = x[n, 0]\n"                              \
+    " for k in 1 .. extent(x, 1) { s = s * 0.5 + x[n, k] }\n y[n] = s } }"
 #define IN_PLACE                                                                                   \
     "kernel i (y: f64[,], x: f64[,]) { for all n, c in y {"                                        \
     " y[n, c] = y[n, c] * 0.5 + x[n, 2 - c]\n y[n, c] += f64(c) } }"
@@ -114,6 +117,7 @@ static const straight_case cases[] = {
     {"points in partials", ROWS("striped"), 2, {1, 2}, {{50}, {50, 7}}, {.dims = 2}, true, 8},
     {"points in turn", ROWS("ordered"), 2, {1, 2}, {{50}, {50, 16}}, {.dims = 2}, true, 17},
     {"trips", TRIPS, 2, {1, 2}, {{50}, {50, 8}}, {.has_trips = true}, true, 9},
+    {"trips up to an extent", HORNER, 2, {1, 2}, {{50}, {50, 8}}, {.has_trips = true}, true, 9},
     {"members in place", IN_PLACE, 2, {2, 2}, {{50, 3}, {50, 3}}, {.dims = 2}, true, 15},
     {"blocks", BLOCKS, 2, {2, 3}, {{5, 42}, {5, 6, 7}}, {.cut = {0, 7}}, true, 2},
     {"blocks of twelve", NESTED, 2, {2, 3}, {{5, 48}, {5, 4, 4}}, {.cut = {0, 12}}, true, 2},
@@ -235,6 +239,13 @@ int main(void)
                                .rank = {2, 2},
                                .extent = {{1000, 3}, {1000, 3}}},
               false);
+    test_plan("trips up to an extent are planned as straight code",
+              &(straight_case){.what = "polynomials",
+                               .text = HORNER,
+                               .n_views = 2,
+                               .rank = {1, 2},
+                               .extent = {{1000}, {1000, 8}}},
+              true);
     test_cuts();
     return tap_done();
 }
