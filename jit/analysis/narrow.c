@@ -366,33 +366,33 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
     return qn__dtype_width(k->inst[arg].type);
 }
 
-/* ---------------------------------------------------------------- where lanes are extended */
+/* ---------------------------------------------------------------- in which bits lanes compute */
 
-/** What a lane of a value takes in its own bits, and in 16, 32 and 64: bytes that operations and
- * conversions write; and the most bits in which a use takes it in any case. */
+/** What a lane of a value takes in 8, 16, 32 and 64 bits: bytes that operations and conversions
+ * write; the most bits in which a use takes the value in any case, and the most of what it is
+ * computed from. */
 typedef struct effort {
-    float own, wide[3];
-    int most;
+    float in[4];
+    int most, top;
 } effort;
+
+static int log_bytes(int bits)
+{
+    return __builtin_ctz((unsigned)bits) - 3;
+}
 
 static float effort_in(const qn_analysis *a, const effort *of, uint32_t i, int bits)
 {
     const int own = a->value[i].bits;
     if (a->value[i].deps == 0 || !qn__is_integer(a->k->inst[i].type))
         return 0;
-    if (bits <= own || bits <= of[i].most)
-        return of[i].own + (bits < own ? (float)own / 8 : 0);
-    return of[i].wide[bits / 32];
+    return of[i].in[log_bytes(bits > own && bits <= of[i].most ? own : bits)];
 }
 
-/** Of instruction i, computed in so many bits: with its operands. */
-static float effort_at(const qn_analysis *a, const effort *of, uint32_t i, int bits)
+/** Lanes of other bits: the upper half of what is computed is moved before it is extended. */
+static float effort_to(int from, int to)
 {
-    const bool is_cast = a->k->inst[i].op == QN_I_CAST;
-    float sum = is_cast ? 0 : (float)bits / 8;
-    for (int n = 0; n < a->k->inst[i].n_args && qn__is_pure(&a->k->inst[i]); n++)
-        sum += effort_in(a, of, qn__lane_args(a, i)[n], bits);
-    return sum;
+    return from == to ? 0 : from > to ? (float)from / 8 : 1.5F * (float)to / 8;
 }
 
 /** Whether lanes along some dimension, or of trips, are elements side by side. */
@@ -405,32 +405,59 @@ static bool is_contiguous(const qn_analysis *a, uint32_t i)
     return is;
 }
 
-/** Extended: the upper half of what is computed is moved first, but not of what is loaded. */
-static float effort_extended(const qn_analysis *a, const effort *of, uint32_t i, int bits)
-{
-    return of[i].own + (a->k->inst[i].op == QN_I_LOAD ? 1 : 1.5F) * (float)bits / 8;
-}
-
 /** Whether the extended operands give the extended result, also beyond the bits of the type: casts
- * of numbers that fit, and bits that do not depend on others. */
+ * of numbers that fit, sums that wrap nowhere, and bits that do not depend on others. */
 static bool is_extended(const qn_kernel *k, const qn_interval *range, uint32_t i)
 {
     const qn_inst *x = &k->inst[i];
-    const int op = qn__pure(x);
-    const uint32_t from = x->op == QN_I_CAST ? qn__args(k, i)[0] : 0;
-    if (from && qn__is_integer(k->inst[from].type))
-        return fits(range[from], qn__dtype_width(x->type),
+    const uint32_t *arg = qn__args(k, i);
+    const int op = x->op >= QN_I_PURE ? qn__pure(x) : -1;
+    if (x->op == QN_I_CAST && qn__is_integer(k->inst[arg[0]].type))
+        return fits(range[arg[0]], qn__dtype_width(x->type),
                     qn__dtype_class(x->type) == QN_CLASS_S) &&
-               (range[from].low >= 0 || qn__dtype_class(k->inst[from].type) == QN_CLASS_S);
+               (range[arg[0]].low >= 0 || qn__dtype_class(k->inst[arg[0]].type) == QN_CLASS_S);
+    if (op == QN_OP_add || op == QN_OP_sub)
+        return qn__dtype_width(x->type) <= 32 &&
+               is_within(x->type, op == QN_OP_add, range[arg[0]], range[arg[1]]);
     return op == QN_OP_and || op == QN_OP_or || op == QN_OP_xor;
 }
 
-/** Whether instruction i may be computed in more bits than it needs. */
-static bool may_raise(const qn_analysis *a, const qn_interval *range, uint32_t i, int bits)
+/** What a lane takes that is computed in so many bits, with its operands; less than 0: it may not
+ * be. */
+static float effort_at(const qn_analysis *a, const qn_interval *range, const effort *of, uint32_t i,
+                       int bits)
 {
     const qn_inst *x = &a->k->inst[i];
-    const bool is_pure = qn__is_integer(x->type) && qn__is_pure(x) && !a->value[i].sum;
-    return is_pure && (bits <= qn__dtype_width(x->type) || is_extended(a->k, range, i));
+    const qn_value_info *v = &a->value[i];
+    const bool is_raised = bits > v->bits, is_wide = bits > qn__dtype_width(x->type);
+    float sum = x->op == QN_I_CAST ? 0 : (float)bits / 8;
+    if (bits < v->bits || (is_raised && v->sum) || (is_wide && !is_extended(a->k, range, i)))
+        return -1;
+    for (int n = 0; n < x->n_args; n++)
+        sum += effort_in(a, of, qn__lane_args(a, i)[n], bits);
+    return sum;
+}
+
+/** The bits in which instruction i takes least where lanes of `want` bits are asked for; what it
+ * takes then. */
+static int bits_for(const qn_analysis *a, const qn_interval *range, const effort *of, uint32_t i,
+                    int want, float *least)
+{
+    const int top = want > of[i].top ? want : of[i].top;
+    int best = 0;
+    for (int bits = a->value[i].bits; bits <= top || !best; bits *= 2) {
+        const float made = effort_at(a, range, of, i, bits), sum = made + effort_to(bits, want);
+        if (made < 0 || (best && (bits > want ? sum >= *least : sum > *least)))
+            continue;
+        best = bits;
+        *least = sum;
+    }
+    return best;
+}
+
+static bool is_computed(const qn_kernel *k, uint32_t i)
+{
+    return qn__is_integer(k->inst[i].type) && qn__is_pure(&k->inst[i]);
 }
 
 static void find_efforts(const qn_analysis *a, const qn_interval *range, effort *of)
@@ -438,25 +465,27 @@ static void find_efforts(const qn_analysis *a, const qn_interval *range, effort 
     for (uint32_t i = 1; i < a->k->n_insts; i++)
         for (int n = 0; n < a->k->inst[i].n_args; n++) {
             const uint32_t arg = qn__args(a->k, i)[n];
-            const int bits = wanted_bits(a->k, a->value, i, n);
+            const int bits = wanted_bits(a->k, a->value, i, n),
+                      from = a->value[arg].bits > of[arg].top ? a->value[arg].bits : of[arg].top;
             of[arg].most = bits > of[arg].most ? bits : of[arg].most;
+            of[i].top = from > of[i].top && a->value[arg].deps ? from : of[i].top;
         }
     for (uint32_t i = 1; i < a->k->n_insts; i++) {
-        const qn_value_info *v = &a->value[i];
-        const qn_inst *x = &a->k->inst[i];
-        const bool is_computed = v->bits && qn__is_integer(x->type) && qn__is_pure(x);
-        of[i].own = is_computed ? effort_at(a, of, i, v->bits) : 0;
-        if (x->op == QN_I_LOAD && v->bits < PERMUTED && !is_contiguous(a, i)) {
-            of[i] = (effort){PERMUTED / 8, {PERMUTED / 8, 0, 2 * PERMUTED / 8}, of[i].most};
-            continue;
-        }
-        for (int bits = 16; bits <= 64; bits *= 2) {
-            float extended = effort_extended(a, of, i, bits), raised = extended;
-            if (may_raise(a, range, i, bits))
-                raised = effort_at(a, of, i, bits);
-            else if (x->op == QN_I_CAST && a->value[qn__args(a->k, i)[0]].bits >= bits) /* a mask */
-                raised = (float)bits / 8 + effort_in(a, of, qn__args(a->k, i)[0], bits);
-            of[i].wide[bits / 32] = raised < extended ? raised : extended;
+        const int own = a->value[i].bits;
+        const uint32_t from = a->k->inst[i].op == QN_I_CAST ? qn__args(a->k, i)[0] : 0;
+        const bool is_load = a->k->inst[i].op == QN_I_LOAD,
+                   is_apart = is_load && own < PERMUTED && !is_contiguous(a, i);
+        for (int bits = 8; own && bits <= 64; bits *= 2) {
+            float *in = &of[i].in[log_bytes(bits)];
+            *in = is_apart                ? effort_to(PERMUTED, bits)
+                  : is_load && bits > own ? (float)bits / 8
+                                          : effort_to(own, bits);
+            if (is_computed(a->k, i))
+                (void)bits_for(a, range, of, i, bits, in);
+            if (from && a->value[from].bits >= bits && bits > own) { /* a mask */
+                const float masked = (float)bits / 8 + effort_in(a, of, from, bits);
+                *in = masked < *in ? masked : *in;
+            }
         }
     }
 }
@@ -508,11 +537,10 @@ bool qn__narrow(qn_analysis *a)
     for (uint32_t i = k->n_insts; is_done && i-- > 1;) {
         qn_value_info *v = &a->value[i];
         v->wanted = want[i];
-        const int bits = want[i] == UINT8_MAX ? 0 : want[i];
-        if (bits > v->bits && may_raise(a, range, i, bits) &&
-            effort_at(a, of, i, bits) <= effort_extended(a, of, i, bits)) {
-            v->bits = (uint8_t)bits;
-            v->at = v->at ? (uint8_t)bits : 0;
+        float least;
+        if (want[i] != UINT8_MAX && v->bits && is_computed(k, i)) {
+            v->bits = (uint8_t)bits_for(a, range, of, i, want[i], &least);
+            v->at = v->at ? v->bits : 0;
         }
         for (int n = 0; n < k->inst[i].n_args && !v->is_absorbed; n++) {
             uint32_t arg = qn__lane_args(a, i)[n];

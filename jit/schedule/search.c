@@ -107,6 +107,14 @@ static bool try(search *s, const qn_plan_options *options, double part)
     return try_with(s, options, 0, part);
 }
 
+/** Whether the core's time counts: only that is told apart by width and steps. */
+static bool is_of_core(const search *s)
+{
+    const qn_estimate *e = &s->least;
+    double far = e->transfer[QN_CACHE_SECOND] + e->transfer[QN_CACHE_LAST];
+    return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
+}
+
 /** Whether some layout has several digits in a dimension: lanes within one are consecutive. */
 static bool has_digits(const search *s)
 {
@@ -209,14 +217,6 @@ static bool has_loops(const qn_kernel *k)
     return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
 }
 
-/** Whether the core's time counts: only that is told apart by width and steps. */
-static bool is_of_core(const search *s)
-{
-    const qn_estimate *e = &s->least;
-    double far = e->transfer[QN_CACHE_SECOND] + e->transfer[QN_CACHE_LAST];
-    return e->moved <= MOST_MOVED * e->core && far <= MOST_FAR * e->core;
-}
-
 /** The width of the vectors of a row of the lanes in one step: the chosen one, where the last may
  * be under a mask, or a narrower one, such that all are whole. 0: there is none. */
 static int width_of_row(const search *s, int64_t row)
@@ -279,12 +279,14 @@ static void improve(search *s)
 }
 
 /** No transposes in registers. They take longer than their estimate, so what is estimated to take
- * less does. */
+ * less does: gathers, or other lanes. */
 static void try_gathers(search *s)
 {
     qn_plan_options o = s->options;
     o.transpose = -1;
     (void)try(s, &o, 1);
+    if (s->best->transpose && is_of_core(s))
+        try_lanes(s);
 }
 
 /** Stores past the caches where the rules leave them in these, and lines are written in parts. What

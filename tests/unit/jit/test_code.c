@@ -432,6 +432,12 @@ static void test_widths(qn_context *c)
           "y[i] = u64(a ^ 77) * 3528531795 } }",
           2, v, 0, "lanes 0", "xor <4 x i64>", true,
           "what a product of 64 bits takes is combined in 64");
+    v[1].dtype = QN_I32;
+    check(c,
+          "kernel parts (x: u64[], y: i32[]) {\n"
+          "for all i in y { y[i] = i32(x[i] >> 60) + i32(x[i] >> 61) } }",
+          2, v, 0, "lanes 0", "add <4 x i64>", true,
+          "parts of 64 bits are added in 64 before they are cut");
 }
 
 int main(void)
