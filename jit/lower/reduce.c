@@ -236,15 +236,6 @@ void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValu
     }
 }
 
-/** Whether a thread of a grid emits all points of a reduce over several dimensions: so few that
- * what neighbours load is in registers. */
-static bool is_short(const lower *g, const reduction *r)
-{
-    enum { FEW_POINTS = 32 };
-    return g->f->target->waits_for_loads && r->points > 0 && r->points <= FEW_POINTS &&
-           r->points * n_sums(r) <= g->block->straight && is_worth_unrolling(g, r);
-}
-
 /** Whether the schedule has all points of a dimension of a reduce one beside the other. */
 static bool is_unrolled(const lower *g, const reduction *r, int d)
 {
@@ -288,7 +279,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
         qn__fold_run(g, r, d, s, how_of(s), acc);
         return;
     }
-    if (is_short(g, r) || is_unrolled(g, r, d)) {
+    if (is_unrolled(g, r, d)) {
         fold_straight(g, r, at, acc);
         return;
     }

@@ -98,8 +98,7 @@ static LLVMValueRef fold_pairs(lower *g, const block_fold *m, LLVMValueRef *valu
 static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef *value, int count,
                                LLVMValueRef acc)
 {
-    if (m->n_arrays == 1 && !m->is_square && qn__is_associative(g->k, m->r.inst) &&
-        (count & (count - 1)) == 0) {
+    if (m->n_arrays == 1 && qn__is_associative(g->k, m->r.inst) && (count & (count - 1)) == 0) {
         LLVMValueRef pairs[MOST_TOGETHER];
         memcpy(pairs, value, (size_t)count * sizeof *value);
         return combine(g, m, acc, fold_pairs(g, m, pairs, count));
@@ -107,7 +106,7 @@ static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef
     for (int n = 0; n < count; n++) {
         addend a;
         a.value[0] = value[n];
-        a.factor[0] = m->n_arrays > 1 ? value[count + n] : m->is_square ? value[n] : NULL;
+        a.factor[0] = m->n_arrays > 1 ? value[count + n] : NULL;
         acc = qn__add_point(g, &m->r, acc, &a, 0);
     }
     return acc;

@@ -34,18 +34,13 @@ static void set_arrays(block_fold *m, const lower *g, uint32_t reduce)
     const qn_grid *p = g->grid;
     m->bytes = qn_dtype_bytes(k->inst[reduce].type);
     m->n_arrays = qn__contracted_product(k, reduce) ? 2 : 1;
-    m->is_square =
-        m->n_arrays == 2 && qn__added_value(k, reduce, 0) == qn__added_value(k, reduce, 1);
-    m->n_arrays = m->is_square ? 1 : m->n_arrays;
     m->buffer_bytes = 0;
-    m->has_all = p->n_kept > 0;
     for (int n = 0; n < m->n_arrays; n++) {
         block_array *v = &m->array[n];
         if (p->n_kept) {
             const qn_kept *kept = kept_of(g, reduce, n);
             *v = (block_array){
                 .has_x = true, .first = kept->at, .by_x = kept->pitch, .by_k = m->bytes};
-            m->has_all &= kept->writer != reduce;
             continue;
         }
         v->has_x = g->a.value[qn__added_value(k, reduce, n)].deps >> m->x & 1;
@@ -196,26 +191,6 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
         qn__choose_branch(g, &then, sums, before, m->r.n_levels + 1);
 }
 
-/** The sums of rows that an earlier reduce has left, in the first threads: of blocks of 4096
- * points, if the order has any. */
-static void add_rows(lower *g, block_fold *m, LLVMValueRef *sums)
-{
-    LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, BLOCK),
-                 whole = m->r.n_levels ? LLVMBuildAnd(g->b, m->points, qn__const_i64(g, -BLOCK), "")
-                                       : zero;
-    const int n = m->r.n_levels + 1;
-    const block_part rest = {.q = whole};
-    if (m->r.n_levels) {
-        loop l;
-        qn__loop_open(g, &l, (span){zero, whole}, BLOCK, LOOP_MAY_BE_EMPTY);
-        qn__loop_carry(g, &l, sums, n);
-        sums[0] = qn__block_add(g, m, &(block_part){.q = l.index}, size, sums[0]);
-        qn__fold_up(g, &m->r, sums, LLVMBuildAdd(g->b, l.index, size, ""));
-        qn__loop_close(g, &l);
-    }
-    sums[0] = qn__block_add(g, m, &rest, LLVMBuildSub(g->b, m->points, whole, ""), sums[0]);
-}
-
 /* ---------------------------------------------------------------- one reduce */
 
 /** The value of a reduce, in the first threads. */
@@ -224,9 +199,7 @@ static LLVMValueRef fold(lower *g, block_fold *m)
     LLVMValueRef sums[LEVELS];
     for (int v = 0; v < LEVELS; v++)
         sums[v] = m->r.identity;
-    if (m->has_all) {
-        add_rows(g, m, sums);
-    } else if (m->r.points != 0) {
+    if (m->r.points != 0) {
         LLVMValueRef points = m->points,
                      whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
         qn__nvptx_barrier(g); /* what stood there has been read */

@@ -47,11 +47,9 @@ typedef struct block_fold {
     block_early load[MOST_LOADS];
     int n_loads, n_values;
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
-    int n_arrays;                            /* in shared memory: 2 for products, */
-    bool is_square;                          /* but 1 where both factors are one value */
+    int n_arrays;                            /* in shared memory: 2 for products */
     bool is_quick; /* an extremum is folded without regard to the sign of zeros */
     block_array array[2];
-    bool has_all;  /* an earlier reduce has left all that this one adds in shared memory */
     int64_t first; /* byte of shared memory at which the buffers begin */
     LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */

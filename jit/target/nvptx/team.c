@@ -12,8 +12,8 @@
 #include <string.h>
 
 /** Steps of 64 points that are emitted together, so that their loads are under way at the same
- * time: more of them where memory for kept values leaves a multiprocessor few warps. */
-enum { STEPS = 4, STEPS_OF_FEW = 8 };
+ * time. */
+enum { STEPS = 4 };
 
 /* ---------------------------------------------------------------- lanes */
 
@@ -240,12 +240,9 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
     LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
                  first = LLVMBuildAdd(g->b, of.low, g->lane, "");
-    int steps = g->kept && !s->array && qn__is_plain_reduce(g, &g->k->inst[s->r->inst])
-                    ? STEPS_OF_FEW
-                    : STEPS;
-    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
+    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
-    whole_steps(g, s, first, (span){zero, most}, steps, acc);
+    whole_steps(g, s, first, (span){zero, most}, STEPS, acc);
     whole_steps(g, s, first, (span){most, whole}, 1, acc);
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
     int64_t known;
@@ -339,7 +336,7 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
 {
     const bool in_order = is_in_order(s->r);
     const int64_t step = (int64_t)WARP_LANES * count;
-    LLVMValueRef value[STEPS_OF_FEW];
+    LLVMValueRef value[STEPS];
     loop l;
     if (qn__is_known_empty(of))
         return acc;
@@ -381,7 +378,7 @@ static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
 /** All points; right in lane 0. */
 static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
 {
-    const int steps = points_of_piece(g, s->r->inst) > STEPS ? 1 : g->kept ? STEPS_OF_FEW : STEPS;
+    const int steps = points_of_piece(g, s->r->inst) > STEPS ? 1 : STEPS;
     if (s->r->type != QN_F32)
         return fold_pieces(g, s, steps);
     reduction any = *s->r;
