@@ -133,7 +133,7 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
     qn_grid *p = s->p;
     bool is_warp = p->team == QN_TEAM_WARP; /* which is the threads along x */
     int32_t warp = s->f->machine.warp, block = BLOCK_WARPS * warp;
-    const int64_t threads = qn__gpu_iterations(s) / (p->wide * p->tall),
+    const int64_t all = qn__gpu_iterations(s), threads = all < 0 ? -1 : all / (p->wide * p->tall),
                   enough = (int64_t)FEWEST_BLOCKS * s->f->machine.multiprocessors;
     while (!is_warp && block > warp && threads >= 0 && threads / block < enough)
         block /= 2;
@@ -202,15 +202,11 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
         }
         if (out->team == QN_TEAM_WARP && !s.has_assertions)
             qn__gpu_choose_kept(&s);
-        if (!s.has_assertions)
-            qn__gpu_choose_staging(&s, lanes);
-        if (!out->staged) {
-            qn__gpu_choose_private(&s);
-            int n_shared = qn__gpu_choose_wide(&s, lanes);
-            qn__gpu_choose_threads(&s, n_shared);
-            qn__gpu_order_batches(&s);
-            qn__gpu_choose_moved(&s, lanes);
-        }
+        qn__gpu_choose_private(&s);
+        int n_shared = qn__gpu_choose_wide(&s, lanes);
+        qn__gpu_choose_threads(&s, n_shared);
+        qn__gpu_order_batches(&s);
+        qn__gpu_choose_moved(&s, lanes);
     }
     qn__analysis_release(&s.a);
 }

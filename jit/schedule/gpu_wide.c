@@ -244,16 +244,6 @@ static int count_shared(const gpu_planner *s, int d)
     return n;
 }
 
-/** The rows of a thread: all but a few of the dimension's are in whole steps, best in none but
- * those. */
-static int rows_of(int64_t trips, int most)
-{
-    for (int n = most; trips > 0 && 2 * n > most; n--)
-        if (trips % n == 0)
-            return n;
-    return trips < 0 || trips >= most ? most : (int)trips;
-}
-
 /** Returns the number of dimensions along which loads are shared. */
 static int choose_jam(const gpu_planner *s, int x)
 {
@@ -278,7 +268,8 @@ static int choose_jam(const gpu_planner *s, int x)
     int usual = n_shared > 1 && p->wide > 1
                     ? FEW_ROWS
                     : USUAL_JAM; /* the others' comes from the first-level cache */
-    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : rows_of(qn__trips(s->f, best), usual);
+    const int64_t trips = qn__trips_or(s->f, best, MOST_JAM);
+    int limit = s->f->plan.jam > 1 ? s->f->plan.jam : trips < usual ? (int)trips : usual;
     limit = limit > MOST_JAM ? MOST_JAM : limit;
     while (limit * p->wide > QN_MOST_AT_ONCE)
         limit--;
@@ -325,30 +316,28 @@ static void choose_skew(const gpu_planner *s, int x)
 
 /* ---------------------------------------------------------------- accesses along two dimensions */
 
-/** The dimension along which those accesses are consecutive that are not along x, on every
- * iteration; -1: there is none. */
+/** The dimension along which the most accesses are consecutive that are not along x; -1: there is
+ * none. */
 static int other_dimension(const gpu_planner *s, int x)
 {
-    uint32_t candidates = 0;
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
-            qn__trips(s->f, d) >= ACCESS_BYTES)
-            candidates |= 1u << d;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
-        int64_t stride;
-        gpu_course c;
-        if (qn__access_stride(&s->a, i, x, &stride) &&
-            (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
+    int best = -1, most = 0;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        int n = 0;
+        if (!qn__is_parallel(s->k, d) || d == x || s->f->begin[d].kind != QN_FACT_EXACT ||
+            qn__trips_or(s->f, d, INT64_MAX) < ACCESS_BYTES)
             continue;
-        for (int d = 0; d < s->k->n_dims; d++)
-            if ((candidates >> d & 1) && !may_be_wide(s, site, d, &c))
-                candidates &= ~(1u << d);
+        for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+            uint32_t i = s->k->access[site].inst;
+            int64_t stride;
+            gpu_course c;
+            const bool is_along_x = qn__access_stride(&s->a, i, x, &stride) &&
+                                    (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD));
+            n += !is_along_x && may_be_wide(s, site, d, &c);
+        }
+        best = n > most ? d : best;
+        most = n > most ? n : most;
     }
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (candidates >> d & 1)
-            return d;
-    return -1;
+    return best;
 }
 
 /** The order of the loops with y just outside x, so that a block takes a tile of both. */
@@ -362,12 +351,11 @@ static void move_next(qn_grid *p, int y)
     p->order[p->n_loops - 2] = y;
 }
 
-/** Whether a thread may take iterations along x and along another dimension: accesses ask for that,
- * and the caller decides nothing else. */
+/** Whether a thread may take iterations along x and along another dimension: the caller decides
+ * nothing else. */
 static bool may_be_square(const gpu_planner *s, int x)
 {
-    return s->f->begin[x].kind == QN_FACT_EXACT && !s->f->plan.jam && !s->f->plan.width &&
-           !suits_all(s, x, -1);
+    return s->f->begin[x].kind == QN_FACT_EXACT && !s->f->plan.jam && !s->f->plan.width;
 }
 
 /** Squares of iterations for each thread, whose accesses are wide along x or along y. */
@@ -398,7 +386,7 @@ static bool choose_filled(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     int64_t aligned;
-    if (!may_be_square(s, x))
+    if (!may_be_square(s, x) || suits_all(s, x, -1))
         return false;
     int d = filling_dimension(s, x), width = natural_width(s);
     int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);

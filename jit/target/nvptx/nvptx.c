@@ -6,7 +6,7 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/private.h"
-#include "jit/target/nvptx/stage.h"
+#include "jit/target/nvptx/product.h"
 #include "jit/target/nvptx/team.h"
 #include "jit/target/target.h"
 
@@ -166,7 +166,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->n_kept                ? qn__kept_bytes(p)
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
-                                                            : qn__stage_bytes(k, p);
+                                                            : 0;
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)
@@ -332,8 +332,6 @@ static LLVMValueRef to_integer(lower *g, int to, int from, LLVMValueRef v)
 
 static LLVMValueRef held(lower *g, uint32_t i, int p)
 {
-    if (qn__is_shared(g, i))
-        return qn__staged_value(g, i);
     return g->held && g->site[i] < QN_MOST_HELD ? g->held[(uint32_t)p * QN_MOST_HELD + g->site[i]]
                                                      : NULL;
 }
