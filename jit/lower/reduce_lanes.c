@@ -149,8 +149,16 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? s.high : LLVMBuildSub(g->b, s.high, left, "");
     LLVMValueRef carried[MOST_PARTS];
+    int64_t first, end;
     loop l;
-    if (!qn__is_known_empty((span){s.low, whole})) {
+    if (qn__is_const(s.low, &first) && qn__is_const(whole, &end) && end - first <= 2 * step) {
+        for (; first < end; first += step) {
+            qn__once_open(g, &l, NULL);
+            qn__set_index(g, d, qn__const_i64(g, first));
+            lane_step(g, r, n_reduces, NULL, acc);
+            qn__loop_close(g, &l);
+        }
+    } else if (!qn__is_known_empty((span){s.low, whole})) {
         qn__loop_open(g, &l, (span){s.low, whole}, step, how);
         carry_parts(g, &l, n_reduces, acc, carried);
         qn__set_index(g, d, l.index);
@@ -185,8 +193,11 @@ LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, i
     for (; n > 1; n /= 2)
         for (int u = 0; u < n / 2; u++)
             v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
-    for (int half = (int)LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2; half > 0; half /= 2)
+    int half = (int)LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2;
+    for (; half > 1; half /= 2)
         v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
+    if (half == 1) /* of two lanes: no vector of one, which would be scalars */
+        v[0] = qn__combine(g, r, v[0], half_of(g, v[0], 1, 2));
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 

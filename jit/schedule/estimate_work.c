@@ -523,11 +523,14 @@ static placed uneven_lanes(qn_estimator *e, uint32_t i)
     return place_of(e, dims, true);
 }
 
-/** Whether trips are so few, and known, that their end is foreseen. */
+/** Whether trips are so few, and as many each time, that their end is foreseen. */
 static bool is_foreseen(const qn_estimator *e, uint32_t i, double trips)
 {
-    uint32_t a = qn__args(e->x->k, i)[0], op = e->x->k->inst[i].op;
-    return op != QN_I_WHILE && trips < (double)QN_FORESEEN_TRIPS && !e->x->affine[a].sym[0];
+    const qn_inst *x = &e->x->k->inst[i];
+    const uint32_t *arg = qn__args(e->x->k, i);
+    const qn_affine *a = &e->x->affine[arg[0]], *b = &e->x->affine[arg[x->op == QN_I_FOR]];
+    return x->op != QN_I_WHILE && trips < (double)QN_FORESEEN_TRIPS && !a->sym[0] && !b->sym[0] &&
+           memcmp(a->coef, b->coef, sizeof a->coef) == 0;
 }
 
 /** A loop of the body, or a reduce in it: trips wait for one another if they carry values. */

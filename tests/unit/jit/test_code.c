@@ -410,6 +410,47 @@ static void test_steps(qn_context *c)
                "kernel scatter (n: i64[], x: f64[], y: f64[]) {\n"
                "for all i in x { y[n[i]] = x[i] } }",
                3, v, "jam 0 x 8", "what is only moved to any place is eight scalars at once");
+    v[0] = view(1, DIMS(4000), false);
+    v[1] = view(2, DIMS(8, 500), false);
+    v[0].dtype = v[1].dtype = QN_U8;
+    check_plan(c,
+               "kernel planes (x: u8[], y: u8[,]) {\n"
+               "for all p in 0 .. 8, i in dim(y, 1) { b = u8(0)\n for k in 0 .. 8 {\n"
+               "b = b | (((x[8 * i + k] >> u8(p)) & 1) << u8(k)) }\n y[p, i] = b } }",
+               2, v, "lanes 1\n", "planes of bits are rows of lanes, and no transposed blocks");
+    v[0] = view(2, DIMS(41, 64), false);
+    v[0].dtype = QN_F32;
+    check_plan(c,
+               "kernel tree (v: f32[,]) {\n"
+               "for all o in dim(v, 1) { for t in 0 .. 40 { for k in 0 .. 40 - t {\n"
+               "v[k, o] = 0.52 * v[k + 1, o] + 0.47 * v[k, o] } } } }",
+               1, v, "unroll 4\n", "loops whose ends are not foreseen are run once for a row");
+}
+
+/** Lanes of trips: two steps of them stand one behind the other, three are a loop. */
+static void test_few_steps(qn_context *c)
+{
+    static char code[1 << 16];
+    for (int steps = 2; steps <= 3; steps++) {
+        qn_view v[2] = {view(2, DIMS(150, 16 * steps), false), view(1, DIMS(150), false)};
+        v[0].dtype = v[1].dtype = QN_I32;
+        const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+        const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V4};
+        qn_error err = {0};
+        qn_kernel *k = NULL;
+        qn_code *f = NULL;
+        static const char text[] =
+            "kernel bits (x: i32[,], y: i32[]) { for all i in y { w: i32 = 0\n"
+            "for k in dim(x, 1) { w = w | (x[i, k] ^ (i32(k) << 3)) }\n"
+            "y[i] = w } }";
+        bool ok = qn_kernel_parse(text, strlen(text), &k, &err) == QN_OK &&
+                  qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+                  qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+        if (!tap_ok(ok && count_of(code, " = phi i64") == steps - 1, "%d steps of trips", steps))
+            tap_note("%s %d", err.message, count_of(code, " = phi i64"));
+        qn_code_release(f);
+        qn_kernel_release(k);
+    }
 }
 
 /** Lanes are extended where that takes less: a chain of bytes behind its last step, and bits that a
@@ -453,6 +494,7 @@ int main(void)
     test_rows(c);
     test_steps(c);
     test_widths(c);
+    test_few_steps(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
