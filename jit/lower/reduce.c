@@ -290,6 +290,11 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     qn__loop_close(g, &l);
 }
 
+void qn__fold_points(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    fold(g, r, 0, acc);
+}
+
 static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     for (int n = 0; n < n_sums(r); n++) {
@@ -431,6 +436,20 @@ static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
 
 /* ---------------------------------------------------------------- the reduce instruction */
 
+/** The dimension of the lanes stands inside of all others. */
+static void put_lanes_last(const lower *g, reduction *r)
+{
+    const int lanes = g->block->lane_dim;
+    int n = 0;
+    if (!qn__may_have_lanes(&g->a, r->inst, lanes))
+        return;
+    for (int m = 0; m < r->n_dims; m++)
+        if (r->dim[m] != lanes)
+            r->dim[n++] = r->dim[m];
+    if (n < r->n_dims)
+        r->dim[n] = lanes;
+}
+
 reduction qn__describe_reduction(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -446,6 +465,7 @@ reduction qn__describe_reduction(const lower *g, uint32_t i)
         else if (qn__trips(g->f, d) != 1)
             r.dim[r.n_dims++] = d;
     }
+    put_lanes_last(g, &r);
     r.points = qn__points(g->k, g->f, i);
     /* Vectors of one jammed iteration after another: in a register tile those of the lanes are
      * fewer, and stay. */

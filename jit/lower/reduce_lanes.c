@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce_lanes.c: reductions whose lanes run over the last reduction dimension: the 64 partials of
- * the striped order are the lanes of the vectors of one step. Integers are reduced so in any order;
- * of products of 16 bits two that stand side by side are added at once. Trips of a `for` that are
+ * reduce_lanes.c: reductions whose lanes run over points: the 64 partials of the striped order are
+ * the lanes of the vectors of one step. What may be combined in any order is reduced so, too; of
+ * products of 16 bits two that stand side by side are added at once. Trips of a `for` that are
  * lanes run in the same steps (lower/trip_lanes.c).
  */
 #include "jit/lower/hooks.h"
@@ -79,34 +79,44 @@ static bool are_trips(const lower *g, const reduction *r)
     return g->k->inst[r->inst].op == QN_I_FOR;
 }
 
-void qn__keep_first(lower *g, LLVMValueRef n)
+/** Leaves lanes from `first` on active, NULL: 0, before `end`; i64, within a step. */
+static void keep_lanes(lower *g, LLVMValueRef first, LLVMValueRef end)
 {
     LLVMTypeRef small = g->i16;
-    n = qn__splat(g, LLVMBuildTrunc(g->b, n, small, ""), g->depth);
+    end = qn__splat(g, LLVMBuildTrunc(g->b, end, small, ""), g->depth);
+    first = first ? qn__splat(g, LLVMBuildTrunc(g->b, first, small, ""), g->depth) : NULL;
     FOR_PARTS (g, p) {
-        LLVMValueRef first =
+        LLVMValueRef at =
             LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
-        LLVMValueRef lane =
-            LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, first), "");
-        g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, lane, n, "");
-        g->mask[p] = qn__mask_and(g, g->mask[p], g->tail_mask[p]);
+        LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, at), "");
+        LLVMValueRef is_in = LLVMBuildICmp(g->b, LLVMIntULT, lane, end, "");
+        if (first)
+            is_in = LLVMBuildAnd(g->b, is_in, LLVMBuildICmp(g->b, LLVMIntUGE, lane, first, ""), "");
+        g->tail_mask[p] = is_in;
+        g->mask[p] = qn__mask_and(g, g->mask[p], is_in);
     }
 }
 
-/** One step of width x unroll points; acc[m][p] of reduce m. With `left` (points left, i64) the
- * lanes beyond are masked. The points may be trips of a `for`, which may combine nothing. */
-static void lane_step(lower *g, const reduction *r, int n_reduces, LLVMValueRef left, sums *acc)
+void qn__keep_first(lower *g, LLVMValueRef n)
+{
+    keep_lanes(g, NULL, n);
+}
+
+/** One step of width x unroll points; acc[m][p] of reduce m. With an end (i64) only lanes from the
+ * first one to that, see keep_lanes. The points may be trips of a `for`, which may combine nothing.
+ */
+static void lane_step(lower *g, const reduction *r, int n_reduces, span active, sums *acc)
 {
     LLVMValueRef outer[MOST_PARTS];
     memcpy(outer, g->mask, sizeof outer);
-    if (left)
-        qn__keep_first(g, left);
+    if (active.high)
+        keep_lanes(g, active.low, active.high);
     if (are_trips(g, r))
         qn__lower_trips_of_step(g, r, n_reduces, acc);
     for (int m = 0; m < n_reduces && !are_trips(g, r); m++) {
         const qn_inst *x = &g->k->inst[r[m].inst];
         qn__lower_region(g, x->region[0], x->region[2]);
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             add_part(g, &r[m], p, &acc[m][p]);
     }
     memset(g->tail_mask, 0, sizeof g->tail_mask);
@@ -162,7 +172,7 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
         qn__loop_open(g, &l, (span){s.low, whole}, step, how);
         carry_parts(g, &l, n_reduces, acc, carried);
         qn__set_index(g, d, l.index);
-        lane_step(g, r, n_reduces, NULL, acc);
+        lane_step(g, r, n_reduces, (span){0}, acc);
         close_parts(g, &l, n_reduces, acc, carried);
     }
     if (is_whole || (qn__is_const(left, &known) && known == 0))
@@ -172,7 +182,7 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
     qn__loop_open(g, &l, qn__up_to(g, some), 1, how);
     carry_parts(g, &l, n_reduces, acc, carried);
     qn__set_index(g, d, whole);
-    lane_step(g, r, n_reduces, left, acc);
+    lane_step(g, r, n_reduces, (span){.high = left}, acc);
     close_parts(g, &l, n_reduces, acc, carried);
 }
 
@@ -201,106 +211,290 @@ LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, i
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 
-/** Points, at most a block for floats, to one scalar for each accumulator. is_whole: they are whole
- * steps. */
-static void lane_block(lower *g, const reduction *r, int n_reduces, span s, bool is_whole,
-                       sums *out)
+/* ---------------------------------------------------------------- rows */
+
+/** What rows are added to. */
+typedef struct rows {
+    const reduction *r;
+    int n;         /* reduces */
+    bool has_rest; /* the last points of a row are added one by one, to */
+    sums acc[MOST_JOINED], rest[MOST_JOINED];
+    LLVMValueRef count; /* points so far where rows begin at any partial; else NULL */
+    const stripes *blocks;
+    outside outside;
+} rows;
+
+static void rows_open(lower *g, rows *x)
 {
-    outside o = qn__enter_lanes(g);
-    sums acc[MOST_JOINED];
-    for (int m = 0; m < n_reduces; m++)
-        FOR_PARTS(g, p)
-            acc[m][p] = qn__constant_like(sums_type(g, &r[m]), r[m].identity);
-    qn__lane_range(g, r, n_reduces, s, is_whole, acc);
-    for (int m = 0; m < n_reduces; m++)
-        for (int n = 0; n < r[m].n; n++)
-            out[m][n] = qn__across_lanes(g, &r[m], acc[m], r[m].part[n] % g->jam_max);
-    qn__leave_lanes(g, &o);
+    x->outside = qn__enter_lanes(g);
+    for (int m = 0; m < x->n; m++) {
+        FOR_PARTS (g, p)
+            x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
+        for (int n = 0; n < x->r[m].n && x->has_rest; n++)
+            x->rest[m][n] = x->r[m].identity;
+    }
 }
 
-static bool is_float(const reduction *r)
+/** All lanes to one scalar for each accumulator. */
+static void sum_lanes(lower *g, rows *x, sums *out)
 {
-    return qn__dtype_class(r->type) == QN_CLASS_F;
+    for (int m = 0; m < x->n; m++)
+        for (int n = 0; n < x->r[m].n; n++)
+            out[m][n] = qn__across_lanes(g, &x->r[m], x->acc[m], x->r[m].part[n] % g->jam_max);
 }
 
-/** One row: all its points in lanes, or the last of them one by one. */
-static void lane_row(lower *g, const reduction *r, int n_reduces, sums *acc)
+static void rows_close(lower *g, rows *x, sums *out)
 {
-    int d = r->dim[r->n_dims - 1];
-    span s = qn__points_of(g, r, d);
+    sum_lanes(g, x, out);
+    qn__leave_lanes(g, &x->outside);
+    for (int m = 0; m < x->n && x->has_rest; m++)
+        for (int n = 0; n < x->r[m].n; n++)
+            out[m][n] = qn__combine(g, &x->r[m], out[m][n], x->rest[m][n]);
+}
+
+/** All that is carried from row to row, into `flat` or out of it; how much. */
+static int pack_rows(const lower *g, rows *x, LLVMValueRef *flat, bool in)
+{
+    int n = pack(g, x->n, x->acc, flat, in);
+    for (int m = 0; m < x->n && x->has_rest; n += x->r[m++].n)
+        memcpy(in ? flat + n : x->rest[m], in ? x->rest[m] : flat + n,
+               (size_t)x->r[m].n * sizeof *flat);
+    if (x->count) {
+        LLVMValueRef *to = in ? &flat[n] : &x->count;
+        *to = in ? x->count : flat[n];
+    }
+    return n + (x->count != NULL);
+}
+
+enum { MOST_CARRIED = 2 * MOST_PARTS + 1 };
+
+static void carry_rows(lower *g, loop *l, rows *x, LLVMValueRef *flat)
+{
+    qn__loop_carry(g, l, flat, pack_rows(g, x, flat, true));
+    pack_rows(g, x, flat, false);
+}
+
+static void close_rows(lower *g, loop *l, rows *x, LLVMValueRef *flat)
+{
+    pack_rows(g, x, flat, true);
+    qn__loop_close(g, l);
+    pack_rows(g, x, flat, false);
+}
+
+/** A row that begins at the first lane: all its points in lanes, or the last of them one by one. */
+static void whole_row(lower *g, rows *x, span s)
+{
     LLVMValueRef end = s.high;
-    bool is_whole = qn__has_scalar_rest(g->k, g->f, r->inst);
-    sums inner[MOST_JOINED];
-    if (is_whole) {
-        LLVMValueRef step = qn__const_i64(g, (int64_t)g->block->width * g->block->unroll - 1);
+    if (x->has_rest) {
+        LLVMValueRef step = qn__const_i64(g, (int64_t)g->width * g->unroll - 1);
         end = LLVMBuildAnd(g->b, LLVMBuildSub(g->b, s.high, s.low, ""), step, "");
         end = LLVMBuildSub(g->b, s.high, end, "");
     }
-    lane_block(g, r, n_reduces, (span){s.low, end}, is_whole, inner);
-    for (int m = 0; m < n_reduces; m++) {
-        for (int n = 0; n < r[m].n; n++)
-            acc[m][n] =
-                is_float(&r[m]) ? inner[m][n] : qn__combine(g, &r[m], acc[m][n], inner[m][n]);
-        if (is_whole)
-            qn__fold_run(g, &r[m], d, (span){end, s.high}, LOOP_MAY_BE_EMPTY, acc[m]);
+    qn__lane_range(g, x->r, x->n, (span){s.low, end}, x->has_rest, x->acc);
+    if (!x->has_rest)
+        return;
+    qn__leave_lanes(g, &x->outside);
+    for (int m = 0; m < x->n; m++)
+        qn__fold_run(g, &x->r[m], g->block->lane_dim, (span){end, s.high}, LOOP_MAY_BE_EMPTY,
+                     x->rest[m]);
+    x->outside = qn__enter_lanes(g);
+}
+
+/** The block that ends with so many points goes up. */
+static void push_block(lower *g, rows *x, LLVMValueRef points)
+{
+    sums result[MOST_JOINED];
+    sum_lanes(g, x, result);
+    qn__leave_lanes(g, &x->outside);
+    for (int m = 0; m < x->n; m++) {
+        addend a = {0};
+        memcpy(a.value, result[m], sizeof a.value);
+        qn__stripes_push(g, &x->r[m], &x->blocks[m], 1, qn__count_blocks(g, points, BLOCK), &a);
     }
+    x->outside = qn__enter_lanes(g);
 }
 
-/** The accumulators of rows one behind the other, into `flat` or out of it; their number. */
-static int pack_rows(const reduction *r, int n_reduces, sums *acc, LLVMValueRef *flat, bool in)
+/** Closes the block if so many points fill it. */
+static void push_if_full(lower *g, rows *x, LLVMValueRef points)
 {
-    int n = 0;
-    for (int m = 0; m < n_reduces; n += r[m++].n)
-        memcpy(in ? flat + n : acc[m], in ? acc[m] : flat + n, (size_t)r[m].n * sizeof *flat);
-    return n;
+    LLVMValueRef before[MOST_CARRIED], after[MOST_CARRIED];
+    if (x->r->n_levels == 0)
+        return;
+    LLVMValueRef rest = LLVMBuildAnd(g->b, points, qn__const_i64(g, BLOCK - 1), "");
+    branch full =
+        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), ""));
+    int n = pack(g, x->n, x->acc, before, true);
+    push_block(g, x, points);
+    for (int m = 0; m < x->n; m++)
+        FOR_PARTS (g, p)
+            x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
+    pack(g, x->n, x->acc, after, true);
+    qn__choose_branch(g, &full, after, before, n);
+    pack(g, x->n, x->acc, after, false);
 }
 
-/** Integers: outer reduction dimensions are loops, each row's result is folded. Floats have one
- * row, of a block. */
-static void lane_rows(lower *g, const reduction *r, int n_reduces, int at, sums *acc)
+/** A step of a row that begins at any partial, up to so many points from the begin of the reduce:
+ * all its lanes, or those of a range. */
+static void shifted_step(lower *g, rows *x, LLVMValueRef at, LLVMValueRef points, span active)
 {
-    LLVMValueRef carried[MOST_PARTS];
+    qn__set_index(g, g->block->lane_dim, at);
+    lane_step(g, x->r, x->n, active, x->acc);
+    push_if_full(g, x, points);
+}
+
+/** A row that begins at any partial, in steps that begin at the first one: of the first step and of
+ * the last one some lanes are outside. */
+static void shifted_row(lower *g, rows *x, span s)
+{
+    LLVMValueRef step = qn__const_i64(g, PARTIALS), zero = qn__const_i64(g, 0),
+                 shift = LLVMBuildAnd(g->b, x->count, qn__const_i64(g, PARTIALS - 1), ""),
+                 base = LLVMBuildSub(g->b, s.low, shift, ""),
+                 n = LLVMBuildSub(g->b, s.high, base, ""),
+                 before = LLVMBuildSub(g->b, x->count, shift, ""),
+                 last = LLVMBuildSub(g->b, n, qn__const_i64(g, 1), "");
+    last = LLVMBuildAnd(g->b, last, qn__const_i64(g, -PARTIALS), "");
+    LLVMValueRef has_two = LLVMBuildICmp(g->b, LLVMIntSGT, last, zero, ""),
+                 is_some = LLVMBuildICmp(g->b, LLVMIntSGT, s.high, s.low, ""),
+                 edges =
+                     LLVMBuildSelect(g->b, has_two, qn__const_i64(g, 2), qn__const_i64(g, 1), ""),
+                 carried[MOST_CARRIED], inner[MOST_CARRIED];
+    loop edge, once, middle;
+    edges = LLVMBuildSelect(g->b, is_some, edges, zero, "");
+    qn__loop_open(g, &edge, qn__up_to(g, edges), 1, LOOP_MAY_BE_EMPTY);
+    carry_parts(g, &edge, x->n, x->acc, carried);
+    LLVMValueRef is_first = LLVMBuildICmp(g->b, LLVMIntEQ, edge.index, zero, ""),
+                 own = LLVMBuildSelect(g->b, is_first, zero, last, ""),
+                 end = qn__umin(g, LLVMBuildSub(g->b, n, own, ""), step);
+    qn__once_open(g, &once, NULL); /* what it makes for its index is not that of the middle */
+    shifted_step(g, x, LLVMBuildAdd(g->b, base, own, ""),
+                 LLVMBuildAdd(g->b, before, LLVMBuildAdd(g->b, own, end, ""), ""),
+                 (span){LLVMBuildSelect(g->b, is_first, shift, zero, ""), end});
+    qn__loop_close(g, &once);
+    LLVMValueRef has_middle = LLVMBuildAnd(g->b, is_first, has_two, "");
+    qn__loop_open(g, &middle, (span){step, LLVMBuildSelect(g->b, has_middle, last, step, "")},
+                  PARTIALS, LOOP_MAY_BE_EMPTY);
+    carry_parts(g, &middle, x->n, x->acc, inner);
+    LLVMValueRef after = LLVMBuildAdd(g->b, middle.index, step, "");
+    shifted_step(g, x, LLVMBuildAdd(g->b, base, middle.index, ""),
+                 LLVMBuildAdd(g->b, before, after, ""), (span){0});
+    close_parts(g, &middle, x->n, x->acc, inner);
+    close_parts(g, &edge, x->n, x->acc, carried);
+    x->count = LLVMBuildAdd(g->b, x->count, LLVMBuildSub(g->b, s.high, s.low, ""), "");
+}
+
+/** Outer dimensions of reduces are loops around rows. */
+static void walk_rows(lower *g, rows *x, int at)
+{
+    const reduction *r = x->r;
+    LLVMValueRef carried[MOST_CARRIED];
     loop l;
     if (at == r->n_dims - 1) {
-        lane_row(g, r, n_reduces, acc);
+        span s = qn__points_of(g, r, r->dim[at]);
+        if (x->count)
+            shifted_row(g, x, s);
+        else
+            whole_row(g, x, s);
         return;
     }
     qn__loop_points(g, &l, r, r->dim[at]);
-    qn__loop_carry(g, &l, carried, pack_rows(r, n_reduces, acc, carried, true));
-    pack_rows(r, n_reduces, acc, carried, false);
-    lane_rows(g, r, n_reduces, at + 1, acc);
-    pack_rows(r, n_reduces, acc, carried, true);
-    qn__loop_close(g, &l);
-    pack_rows(r, n_reduces, acc, carried, false);
+    carry_rows(g, &l, x, carried);
+    walk_rows(g, x, at + 1);
+    close_rows(g, &l, x, carried);
 }
 
-/** Floats: blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
-static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
+/** Points, at most a block of the striped order, to one scalar for each accumulator. */
+static void lane_rows(lower *g, const reduction *r, int n_reduces, sums *out)
 {
-    stripes s[MOST_JOINED] = {0};
+    rows x = {.r = r, .n = n_reduces, .has_rest = qn__has_scalar_rest(g->k, g->f, r->inst)};
+    rows_open(g, &x);
+    walk_rows(g, &x, 0);
+    rows_close(g, &x, out);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static void open_blocks(lower *g, const reduction *r, int n_reduces, stripes *s)
+{
     for (int m = 0; m < n_reduces; m++)
         qn__stripes_open(g, &r[m], &s[m], 1, qn__scalar_type(g, r[m].type));
-    span all = qn__points_of(g, r, r->dim[0]);
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
-    loop l;
-    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    sums results[MOST_JOINED];
-    lane_block(g, r, n_reduces, qn__block_at(g, all, l.index, BLOCK), false, results);
-    for (int m = 0; m < n_reduces; m++) {
-        addend result = {0};
-        memcpy(result.value, results[m], sizeof result.value);
-        qn__stripes_push(g, &r[m], &s[m], 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
-                         &result);
-    }
-    qn__loop_close(g, &l);
+}
+
+static void close_blocks(lower *g, const reduction *r, int n_reduces, const stripes *s,
+                         LLVMValueRef blocks, sums *acc)
+{
     for (int m = 0; m < n_reduces; m++)
         qn__stripes_close(g, &r[m], &s[m], 1, blocks, acc[m]);
 }
 
+/** One row in blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
+static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
+{
+    stripes s[MOST_JOINED] = {0};
+    open_blocks(g, r, n_reduces, s);
+    span all = qn__points_of(g, r, r->dim[0]);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
+    rows x = {.r = r, .n = n_reduces, .blocks = s};
+    loop l;
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    rows_open(g, &x);
+    whole_row(g, &x, qn__block_at(g, all, l.index, BLOCK));
+    LLVMValueRef points = LLVMBuildMul(g->b, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
+                                       qn__const_i64(g, BLOCK), "");
+    push_block(g, &x, points);
+    qn__leave_lanes(g, &x.outside);
+    qn__loop_close(g, &l);
+    close_blocks(g, r, n_reduces, s, blocks, acc);
+}
+
+/** Rows that begin at any partial. */
+static void shifted_rows(lower *g, const reduction *r, int n_reduces, sums *acc)
+{
+    stripes s[MOST_JOINED] = {0};
+    open_blocks(g, r, n_reduces, s);
+    rows x = {.r = r, .n = n_reduces, .count = qn__const_i64(g, 0), .blocks = s};
+    rows_open(g, &x);
+    walk_rows(g, &x, 0);
+    if (r->n_levels == 0) {
+        rows_close(g, &x, acc);
+        return;
+    }
+    LLVMValueRef rest = LLVMBuildAnd(g->b, x.count, qn__const_i64(g, BLOCK - 1), "");
+    branch some =
+        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, rest, qn__const_i64(g, 0), ""));
+    push_block(g, &x, x.count);
+    qn__end_branch(g, &some, NULL);
+    qn__leave_lanes(g, &x.outside);
+    close_blocks(g, r, n_reduces, s, qn__count_blocks(g, x.count, BLOCK), acc);
+}
+
+/** The order tells zeros of floats from one another, and nothing else: in theirs where one is the
+ * least or greatest. */
+static void tell_zeros(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    LLVMValueRef is_zero = NULL, again[MOST_PARTS];
+    for (int n = 0; n < r->n; n++) {
+        LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(acc[n])),
+                     own = LLVMBuildFCmp(g->b, LLVMRealOEQ, acc[n], zero, "");
+        is_zero = is_zero ? LLVMBuildOr(g->b, is_zero, own, "") : own;
+        again[n] = r->identity;
+    }
+    branch x = qn__begin_branch(g, is_zero);
+    qn__fold_points(g, r, again);
+    qn__choose_branch(g, &x, again, acc, r->n);
+    memcpy(acc, again, sizeof again);
+}
+
 void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef (*acc)[MOST_PARTS])
 {
-    if (is_float(r) && r->n_levels > 0)
+    bool is_striped = qn__order_rule(g->k, r->inst) == QN_STRIPED;
+    if (is_striped && r->n_dims > 1)
+        shifted_rows(g, r, n_reduces, acc);
+    else if (is_striped && r->n_levels > 0)
         lane_blocks(g, r, n_reduces, acc);
     else
-        lane_rows(g, r, n_reduces, 0, acc);
+        lane_rows(g, r, n_reduces, acc);
+    for (int m = 0; m < n_reduces; m++)
+        if (qn__dtype_class(r[m].type) == QN_CLASS_F &&
+            qn__order_rule(g->k, r[m].inst) != QN_STRIPED)
+            tell_zeros(g, &r[m], acc[m]);
 }

@@ -253,6 +253,8 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
         return one * step / lanes;
     if (c->tail == QN_TAIL_SCALAR)
         return left * one;
+    if (c->tail == QN_TAIL_MASK && qn__axis(e->s, c->of)->kind == QN_AXIS_POINT)
+        return one * step / lanes; /* all partials */
     if (c->tail == QN_TAIL_MASK && !e->is_masked && is_divided(e, c))
         return cycles_under_mask(e) / qn__larger(whole, 1) * lanes / step *
                qn__whole((left + lanes - 1) / lanes);

@@ -329,6 +329,34 @@ static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const p
     p->in->demand.instructions += 2 * moved;
 }
 
+/** Lanes over points become one value behind them: whole vectors first, then halves of one. */
+static void add_joining(qn_estimator *e, int work, int bits)
+{
+    enum { SHUFFLE_LATENCY = 3 };
+    double vectors = 1, lanes = 1, halves = 0, pairs = 0;
+    int first = e->n;
+    for (int n = e->n - 1; n > 0; n--) {
+        const qn_around *l = &e->around[n];
+        first = l->is_points ? n : first;
+        lanes *= l->is_points && l->is_lanes ? l->count : 1;
+        vectors *= l->is_points && l->is_together && !l->is_lanes ? l->count : 1;
+    }
+    if (lanes < 2)
+        return;
+    for (double n = lanes; n > 1; n /= 2)
+        halves++;
+    for (double n = vectors; n > 1; n /= 2)
+        pairs++;
+    placed behind = {&e->around[first - 1], 1, (int)lanes};
+    while (behind.in->is_together)
+        behind.in--;
+    double path = (pairs + halves) * latency_of(e, work) + halves * SHUFFLE_LATENCY;
+    add_work(e, &behind, vectors - 1 + halves, work, bits);
+    behind.in->demand.shuffles += halves;
+    behind.in->demand.instructions += halves;
+    behind.in->demand.path = qn__larger(behind.in->demand.path, path);
+}
+
 /** What a point adds to the accumulators of a reduce that has loops. */
 static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
 {
@@ -340,6 +368,7 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
             (r->order == QN_POINTS_INDEXED || r->order == QN_POINTS_ORDERED))
             in_turn *= e->around[n].count;
     add_work(e, &p, 1, work, bits);
+    add_joining(e, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;

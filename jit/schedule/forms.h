@@ -22,6 +22,13 @@ int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** The last dimension of a reduce that may have more than one index, else its last; *n: how many
  * have. */
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);
+/** Whether lanes may run over the points of a reduce along dimension d: of what may be combined in
+ * any order along each of its dimensions, in the striped order along the last one. Where that
+ * begins anew for each index of others, rows begin at any partial: the lanes before are masked, and
+ * their accesses are at sums of indices and not checked. */
+bool qn__may_have_lanes(const qn_analysis *a, uint32_t reduce, int d);
+/** Whether rows of lanes over the points of a reduce begin at any partial. */
+bool qn__has_shifted_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one.
  * apart: 1: those a few elements apart are; -1: they are not; 0: as the stride says. */
 bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,

@@ -281,6 +281,21 @@ static void unroll_points(maker *m)
     }
 }
 
+/** Loops over the points of a reduce with that over dimension d inside of all others. */
+static void order_points(maker *m, uint32_t reduce, int d)
+{
+    const qn_kernel *k = m->x->k;
+    const int n_dims = k->inst[reduce].n_args;
+    qn_step order = {.which = QN_DO_reorder};
+    if (qn__dim_of(k, reduce, n_dims - 1) == d)
+        return;
+    for (int n = 0; n < n_dims; n++)
+        if (qn__dim_of(k, reduce, n) != d)
+            qn__add_axis(&order, qn__axis_over(m->s, reduce, qn__dim_of(k, reduce, n)));
+    qn__add_axis(&order, qn__axis_over(m->s, reduce, d));
+    qn__step(m, &order);
+}
+
 /** Lanes over the points of reduces, and blocks of points for threads. */
 static void cut_points(maker *m)
 {
@@ -292,9 +307,9 @@ static void cut_points(maker *m)
         int n = 0;
         if (!has_loops(m, i))
             continue;
-        int d =
-            is_shared ? qn__long_dim(k, m->x->f, i, &n) : qn__dim_of(k, i, k->inst[i].n_args - 1);
-        bool has_lanes = d == p->lane_dim && qn__is_reduction(k, d) && p->width > 1;
+        int d = is_shared ? qn__long_dim(k, m->x->f, i, &n) : p->lane_dim;
+        bool has_lanes =
+            d == p->lane_dim && qn__may_have_lanes(m->x, i, d) && p->width > 1;
         int64_t lanes = has_lanes ? (int64_t)p->width * p->unroll : 1, extent[3];
         int64_t block = is_shared ? QN_BLOCK_POINTS / lanes : 1;
         qn_axis part[4] = {{0}};
@@ -307,6 +322,8 @@ static void cut_points(maker *m)
             extent[n++] = p->width;
         if (!n)
             continue;
+        if (!is_shared)
+            order_points(m, i, d);
         qn__split(m, qn__axis_over(m->s, i, d), n, extent,
                   tail_of(m, d, lanes * block,
                           p->remainder == QN_TAIL_MASK ? QN_TAIL_MASK : QN_TAIL_SCALAR),

@@ -51,27 +51,32 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-/** A reduction dimension may be the lanes if every reduce over it has an order that 64 partials or
- * any order satisfy, names it last, and stands outside loops and branches (so that faults keep
- * their order). */
-static bool reduction_is_applicable(const qn_kernel *k, const qn_facts *f, int d)
+/** Whether rows that begin at any partial fill the vectors of a step: the first step and the last
+ * one of each row are masked. */
+static bool has_long_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int d)
 {
+    return !qn__has_shifted_rows(k, f, reduce) ||
+           qn__trips_or(f, d, QN_PARTIALS) >= QN_PARTIALS / 2;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it may have them, and stands outside
+ * loops and branches (so that faults keep their order). */
+static bool reduction_is_applicable(const qn_analysis *a, int d)
+{
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     bool is_used = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
         if (x->op != QN_I_REDUCE)
             continue;
-        int at = -1, n_long;
+        bool is_over = false;
         for (int n = 0; n < x->n_args; n++)
-            at = qn__dim_of(k, i, n) == d ? n : at;
-        if (at < 0)
+            is_over |= qn__dim_of(k, i, n) == d;
+        if (!is_over)
             continue;
         is_used = true;
-        int order = qn__order_rule(k, i);
-        (void)qn__long_dim(k, f, i, &n_long);
-        if (at != x->n_args - 1 || x->parent)
-            return false;
-        if (order && (order != QN_STRIPED || n_long != 1))
+        if (x->parent || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */
@@ -102,15 +107,17 @@ int qn__plan_stripe_depth(const qn_kernel *k)
 /** Partials of whole vectors take 4 x 4 KiB of the caller's stack. Nests of them stay scalar. */
 enum { MOST_STRIPE_DEPTH = 1 };
 
-bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d)
+bool qn__plan_may_be_lanes(const qn_analysis *a, int d)
 {
+    const qn_kernel *k = a->k;
+    const qn_facts *f = a->f;
     if (qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
         return false;
     if (f->is_ordered || needs_narrow_masks(k, f))
         return false;
     if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL || qn__trips(f, d) == 1)
         return false;
-    return qn__is_parallel(k, d) || reduction_is_applicable(k, f, d);
+    return qn__is_parallel(k, d) || reduction_is_applicable(a, d);
 }
 
 /* ---------------------------------------------------------------- what lanes cost */
@@ -210,18 +217,39 @@ double qn__access_cost(const qn_analysis *a, uint32_t i, int d)
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
+/** Of reduces in any order whose points along d are lanes: the lanes of the last step that have no
+ * point, and what joins the lanes of all vectors. So many accesses of a vector for each point. */
+static double joining_cost(const qn_analysis *a, int d, double accesses)
+{
+    enum { ONE_REDUCE = 12 }; /* instructions: of vectors, then of halves */
+    int64_t t = qn__trips(a->f, d), steps = (t + QN_PARTIALS - 1) / QN_PARTIALS;
+    double cost = 0;
+    if (t <= 0)
+        return 0;
+    for (uint32_t i = a->k->body; i < a->k->n_insts; i++)
+        if (a->k->inst[i].op == QN_I_REDUCE && qn__is_associative(a->k, i) &&
+            qn__may_have_lanes(a, i, d))
+            cost += ONE_REDUCE * 8.0 * a->f->target->vector_bytes /
+                    qn__dtype_width(a->k->inst[i].type) / (double)t;
+    return cost > 0 ? cost + accesses * ((double)(steps * QN_PARTIALS) / (double)t - 1) : 0;
+}
+
 /** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the
  * lane dimension. */
 static double lane_cost(const qn_analysis *a, int d)
 {
+    enum { POINTS = 16 };
     const qn_kernel *k = a->k;
-    double sum = 1;
+    double sum = 1, of_point = 0;
     bool over_reduction = qn__is_reduction(k, d);
     FOR_ACCESSES (k, n, i) {
         bool inside = qn__enclosing_reduce(k, i) != 0;
-        double times = inside ? 16 : 1;
-        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d));
+        double own = over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d);
+        sum += inside ? 0 : own;
+        of_point += inside ? own : 0;
     }
+    of_point += over_reduction ? joining_cost(a, d, of_point) : 0;
+    sum += POINTS * of_point;
     int64_t t = qn__trips(a->f, d);
     if (t >= 0 && t < SHORT_LANES)
         sum *= (double)SHORT_LANES / (double)(t + 1);
@@ -233,7 +261,7 @@ int qn__plan_best_lanes(const qn_analysis *a)
     int best = -1;
     double least = 0;
     for (int d = 0; d < a->k->n_dims; d++) {
-        if (!qn__plan_may_be_lanes(a->k, a->f, d))
+        if (!qn__plan_may_be_lanes(a, d))
             continue;
         double cost = lane_cost(a, d);
         if (best < 0 || cost <= least) {

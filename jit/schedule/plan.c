@@ -421,7 +421,7 @@ void qn__plan_by_rules(const qn_analysis *a, qn_plan *out)
     out->straight = qn__plan_straight(k, f);
     int wanted = f->plan.lane_dim - 1;
     if (s.a->value && f->plan.lane_dim >= 0) {
-        bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(k, f, wanted);
+        bool is_wanted = wanted >= 0 && wanted < k->n_dims && qn__plan_may_be_lanes(s.a, wanted);
         out->lane_dim = is_wanted ? wanted : qn__plan_best_lanes(s.a);
     }
     if (out->lane_dim >= 0) {

@@ -18,7 +18,7 @@ int qn__plan_trips(const qn_analysis *a, qn_trip_lanes *out);
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */
-bool qn__plan_may_be_lanes(const qn_kernel *k, const qn_facts *f, int d);
+bool qn__plan_may_be_lanes(const qn_analysis *a, int d);
 /** The dimension along which they cost least; -1: none. */
 int qn__plan_best_lanes(const qn_analysis *a);
 /** How deep floating-point reduces in the striped order are nested. Their partials are in memory,

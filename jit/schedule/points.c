@@ -77,6 +77,52 @@ int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n)
     return found;
 }
 
+bool qn__has_shifted_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    int n_long;
+    (void)qn__long_dim(k, f, reduce, &n_long);
+    return qn__order_rule(k, reduce) == QN_STRIPED && n_long > 1;
+}
+
+/** Whether an access is at a sum of indices along dimension d, and at one digit. */
+static bool is_sum_along(const qn_analysis *a, uint32_t i, int d)
+{
+    const qn_dim_fact *dim = a->f->param[a->k->inst[i].imm].dim;
+    bool is_sum = true;
+    for (int r = 0; r < qn__n_indices(a->k, i); r++) {
+        uint32_t index = qn__args(a->k, i)[r];
+        const uint32_t *sym = a->affine[index].sym;
+        bool is_along = a->value[index].deps >> d & 1;
+        for (int n = 0; n < 2; n++)
+            is_sum &= !is_along || !sym[n] || !(a->value[sym[n]].deps >> d & 1);
+        is_sum &= !is_along || dim[r].n_digits <= 1;
+    }
+    return is_sum;
+}
+
+/** Whether lanes may stand before a row along dimension d. */
+static bool may_be_shifted(const qn_analysis *a, uint32_t reduce, int d)
+{
+    FOR_ACCESSES (a->k, n, i)
+        if (i > reduce && i < a->k->inst[reduce].region[2] &&
+            (qn__is_checked(a->f, a->k, n) || !is_sum_along(a, i, d)))
+            return false;
+    return true;
+}
+
+bool qn__may_have_lanes(const qn_analysis *a, uint32_t reduce, int d)
+{
+    const qn_kernel *k = a->k;
+    const int n_dims = k->inst[reduce].n_args;
+    bool is_over = false;
+    for (int n = 0; n < n_dims; n++)
+        is_over |= qn__dim_of(k, reduce, n) == d;
+    if (!is_over || qn__is_associative(k, reduce))
+        return is_over;
+    return qn__order_rule(k, reduce) == QN_STRIPED && qn__dim_of(k, reduce, n_dims - 1) == d &&
+           (!qn__has_shifted_rows(k, a->f, reduce) || may_be_shifted(a, reduce, d));
+}
+
 /** The only dimension of reduce i with more than one index, or -1; -1 also if it has too few. */
 static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
 {

@@ -150,7 +150,7 @@ static void try_lanes(search *s)
     for (int d = 0; d < s->k->n_dims; d++) {
         o.lane_dim = d + 1;
         o.width = 0;
-        if (!qn__plan_may_be_lanes(s->k, &s->f, d))
+        if (!qn__plan_may_be_lanes(&s->of->analysis, d))
             continue;
         (void)try(s, &o, OTHER_LANES);
         for (o.width = most / 4; o.width >= LEAST_WIDTH; o.width /= 2)

@@ -290,9 +290,31 @@ static bool are_steps(const qn_schedule *s, qn_node n, int first, inner_lanes *o
     return true;
 }
 
-/** Lanes over points: the last dimension of a reduce, cut by vectors and lanes, which are all
- * partials of the striped order. */
-static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
+/** Bit n: a loop over dimension number n of a reduce stands outside. */
+typedef uint32_t walked;
+
+/** The bit of dimension d; 0: the reduce is not over that. */
+static walked place_of(const shaper *m, uint32_t reduce, int d)
+{
+    for (int n = 0; n < m->x->k->inst[reduce].n_args; n++)
+        if (qn__dim_of(m->x->k, reduce, n) == d)
+            return UINT32_C(1) << n;
+    return 0;
+}
+
+/** Whether a loop over a dimension of a reduce comes in the order in which they are declared; that
+ * of lanes over points may be left for later. */
+static bool is_next(const shaper *m, uint32_t reduce, walked own, walked at)
+{
+    walked left = own ? (own - 1) & ~at : 0;
+    int d = left ? qn__dim_of(m->x->k, reduce, __builtin_ctz(left)) : -1;
+    bool is_left_for_lanes = (left & (left - 1)) == 0 && qn__may_have_lanes(m->x, reduce, d);
+    return own && own > at && (!left || is_left_for_lanes);
+}
+
+/** Lanes over points: a dimension of a reduce inside of all others, cut by vectors and lanes, which
+ * are all partials of the striped order. */
+static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, walked *at)
 {
     const qn_schedule *s = m->s;
     const qn_node_info *l = qn__node(s, n);
@@ -300,16 +322,17 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, int *at)
     int n_args = m->x->k->inst[reduce].n_args;
     inner_lanes own = {.d = qn__axis_dim(m->x, s, l->axis)};
     int first = m->is_shared; /* digit of the lanes' steps; threads divide the one before */
+    walked others = (UINT32_C(1) << n_args) - 1 - place_of(m, reduce, own.d);
     bool is_last = a->kind == QN_AXIS_PART &&
-                   qn__axis(s, s->cut[a->cut].of)->kind == QN_AXIS_POINT && *at == n_args - 1 &&
-                   qn__dim_of(m->x->k, reduce, n_args - 1) == own.d;
+                   qn__axis(s, s->cut[a->cut].of)->kind == QN_AXIS_POINT && *at == others &&
+                   qn__may_have_lanes(m->x, reduce, own.d);
     if (!is_last || !are_steps(s, n, first, &own))
         return qn__no_code(m->r, "points that are cut like this", l->axis);
     if (own.width * own.unroll != QN_PARTIALS ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over points that are not all partials", l->axis);
     m->points = own;
-    (*at)++;
+    *at |= place_of(m, reduce, own.d);
     return true;
 }
 
@@ -338,7 +361,7 @@ static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
 }
 
 /** A loop inside the place of a reduce: over its points in their order, or of the block. */
-static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
+static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, walked *at)
 {
     const qn_node_info *l = qn__node(m->s, *n);
     const qn_axis_info *a = qn__axis(m->s, l->axis);
@@ -350,9 +373,10 @@ static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
     if (l->next.id)
         return qn__no_code(m->r, "several nodes inside of a reduce", l->axis);
     if (a->kind == QN_AXIS_POINT) {
-        bool is_next = *at < m->x->k->inst[reduce].n_args && qn__dim_of(m->x->k, reduce, *at) == d;
-        (*at)++;
-        return (is_next && (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)) ||
+        walked own = place_of(m, reduce, d);
+        bool is_in_order = is_next(m, reduce, own, *at);
+        *at |= own;
+        return (is_in_order && (l->role == QN_ROLE_SEQUENTIAL || l->role == QN_ROLE_UNROLLED)) ||
                qn__no_code(m->r, "points in this order", l->axis);
     }
     if (l->role == QN_ROLE_THREADS) {
@@ -360,7 +384,7 @@ static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
             return false;
         *n = l->child;
         if (are_single_points(m, *n)) {
-            (*at)++;
+            *at |= place_of(m, reduce, d);
             return true;
         }
     }
@@ -374,11 +398,12 @@ static bool may_be_point_loop(shaper *m, uint32_t reduce, qn_node *n, int *at)
 static bool may_be_place(shaper *m, qn_node place);
 
 /** What stands inside a place: loops, then statements and reduces. */
-static bool may_be_inside(shaper *m, uint32_t reduce, qn_node n, int at)
+static bool may_be_inside(shaper *m, uint32_t reduce, qn_node n, walked at)
 {
     for (; n.id; n = qn__node(m->s, n)->next) {
         qn_node last = n;
-        int kind = qn__node(m->s, n)->kind, next = at;
+        int kind = qn__node(m->s, n)->kind;
+        walked next = at;
         if (kind == QN_NODE_PLACE && !may_be_place(m, n))
             return false;
         if (kind != QN_NODE_LOOP)

@@ -166,18 +166,27 @@ static bool is_parallel_role(int role)
            role == QN_ROLE_THREAD;
 }
 
+static bool has_lanes(const qn_walk *w)
+{
+    bool has = false;
+    for (int i = 0; i < w->n; i++)
+        has |= w->role[i] == QN_ROLE_VECTOR;
+    return has;
+}
+
 bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t reduce,
                          const qn_walk *w, const char **why)
 {
     int rule = qn__order_rule(x->k, reduce), last_place = -1;
     int64_t last_weight = INT64_MAX;
+    bool is_any = rule == QN_POINTS_ANY || (qn__is_associative(x->k, reduce) && has_lanes(w));
     for (int i = 0; i < w->n; i++) {
         bool is_partial;
         int place;
         bool may_stand = is_free(x, s, reduce, w->loop[i], rule, &is_partial);
         points_of(x, s, reduce, w->loop[i], &place);
         int64_t own = qn__axis_weight(x, s, w->loop[i], NULL);
-        if (w->role[i] == QN_ROLE_VECTOR && rule != QN_POINTS_ANY && !is_partial) {
+        if (w->role[i] == QN_ROLE_VECTOR && !is_any && !is_partial) {
             *why = "lanes must be the partials of the striped order";
             return false;
         }
@@ -186,7 +195,7 @@ bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t re
                 "threads must take whole blocks of 4096 points, or partials of the striped order";
             return false;
         }
-        if (may_stand)
+        if (may_stand || is_any)
             continue;
         if (place < 0 || !own || place < last_place ||
             (place == last_place && own >= last_weight)) {

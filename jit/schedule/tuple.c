@@ -42,7 +42,9 @@ bool qn__tuple_has_code(const qn_analysis *x, int n, const uint32_t *reduce, int
     bool is_one_row = points >= 0 && points <= QN_BLOCK_POINTS && k->inst[reduce[0]].n_args == 1;
     for (int m = 0; m < n; m++) {
         uint32_t i = reduce[m];
-        bool is_like = is_float(k, i) == is_float(k, reduce[0]) || is_one_row;
+        bool is_like = (is_float(k, i) == is_float(k, reduce[0]) &&
+                        qn__order_rule(k, i) == qn__order_rule(k, reduce[0])) ||
+                       is_one_row;
         if (!qn__is_straight(k, k->inst[i].region[0], k->inst[i].region[2]) ||
             (!has_lanes && qn__order_rule(k, i) == QN_STRIPED) ||
             (!has_lanes && qn__order_rule(k, i) == QN_INDEXED && are_blocks))
@@ -89,7 +91,7 @@ bool qn__plan_joins(const qn_analysis *x, const qn_plan *p, int n, const uint32_
     for (int a = 0; a < first->n_args; a++)
         if (qn__args(k, reduce[0])[a] != qn__args(k, reduce[n - 1])[a])
             return false;
-    bool is_any = false, has_lanes = qn__dim_of(k, reduce[0], first->n_args - 1) == p->lane_dim;
+    bool is_any = false, has_lanes = qn__may_have_lanes(x, reduce[0], p->lane_dim);
     int64_t parts = p->unroll * (has_lanes ? 1 : (int64_t)p->jam * p->cross);
     for (int m = 0; m < n - 1; m++)
         is_any |= has_lanes || share_view(k, reduce[m], reduce[n - 1]);

@@ -392,6 +392,34 @@ static void test_reductions(void)
     tap_is_int(p.lane_dim, 0, "matrix product, left: lanes run over the rows");
 }
 
+/** Lanes over points that are no single row of the striped order. */
+static void test_lanes_of_points(void)
+{
+    const int64_t e[2] = {136, 232}, few[2] = {136, 9}, n[1] = {136};
+    qn_view rows[2] = {view(QN_F64, 2, e, false), view(QN_F64, 1, n, false)};
+    const char *most = "kernel most (x: f64[,], s: f64[]) {"
+                       " for all i in s { s[i] = max j in dim(x, 1) of x[i, j] } }",
+               *count = "kernel count (x: f32[,], s: i64[0]) { for all i in 0 .. 1 {"
+                        " s[] = sum a in dim(x, 0), b in dim(x, 1) of x[a, b] > 0.5 ? 1 : 0 } }",
+               *total = "kernel total (x: f32[,], s: f32[0]) striped { for all i in 0 .. 1 {"
+                        " s[] = sum a in dim(x, 0), b in dim(x, 1) of x[a, b] } }";
+    qn_plan p = plan_of(most, rows, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 1, "greatest values of rows: lanes run over the points");
+    qn_view sum[2] = {view(QN_F32, 2, e, true), view(QN_I64, 0, NULL, false)};
+    p = plan_of(count, sum, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 1, "points of integers, left: lanes run over their first dimension");
+    sum[0] = view(QN_F32, 2, e, false);
+    p = plan_of(count, sum, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 2, "right: over the last one");
+    sum[1] = view(QN_F32, 0, NULL, false);
+    p = plan_of(total, sum, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 2 && p.width * p.unroll == 64,
+           "striped rows that begin at any partial: lanes run over them");
+    sum[0] = view(QN_F32, 2, few, true);
+    p = plan_of(total, sum, 2, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim != 2, "not over rows of 9 points");
+}
+
 /** Sums of rows: in memory for a strip of i where the points of a large matrix lie far apart. */
 static void test_strips(void)
 {
@@ -1117,6 +1145,7 @@ int main(void)
     test_straight();
     test_repeated();
     test_reductions();
+    test_lanes_of_points();
     test_batches();
     test_copies_of_tiles();
     test_rare_sides();
