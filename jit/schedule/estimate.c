@@ -235,14 +235,18 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
     for (int i = 1; i < e->n; i++) /* an outer loop over another part has it */
         if (qn__axis_is_of(e->s, qn__node(e->s, e->around[i].node)->axis, qn__axis_part(c, 0)))
             return 0;
-    double step = step_of(c, 0), whole = whole_steps(e, c, true), lanes = 1;
+    double step = step_of(c, 0), whole = whole_steps(e, c, true), lanes = 1, together = 1;
     double left = qn__nominal_count(e, c->of) - whole * step;
     for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
         const qn_node_info *l = &e->s->node[n];
         const qn_axis_info *part = qn__axis(e->s, l->axis);
-        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_VECTOR && part->kind == QN_AXIS_PART &&
-            part->cut == a->cut)
-            lanes = (double)c->extent[part->number];
+        bool is_own = l->kind == QN_NODE_LOOP && part->kind == QN_AXIS_PART &&
+                      part->cut == a->cut && part->number > 0;
+        double extent = is_own ? (double)c->extent[part->number] : 1;
+        if (is_own && l->role == QN_ROLE_VECTOR)
+            lanes = extent;
+        if (is_own && (l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED))
+            together *= extent;
     }
     double one = cycles / qn__larger(whole, 1) * lanes / step; /* of one vector, or iteration */
     if (whole < 1)
@@ -254,7 +258,7 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
     if (c->tail == QN_TAIL_SCALAR)
         return left * one;
     if (c->tail == QN_TAIL_MASK && qn__axis(e->s, c->of)->kind == QN_AXIS_POINT)
-        return one * step / lanes; /* all partials */
+        return one * together / lanes * qn__whole((left + together - 1) / together);
     if (c->tail == QN_TAIL_MASK && !e->is_masked && is_divided(e, c))
         return cycles_under_mask(e) / qn__larger(whole, 1) * lanes / step *
                qn__whole((left + lanes - 1) / lanes);
