@@ -165,7 +165,7 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
         for (; first < end; first += step) {
             qn__once_open(g, &l, NULL);
             qn__set_index(g, d, qn__const_i64(g, first));
-            lane_step(g, r, n_reduces, NULL, acc);
+            lane_step(g, r, n_reduces, (span){0}, acc);
             qn__loop_close(g, &l);
         }
     } else if (!qn__is_known_empty((span){s.low, whole})) {
