@@ -2,17 +2,14 @@
 /*
  * rest.c: the iterations of dimensions on which no reduce depends (grid->rest_dims), divided among
  * the threads of a team once the values of the reduces are known. Iterations count
- * lexicographically, and neighbouring threads take neighbouring ones, several of them at a time, so
- * that their loads are under way together. Of the last dimension a thread takes grid->wide at once,
- * whose accesses are vectors; here these count as one.
+ * lexicographically, and neighbouring threads take neighbouring ones. Of the last dimension a
+ * thread takes grid->wide at once, whose accesses are vectors; here these count as one.
  */
 #include "jit/target/nvptx/rest.h"
 #include "jit/lower/wide.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
-
-enum { STEPS = 4 };
 
 /** The dimensions, the last one fastest. */
 typedef struct rest {
@@ -65,8 +62,9 @@ static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
 }
 
 /** Iteration q, if `condition` holds; NULL: it does. */
-static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRef condition)
+static void lower_iteration(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg)
 {
+    const rest *r = arg;
     loop once;
     qn__once_open(g, &once, condition);
     set_iteration(g, r, q);
@@ -85,36 +83,21 @@ static void lower_iteration(lower *g, const rest *r, LLVMValueRef q, LLVMValueRe
     qn__loop_close(g, &once);
 }
 
-/** Steps of `apart` over a range; q is `first` behind each. Single ones are tested if their
- * iterations may lie beyond the end. */
-static void emit_steps(lower *g, const rest *r, LLVMValueRef first, span s, int64_t apart,
-                       int steps)
+void qn__share_out(lower *g, LLVMValueRef count, LLVMValueRef first, int64_t threads,
+                   void (*one)(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg),
+                   void *arg)
 {
     loop l;
-    if (qn__is_known_empty(s))
+    int64_t n;
+    const bool is_whole = qn__is_const(count, &n) && n % threads == 0;
+    LLVMValueRef up = LLVMBuildAdd(g->b, count, qn__const_i64(g, threads - 1), "");
+    const span all = qn__up_to(g, LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), ""));
+    if (qn__is_known_empty(all))
         return;
-    qn__loop_open(g, &l, s, steps * apart, LOOP_MAY_BE_EMPTY);
-    int64_t count;
-    const bool is_whole = steps > 1 || (qn__is_const(r->count, &count) && count % apart == 0);
-    for (int n = 0; n < steps; n++) {
-        LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
-        q = n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n * apart), "") : q;
-        LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, q, r->count, "");
-        lower_iteration(g, r, q, is_whole ? NULL : inside);
-    }
+    qn__loop_open(g, &l, all, threads, LOOP_MAY_BE_EMPTY);
+    LLVMValueRef q = LLVMBuildAdd(g->b, l.index, first, "");
+    one(g, q, is_whole ? NULL : LLVMBuildICmp(g->b, LLVMIntULT, q, count, ""), arg);
     qn__loop_close(g, &l);
-}
-
-/** All iterations by `threads` threads, of which this one is number `first`. */
-static void emit_rest(lower *g, const rest *r, LLVMValueRef first, int64_t threads)
-{
-    const int steps = g->grid->wide < STEPS ? STEPS / g->grid->wide : 1;
-    LLVMValueRef zero = qn__const_i64(g, 0);
-    LLVMValueRef most = LLVMBuildAnd(g->b, r->count, qn__const_i64(g, -steps * threads), "");
-    LLVMValueRef up = LLVMBuildAdd(g->b, r->count, qn__const_i64(g, threads - 1), "");
-    up = LLVMBuildAnd(g->b, up, qn__const_i64(g, -threads), "");
-    emit_steps(g, r, first, (span){zero, most}, threads, steps);
-    emit_steps(g, r, first, (span){most, up}, threads, 1);
 }
 
 /* ---------------------------------------------------------------- warps */
@@ -139,7 +122,7 @@ void qn__rest_of_warp(lower *g)
     if (g->kept && g->grid->wide > 1) /* what other lanes have kept */
         qn__team_wait(g);
     g->is_team = false;
-    emit_rest(g, &r, g->lane, qn__team_lanes(g->grid));
+    qn__share_out(g, r.count, g->lane, qn__team_lanes(g->grid), lower_iteration, &r);
     g->is_team = true;
     if (g->kept) /* the next unit's points may be another lane's than the iterations here */
         qn__team_wait(g);
@@ -175,7 +158,7 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     qn__set_index(g, x, LLVMBuildAdd(g->b, low, row, ""));
     set_values(g, row);
     g->kept_row = row;
-    emit_rest(g, &r, first, threads);
+    qn__share_out(g, r.count, first, threads, lower_iteration, &r);
     g->kept_row = NULL;
     qn__loop_close(g, &once);
     qn__loop_close(g, &l);

@@ -15,4 +15,10 @@ void qn__rest_of_warp(lower *g);
  *  tile. */
 void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, LLVMValueRef row));
 
+/** `one` for q = first, first + threads, ... below count, of which `threads`, a power of two,
+ * threads take some each; where that may reach beyond the count, under a condition. */
+void qn__share_out(lower *g, LLVMValueRef count, LLVMValueRef first, int64_t threads,
+                   void (*one)(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg),
+                   void *arg);
+
 #endif
