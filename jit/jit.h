@@ -319,8 +319,6 @@ typedef struct qn_plan {
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
                          known, else one by one; or NARROWER: in steps of 8, 4, 2 and 1 */
     uint32_t pack; /* load that is copied for each step of the lanes, 0: none (jit/lower/fill.c) */
-    int32_t pack_steps; /* steps of the lanes for which all that a batch loads in reduces is copied
-                           together, 0: none is; pack is 0 then */
     uint32_t pack_rows; /* load whose jammed iterations lie side by side, which is copied for so
                            many steps of theirs at a time, 0: none */
     int32_t row_steps;

@@ -133,8 +133,6 @@ void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
-/** Whether a load is emitted where it is first used, by qn__lower_load_part. */
-bool qn__is_late(const lower *g, uint32_t i);
 /** Emits canonical part p of load i. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
 void qn__lower_store(lower *g, uint32_t i);
@@ -154,11 +152,6 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               LLVMValueRef mask);
 void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, LLVMValueRef mask);
-/** Whether load i takes small elements that lie a small stride apart in a view that has no gaps
- * between them. */
-bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask);
-/** Its lanes; x is displaced. */
-LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype);
 
 /* ---- lower/narrow_store.c */
 /** How many vectors of the lanes store i stores at once; 1: each has its own. */

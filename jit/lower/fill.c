@@ -8,10 +8,6 @@
 
 #include <string.h>
 
-/** Elements of the last dimension that are moved at once: the processor follows that many streams
- * well. */
-enum { MOST_TOGETHER = 8, MOST_VECTORS = 8 };
-
 /* ---------------------------------------------------------------- what the block has */
 
 /** Loads all parts and stores them. */
@@ -89,95 +85,6 @@ static void copy_points(fill *f, int at)
 
 /* ---------------------------------------------------------------- steps of the lanes */
 
-static void step_ahead(lower *g, int d, int n)
-{
-    if (d >= 0)
-        qn__set_ahead(g, d, n, g->depth);
-}
-
-/** `n` points from the one in g->iv on, along dimension d (-1: one), for one step of the lanes. */
-static void copy_together(fill *f, int d, int n)
-{
-    lower *g = f->g;
-    uint32_t i = f->inst;
-    LLVMValueRef v[MOST_TOGETHER][MOST_PARTS];
-    int64_t stride = 0, bytes = qn_dtype_bytes(g->k->inst[i].type);
-    if (d >= 0)
-        (void)qn__access_stride(&g->a, i, d, &stride);
-    for (int m = 0; m < n; m++) {
-        step_ahead(g, d, m);
-        qn__lower_load(g, i);
-        FOR_PARTS (g, p) {
-            if (qn__canonical_part(g, i, p) != p)
-                continue;
-            v[m][p] = g->value[i].part[p];
-            if (stride && p_u * g->width * bytes % LINE_BYTES == 0) /* once a line */
-                qn__prefetch(g, i, p, qn__wrap_mul(stride, n * bytes)); /* the points after these */
-        }
-    }
-    for (int m = 0; m < n; m++) {
-        step_ahead(g, d, m);
-        FOR_PARTS(g, p)
-            if (qn__canonical_part(g, i, p) == p)
-                qn__store_copy(g, i, v[m][p], qn__buffer_pointer(g, f->buffer, p));
-    }
-    if (d >= 0)
-        qn__set_ahead(g, d, 0, 0);
-}
-
-/** Whole steps of the lanes, in each `n` points along dimension d. */
-static void copy_lanes(fill *f, int d, int n)
-{
-    lower *g = f->g;
-    int lanes = g->block->lane_dim;
-    int64_t step = (int64_t)g->width * g->unroll;
-    bool has_rest = !f->is_whole && g->block->tail != QN_TAIL_NONE;
-    span s = f->of[lanes];
-    loop l;
-    LLVMValueRef high = has_rest ? qn__whole_steps(g, s, step) : s.high;
-    if (qn__is_known_empty((span){s.low, high}))
-        return;
-    qn__loop_open(g, &l, (span){s.low, high}, step, has_rest ? LOOP_MAY_BE_EMPTY : 0);
-    qn__set_index(g, lanes, l.index);
-    copy_together(f, d, n);
-    qn__loop_close(g, &l);
-}
-
-/** Whole steps of the lanes for the dimensions of the fill from place `at` on. Of the last one
- * several iterations are moved at once; its last step begins so early that it ends with the
- * dimension. */
-static void copy_steps(fill *f, int at)
-{
-    lower *g = f->g;
-    int d = at < f->how.n ? f->how.dim[at] : -1;
-    bool is_last = at + 1 >= f->how.n;
-    int64_t low, high, together = 1;
-    loop l;
-    if (d < 0) {
-        copy_lanes(f, -1, 1);
-        return;
-    }
-    span s = f->of[d];
-    LLVMValueRef end = s.high;
-    bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
-    if (is_known && high <= low)
-        return;
-    if (is_known && is_last) {
-        int64_t n = high - low, groups = (n + MOST_TOGETHER - 1) / MOST_TOGETHER;
-        together = (n + groups - 1) / groups;
-        end = qn__const_i64(g, low + groups * together);
-    }
-    qn__loop_open(g, &l, (span){s.low, end}, together, !is_known ? LOOP_MAY_BE_EMPTY : 0);
-    qn__set_index(g, d, end == s.high
-                            ? l.index
-                            : qn__smin(g, l.index, qn__const_i64(g, high - together)));
-    if (is_last)
-        copy_lanes(f, d, (int)together);
-    else
-        copy_steps(f, at + 1);
-    qn__loop_close(g, &l);
-}
-
 /** A step of the lanes, whole or what is left of them. */
 typedef struct lane_steps {
     steps steps;
@@ -195,26 +102,27 @@ static void first_of_lanes(lower *g, const steps *of)
     qn__set_index(g, of->d, of->all.low);
 }
 
-/** Steps of the lanes for accesses that go through the buffer in whole steps and in the rest, or
- * only in whole steps. */
+/** Steps of the lanes; what is left of them only for accesses that go through the buffer there. */
 static void copy_all_steps(fill *f)
 {
     lower *g = f->g;
     int lanes = g->block->lane_dim;
-    if (!f->has_rest) {
-        g->width = g->block->width;
-        g->unroll = g->block->unroll;
-        copy_steps(f, 0);
-        return;
-    }
+    const span s = f->of[lanes];
     const lane_steps x = {.steps = {.d = lanes,
-                                    .all = f->of[lanes],
+                                    .all = s,
                                     .is_inner = true,
                                     .may_be_short = true,
                                     .inside = inside_lanes,
                                     .first = first_of_lanes},
                           .f = f};
-    qn__nest_lanes(g, &x.steps);
+    if (f->has_rest) {
+        qn__nest_lanes(g, &x.steps);
+        return;
+    }
+    bool is_cut = !f->is_whole && g->block->tail != QN_TAIL_NONE;
+    LLVMValueRef high = is_cut ? qn__whole_steps(g, s, (int64_t)g->block->width * g->block->unroll)
+                               : s.high;
+    qn__lanes_whole(g, &x.steps, (span){s.low, high}, is_cut, STREAM_NONE);
 }
 
 /* ---------------------------------------------------------------- all of it */

@@ -249,13 +249,10 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
     if (t->has_lanes)
         qn__set_index(g, g->block->lane_dim, at);
     set_index(g, x->region[0], index, false);
-    bool outer = g->loads_are_late;
     LLVMValueRef in_range = t->is_ahead ? t->flat[t->n_flat - 1] : NULL;
     g->in_range = t->is_ahead ? &in_range : NULL;
-    g->loads_are_late = g->width == 1 && !g->f->target->waits_for_loads;
     qn__lower_region(g, x->region[0], x->region[2]);
     qn__collect(g, &t->c.next, qn__args(g->k, x->region[2] - 1));
-    g->loads_are_late = outer;
     g->in_range = NULL;
     int n = flatten(g, &t->c.next, &t->c.init, t->flat);
     if (t->is_ahead)

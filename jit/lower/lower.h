@@ -191,9 +191,8 @@ typedef struct lower {
                                     line ends, or buffers of the schedule */
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
     int rest_lanes;    /* lanes that run of the last vector of this step, 0: all, or not known */
-    bool loads_are_late; /* those without checks of views that nothing writes: next to their use, as
-                            its operand */
-    bool loads_on_demand; /* in a region without branches whose loads need no checks */
+    bool loads_on_demand; /* where they are first used, in a region without branches whose loads
+                             need no checks */
     LLVMValueRef alone;   /* i1, of atomics of threads: this launch has one; else NULL */
     LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
     LLVMValueRef group_buffer;   /* the same of several atomics that stand together */

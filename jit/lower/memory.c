@@ -214,8 +214,6 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
             g->depth);
     LLVMTypeRef element = qn__memory_type(g, dtype);
     if ((v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
-    } else if (qn__is_filled(g, i, &x, dtype, mask)) {
-        v = qn__load_filled(g, &x, dtype);
     } else if (qn__is_strided(g, i, &x, mask)) {
         v = qn__load_strided(g, i, &x, t, mask);
     } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
@@ -275,15 +273,6 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
         v = g->hooks->team_same(g, v); /* what may change meanwhile must not split the lanes */
     qn__set(g, i, p, v, at);
-}
-
-bool qn__is_late(const lower *g, uint32_t i)
-{
-    const qn_kernel_parameter *param = &g->k->param[g->k->inst[i].imm];
-    bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    bool changes = (g->written_too >> g->k->inst[i].imm & 1) || param->has_atomics ||
-                   is_atomic_view(g, i);
-    return g->loads_on_demand || (g->loads_are_late && !is_checked && !changes);
 }
 
 /** Whether a branch decides for each part of load i: parts that share a value have no masks. */
@@ -390,7 +379,7 @@ static void load_branched(lower *g, uint32_t i)
 
 void qn__lower_load(lower *g, uint32_t i)
 {
-    if ((g->loads_are_late && qn__is_late(g, i)) || qn__is_flat(g, i))
+    if (qn__is_flat(g, i))
         return;
     if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;

@@ -3,15 +3,12 @@
  * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they
  * lie in |stride| vectors: each is accessed under a constant mask, so that no byte between the
  * elements is touched, and a permutation brings the lanes together. Else, and where that takes
- * longer (qn__is_one_by_one), each has an access of its own. Small elements of a view without gaps
- * there (a channel of pixels) are taken out of plain loads instead: what lies between them is the
- * view's own.
+ * longer (qn__is_one_by_one), each has an access of its own.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/lower.h"
 
 #include "jit/schedule/forms.h"
-#include "jit/schedule/stride.h"
 
 static bool is_single(const lower *g, uint32_t i)
 {
@@ -168,70 +165,6 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
         all = qn__shuffle(g, all ? all : v, v, pick, g->width);
     }
     return all;
-}
-
-/* ---------------------------------------------------------------- without gaps */
-
-/* All between the lanes' elements are elements of the view if one of its dimensions walks through
- * them. */
-bool qn__is_filled(const lower *g, uint32_t i, const address *x, int dtype, LLVMValueRef mask)
-{
-    const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
-    const uint32_t *arg = qn__args(g->k, i);
-    if (x->kind != ADDRESS_LANES || mask || x->stride < 2 || x->stride > SMALL_STRIDE ||
-        qn_dtype_bytes(dtype) > 2 || !qn__is_plain_access(g->k, g->f, i))
-        return false;
-    for (int r = 0; r < qn__n_indices(g->k, i); r++) {
-        const qn_dim_fact *dim = &param->dim[r];
-        const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
-        bool is_single = dim->n_digits == 1 && stride->kind == QN_FACT_EXACT && stride->value == 1;
-        bool is_forward = g->a.value[arg[r]].shape != QN_VARYING &&
-                          g->a.affine[arg[r]].coef[g->block->lane_dim] >= 0;
-        if (is_single && is_forward && dim->extent.kind == QN_FACT_EXACT &&
-            dim->extent.value >= x->stride)
-            return true;
-    }
-    return false;
-}
-
-/** The elements of `lanes` lanes from lane `first` on, at most a register of 16 bytes, out of
- * several loads (jit/schedule/stride.c). */
-static LLVMValueRef load_lanes(lower *g, const address *x, LLVMTypeRef element, int64_t bytes,
-                               int first, int lanes)
-{
-    int stride = (int)x->stride;
-    LLVMTypeRef t = LLVMVectorType(element, (unsigned)lanes);
-    LLVMValueRef all = NULL;
-    for (int n = 0; n < stride; n++) {
-        qn_piece piece;
-        if (!qn__piece_of(lanes, stride, n, &piece))
-            continue;
-        LLVMValueRef from =
-            qn__ahead(g, x->pointer, ((int64_t)first * stride + piece.begin) * bytes);
-        LLVMValueRef v = qn__load_at(g, t, from, (unsigned)bytes);
-        v = qn__shuffle(g, v, NULL, piece.pick, lanes);
-        all = all ? LLVMBuildOr(g->b, all, v, "") : v;
-    }
-    return all;
-}
-
-/** Lanes [first, first + lanes). */
-static LLVMValueRef load_filled(lower *g, const address *x, LLVMTypeRef element, int64_t bytes,
-                                int first, int lanes)
-{
-    int pick[64];
-    if (lanes * bytes <= PIECE_BYTES)
-        return load_lanes(g, x, element, bytes, first, lanes);
-    LLVMValueRef low = load_filled(g, x, element, bytes, first, lanes / 2);
-    LLVMValueRef high = load_filled(g, x, element, bytes, first + lanes / 2, lanes / 2);
-    for (int l = 0; l < lanes; l++)
-        pick[l] = l;
-    return qn__shuffle(g, low, high, pick, lanes);
-}
-
-LLVMValueRef qn__load_filled(lower *g, const address *x, int dtype)
-{
-    return load_filled(g, x, qn__memory_type(g, dtype), qn_dtype_bytes(dtype), 0, g->width);
 }
 
 /* ---------------------------------------------------------------- stores */

@@ -286,7 +286,7 @@ static LLVMValueRef value_of(lower *g, uint32_t i, int p)
     bool is_pure = qn__is_pure(x) || x->op == QN_I_DIM;
     if (!part[canonical] && is_pure && qn__spend(g, i))
         emit_pure(g, i, p);
-    if (!part[canonical] && !g->is_over && x->op == QN_I_LOAD && qn__is_late(g, i))
+    if (!part[canonical] && !g->is_over && x->op == QN_I_LOAD && g->loads_on_demand)
         qn__lower_load_part(g, i, canonical);
     if (!part[canonical]) { /* beyond the budget; or an effect that was not emitted: a defect of the
                                lowering */

@@ -188,9 +188,8 @@ static void cut_steps(maker *m)
         return;
     }
     if (qn__is_parallel(m->x->k, lanes)) {
-        int64_t several = p->pack_steps ? p->pack_steps : 1;
-        qn__cut(m, lanes, 3, (int64_t[]){several, p->unroll, p->width}, 2,
-                tail_of(m, lanes, p->width * p->unroll * several, p->remainder));
+        qn__cut(m, lanes, 2, (int64_t[]){p->unroll, p->width}, 2,
+                tail_of(m, lanes, p->width * p->unroll, p->remainder));
     }
     if (qn__is_parallel(m->x->k, p->jam_dim) && p->jam_dim != lanes) {
         int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam

@@ -49,52 +49,6 @@ static void add_digits(qn_step *how, const pieces *x, int first, int end)
         qn__add_axis(how, x->digit[n]);
 }
 
-/** Elements that load i moves with dimension d. */
-static int64_t distance(const maker *m, uint32_t i, int d)
-{
-    int64_t stride = 0;
-    (void)qn__access_stride(m->x, i, d, &stride);
-    return stride < 0 ? qn__wrap_sub(0, stride) : stride;
-}
-
-/** Copies what load i reads in several steps of the lanes: step by step, in a step point by point,
- * and of a point the vectors of the step. The dimension along which the load moves least is the
- * last one. The rest of the lanes is read where it is. */
-static void buffer_steps(maker *m, uint32_t i)
-{
-    const qn_kernel *k = m->x->k;
-    const pieces *lanes = &m->of[m->p->lane_dim];
-    int dim[QN_MAX_RANK], n_dims = 0, n_outside = lanes->n - lanes->n_inner;
-    uint32_t dims = qn__packed_dims(m->x, m->p, i), reduce = qn__enclosing_reduce(k, i);
-    qn_step copy = of_access(QN_DO_buffer, i, lanes->digit[0]);
-    for (int d = 0; d < k->n_dims; d++) {
-        int at = n_dims;
-        if (!(dims >> d & 1))
-            continue;
-        for (; at > 0 && distance(m, i, dim[at - 1]) < distance(m, i, d); at--)
-            dim[at] = dim[at - 1];
-        dim[at] = d;
-        n_dims++;
-    }
-    add_digits(&copy, lanes, 1, n_outside);
-    for (int n = 0; n < n_dims; n++)
-        if (qn__is_reduction(k, dim[n]))
-            qn__add_axis(&copy, qn__axis_over(m->s, reduce, dim[n]));
-        else
-            add_digits(&copy, &m->of[dim[n]], 0, m->of[dim[n]].n);
-    add_digits(&copy, lanes, n_outside, lanes->n);
-    copy.option = QN_STORAGE_SCRATCH;
-    qn__mark(m, &copy);
-    for (int r = 0; r < m->s->n_records; r++) {
-        qn_record_info *of = &m->s->record[r];
-        if (of->inst != i || !of->is_tail)
-            continue;
-        of->index = 0;
-        qn__record_derive(m->x, m->s, of);
-    }
-    qn__records_ask(m->x, m->s, 0);
-}
-
 /** A copy of a load's rows for each block of the jammed dimension, of each lane one. */
 static void copy_rows(maker *m, uint32_t i)
 {
@@ -136,8 +90,6 @@ void qn__mark_accesses(maker *m)
             mark(m, QN_DO_buffer, i, lanes->digit[0], QN_STORAGE_SCRATCH);
         if (lanes && p->pack_rows == i)
             buffer_rows(m, i);
-        if (lanes && p->pack_steps && qn__is_packed_in_steps(x, p, i))
-            buffer_steps(m, i);
         if (p->streams && (qn__is_stream(x, p, n) || qn__has_line_ends(x, p, n)))
             mark(m, QN_DO_stream, i, none, 0);
         if (p->prefetch && reduce && i != p->pack && i != p->pack_rows &&

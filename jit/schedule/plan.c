@@ -464,7 +464,7 @@ void qn__plan_plainly(qn_plan *p)
     p->n_shared_reduces = 0;
     p->jam_dim = p->cross_dim = p->tile_at = -1;
     p->jam = p->cross = 1;
-    p->transpose = p->end_rows = p->strip = p->pack_steps = 0;
+    p->transpose = p->end_rows = p->strip = 0;
     p->prefetch = p->steps_ahead = p->front_bytes = 0;
     p->pack = p->pack_rows = 0;
     p->row_steps = 0;

@@ -56,14 +56,9 @@ bool qn__may_cross(const qn_analysis *a, const qn_plan *p, int c, int cross);
 /** Whether everything that is loaded in reduces depends on d: iterations of other dimensions share
  * it, those of d nothing. */
 bool qn__is_batch(const qn_analysis *a, int d);
-/** Sets p->pack, or p->pack_steps, and p->scratch_bytes if a copy of what the lanes load pays; the
- * rest of the plan is made (jit/schedule/pack.c). */
+/** Sets p->pack, p->pack_rows and p->scratch_bytes if copies of what a tile loads pay; the rest of
+ * the plan is made (jit/schedule/pack.c). */
 void qn__plan_pack(const qn_analysis *a, qn_plan *p);
-/** Whether load i is one of those that p->pack_steps is for. */
-bool qn__is_packed_in_steps(const qn_analysis *a, const qn_plan *p, uint32_t i);
-/** The dimensions, but for the lanes, whose indices tell the elements apart that such a load reads
- * in a step of the lanes, as bits. */
-uint32_t qn__packed_dims(const qn_analysis *a, const qn_plan *p, uint32_t i);
 /** Sets p->prefetch and p->steps_ahead if a register tile asks for something ahead of time; the
  * rest of the plan is made (jit/schedule/prefetch.c). */
 void qn__plan_prefetch(const qn_analysis *a, qn_plan *p);

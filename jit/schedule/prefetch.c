@@ -84,7 +84,7 @@ void qn__plan_prefetch(const qn_analysis *a, qn_plan *p)
         if (p->jam > 1 && i != p->pack && i != p->pack_rows &&
             qn__is_prefetched(a, p->lane_dim, p->jam_dim, i))
             p->prefetch = POINTS_AHEAD;
-    if (p->lane_dim < 0 || p->pack_steps || !qn__is_batch(a, p->lane_dim) ||
+    if (p->lane_dim < 0 || !qn__is_batch(a, p->lane_dim) ||
         qn__touched_in_all(a) < FAR * (double)f->machine.cache[QN_CACHE_SECOND].bytes)
         return;
     FOR_ACCESSES (k, n, i)

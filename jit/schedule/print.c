@@ -31,9 +31,6 @@ void qn__plan_print(const qn_plan *p, const qn_kernel *k, qn_text *out)
     if (p->pack_rows)
         qn__text_add(out, "pack %s for %d x %d rows\n", k->param[k->inst[p->pack_rows].imm].name,
                      p->row_steps, p->jam);
-    if (p->pack_steps)
-        qn__text_add(out, "pack %d steps of the lanes, %lld bytes\n", p->pack_steps,
-                     (long long)p->scratch_bytes);
     if (p->strip)
         qn__text_add(out, "strip %d, %lld bytes of sums\n", p->strip, (long long)p->scratch_bytes);
     if (p->prefetch)

@@ -40,7 +40,7 @@ typedef struct search {
 /** Whether a plan is chosen for the way to memory: estimates do not tell it from others. */
 static bool is_for_memory(const qn_plan *p)
 {
-    return p->strip || p->pack_steps || p->tile_at >= 0;
+    return p->strip || p->tile_at >= 0;
 }
 
 /** Whether estimates tell a plan from others: transposes in registers take longer than theirs. */

@@ -11,7 +11,7 @@
 #include "jit/schedule/plan.h"
 
 enum { PIECE_BYTES = QN_CHUNK_BYTES, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
-       MOST_STAGED = 4, STREAM_RATIO = 4, MOST_STREAMS = 8 };
+       MOST_STAGED = 4 };
 
 bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t site)
 {
@@ -94,44 +94,6 @@ static void move_inwards(qn_plan *p, int d, int to)
     }
 }
 
-/** What moves through memory along the lanes and what is transposed: a view that is read counts 1,
- * one that is written 2. Also how many views run along the lanes. */
-static int count_streams(const qn_analysis *a, const qn_plan *p, int across, int *along,
-                         int *transposed)
-{
-    const qn_kernel *k = a->k;
-    int views = 0;
-    *along = *transposed = 0;
-    for (int q = 0; q < k->n_params; q++) {
-        bool is_along = false, is_transposed = false;
-        FOR_ACCESSES (k, n, i) {
-            int64_t stride;
-            if (k->inst[i].imm != (uint64_t)q)
-                continue;
-            is_transposed |= qn__is_transposed(a, p->lane_dim, across, n);
-            is_along |= qn__access_stride(a, i, p->lane_dim, &stride) && stride == 1;
-        }
-        int traffic = k->param[q].is_read + 2 * k->param[q].is_written;
-        *along += is_along ? traffic : 0;
-        *transposed += is_transposed ? traffic : 0;
-        views += is_along;
-    }
-    return views;
-}
-
-/** Where several arrays that are read and written run along the lanes, and one is transposed, the
- * lanes are the innermost loop, so that those arrays are streams: one for each jammed iteration,
- * and not more than are prefetched. */
-static bool lanes_carry_most(const qn_analysis *a, qn_plan *p, int across)
-{
-    int along, transposed, views = count_streams(a, p, across, &along, &transposed);
-    if (along < STREAM_RATIO * transposed)
-        return false;
-    while (p->jam > 2 && p->jam * views > MOST_STREAMS)
-        p->jam /= 2;
-    return true;
-}
-
 void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
 {
     const qn_kernel *k = a->k;
@@ -166,10 +128,6 @@ void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
                     : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
-    if (lanes_carry_most(a, p, across)) {
-        move_inwards(p, across, p->n_loops - 2);
-        return;
-    }
     p->transpose = (int32_t)block_of(a, p, widest);
     move_inwards(p, across, p->n_loops - 1);
 }

@@ -84,7 +84,7 @@ bool qn__plan_joins(const qn_analysis *x, const qn_plan *p, int n, const uint32_
 {
     const qn_kernel *k = x->k;
     const qn_inst *first = &k->inst[reduce[0]], *last = &k->inst[reduce[n - 1]];
-    if (p->strip || p->pack || p->pack_steps || p->transpose || n > QN_MOST_TUPLE ||
+    if (p->strip || p->pack || p->transpose || n > QN_MOST_TUPLE ||
         first->n_args != last->n_args ||
         qn__order_rule(k, reduce[0]) != qn__order_rule(k, reduce[n - 1]))
         return false;

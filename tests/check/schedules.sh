@@ -116,15 +116,5 @@ copies() { # FILE FIELDS OF-THE-PLAN, what the schedule has
 }
 copies abt_rows "pack=1" '%15 through b0'
 copies atb_packed "pack=1" '%15 through b0'
-copies batch_copied "pack=3 jam=2 cross=2" '%19 through b1'
-# What stands before the first line of a stream is no whole step, even of rows of whole steps.
-arrays=(a=random:1:f64[5,6,1000] b=random:2:f64[6,4,1000] c=zeros:f64[5,4,1000])
-outputs=(--out c=c.npy)
-rm -rf ./*.npy expected
-interpret "batch_copied, 1000 lanes"
-quern run kernel.qn "${arrays[@]}" --engine native --plan "pack=5 streams=1" --show 0 \
-    "${outputs[@]}" >out 2>err
-report $? "batch_copied with pack=5 streams=1: rows of whole steps are streamed"
-compare "batch_copied with pack=5 streams=1"
 echo "1..$tests"
 [ $failures = 0 ]

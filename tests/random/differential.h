@@ -375,7 +375,6 @@ enum {
     X(ONE_BY_ONE, "\nremainder scalar", "")                                                        \
     X(REST_TILE, "\nremainder tile", "")                                                           \
     X(PACK, "\npack p", "")                                                                        \
-    X(PACK_STEPS, " steps of the lanes, ", "")                                                     \
     X(STRIP, "\nstrip ", "")                                                                       \
     X(PREFETCH, " points ahead", "")                                                               \
     X(FRONT_ROWS, " of front rows", "")                                                            \

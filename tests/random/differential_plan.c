@@ -67,9 +67,7 @@ void random_plan(const test_case *t, randoms *r, qn_plan_options *p)
     if (random_percent(r, 20))
         p->transpose = -1;
     if (random_percent(r, 80))
-        p->pack = random_percent(r, 15)   ? -1
-                  : random_percent(r, 50) ? 1
-                                          : 2 + random_below(r, random_percent(r, 80) ? 4 : 100);
+        p->pack = random_percent(r, 15) ? -1 : 1;
     if (random_percent(r, 10))
         p->prefetch = -1;
     if (random_percent(r, 40))

@@ -267,18 +267,18 @@ static const qn_options ways[] = {
      .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V3,
      .specialize = QN_SPECIALIZE_EXACT,
-     .plan = PLAN_WITH(.pack = 3, .streams = 1)},
+     .plan = PLAN_WITH(.pack = 1, .streams = 1)},
     {.bytes = sizeof(qn_options),
      .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_EXACT,
-     .plan = PLAN_WITH(.pack = 2, .unroll = 2)},
+     .plan = PLAN_WITH(.pack = 1, .unroll = 2)},
     {.bytes = sizeof(qn_options),
      .engine = QN_ENGINE_NATIVE,
      .isa = QN_ISA_V4,
      .specialize = QN_SPECIALIZE_EXACT,
      .executor = QN_THREADS,
-     .plan = PLAN_WITH(.pack = 4, .width = 4, .chunk = 9)},
+     .plan = PLAN_WITH(.pack = 1, .width = 4, .chunk = 9)},
 };
 
 /** Runs one kernel, size, stride and placement in all ways; the number of differences. */
