@@ -369,11 +369,10 @@ static int wanted_bits(const qn_kernel *k, const qn_value_info *v, uint32_t i, i
 /* ---------------------------------------------------------------- in which bits lanes compute */
 
 /** What a lane of a value takes in 8, 16, 32 and 64 bits: bytes that operations and conversions
- * write; the most bits in which a use takes the value in any case, and the most of what it is
- * computed from. */
+ * write; and the most bits of what it is computed from. */
 typedef struct effort {
     float in[4];
-    int most, top;
+    int top;
 } effort;
 
 static int log_bytes(int bits)
@@ -383,10 +382,8 @@ static int log_bytes(int bits)
 
 static float effort_in(const qn_analysis *a, const effort *of, uint32_t i, int bits)
 {
-    const int own = a->value[i].bits;
-    if (a->value[i].deps == 0 || !qn__is_integer(a->k->inst[i].type))
-        return 0;
-    return of[i].in[log_bytes(bits > own && bits <= of[i].most ? own : bits)];
+    bool is_lanes = a->value[i].deps && qn__is_integer(a->k->inst[i].type);
+    return is_lanes ? of[i].in[log_bytes(bits)] : 0;
 }
 
 /** Lanes of other bits: the upper half of what is computed is moved before it is extended. */
@@ -462,19 +459,17 @@ static bool is_computed(const qn_kernel *k, uint32_t i)
 
 static void find_efforts(const qn_analysis *a, const qn_interval *range, effort *of)
 {
-    for (uint32_t i = 1; i < a->k->n_insts; i++)
-        for (int n = 0; n < a->k->inst[i].n_args; n++) {
-            const uint32_t arg = qn__args(a->k, i)[n];
-            const int bits = wanted_bits(a->k, a->value, i, n),
-                      from = a->value[arg].bits > of[arg].top ? a->value[arg].bits : of[arg].top;
-            of[arg].most = bits > of[arg].most ? bits : of[arg].most;
-            of[i].top = from > of[i].top && a->value[arg].deps ? from : of[i].top;
-        }
     for (uint32_t i = 1; i < a->k->n_insts; i++) {
+        const qn_inst *x = &a->k->inst[i];
         const int own = a->value[i].bits;
-        const uint32_t from = a->k->inst[i].op == QN_I_CAST ? qn__args(a->k, i)[0] : 0;
-        const bool is_load = a->k->inst[i].op == QN_I_LOAD,
+        const uint32_t from = x->op == QN_I_CAST ? qn__args(a->k, i)[0] : 0;
+        const bool is_load = x->op == QN_I_LOAD,
                    is_apart = is_load && own < PERMUTED && !is_contiguous(a, i);
+        of[i].top = own;
+        for (int n = 0; n < x->n_args && is_computed(a->k, i); n++) {
+            const int top = of[qn__args(a->k, i)[n]].top;
+            of[i].top = top > of[i].top && a->value[qn__args(a->k, i)[n]].deps ? top : of[i].top;
+        }
         for (int bits = 8; own && bits <= 64; bits *= 2) {
             float *in = &of[i].in[log_bytes(bits)];
             *in = is_apart                ? effort_to(PERMUTED, bits)

@@ -138,14 +138,6 @@ int qn__weave_windows(const qn_weave *w, bool is_load, qn_window *out)
     return n;
 }
 
-static int log2_of(int n)
-{
-    int log2 = 0;
-    while (n >> log2 > 1)
-        log2++;
-    return log2;
-}
-
 /** Loads or stores of `count` pieces, and what brings them to registers of `lanes` lanes. */
 static void add_pieces(const qn_target *t, bool is_load, int count, int size, qn_weave *w)
 {
@@ -154,7 +146,7 @@ static void add_pieces(const qn_target *t, bool is_load, int count, int size, qn
     w->moves += count;
     if (is_load)
         w->shuffles += count - registers;
-    w->shuffles += (double)log2_of(size) * (registers < size ? size : registers);
+    w->shuffles += (double)__builtin_ctz((unsigned)size) * (registers < size ? size : registers);
 }
 
 static void make_pieces(const qn_target *t, bool is_load, qn_weave *w)

@@ -155,14 +155,6 @@ static bool moves_of_group(const qn_estimator *e, uint32_t i, int lanes, qn_acce
     return true;
 }
 
-static int log2_of(int n)
-{
-    int log2 = 0;
-    while (n >> log2 > 1)
-        log2++;
-    return log2;
-}
-
 qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r,
                                    int lanes)
 {
@@ -202,7 +194,7 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
     } else if (method == QN_METHOD_STRIDED && together > 0) {
         double run = together < lanes ? together : lanes;
         w.moves = registers * (double)lanes / run;
-        w.shuffles = w.moves * shuffle * log2_of(lanes);
+        w.shuffles = w.moves * shuffle * __builtin_ctz((unsigned)lanes);
     } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
         double taken = (double)(apart > 2 ? apart - 1 : 1); /* LLVM 19: of half registers by two */
         taken *= qn__register_bytes(e, bits, lanes) < t->vector_bytes ? 2 : 1;

@@ -171,13 +171,18 @@ static void try_trips(search *s)
         part = OTHER_STEPS;
 }
 
+/** Whether the body has loops: what they carry is in registers, under the masks of all vectors. */
+static bool has_loops(const qn_kernel *k)
+{
+    return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
+}
+
 /** Whether more lanes than a register has of the widest type may gain: narrower values fill their
  * registers then. What is put into place is so by registers. */
 static bool may_widen(const search *s)
 {
     const qn_analysis *a = &s->of->analysis;
-    const uint32_t loops = 1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_IF;
-    bool is_narrow = false, is_plain = !qn__has_insts(s->k, s->k->body, s->k->n_insts, loops);
+    bool is_narrow = false, is_plain = !has_loops(s->k);
     int64_t stride;
     FOR_ACCESSES (s->k, n, i)
         is_plain = is_plain && s->best->lane_dim >= 0 &&
@@ -209,12 +214,6 @@ static bool has_step(const search *s, int unroll)
 {
     int64_t row = qn__trips(&s->f, s->best->lane_dim);
     return row < 0 || row >= (int64_t)unroll * s->best->width;
-}
-
-/** Whether the body has loops: what they carry is in registers, under the masks of all vectors. */
-static bool has_loops(const qn_kernel *k)
-{
-    return qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_FOR | 1u << QN_I_WHILE);
 }
 
 /** The width of the vectors of a row of the lanes in one step: the chosen one, where the last may

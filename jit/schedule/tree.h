@@ -263,9 +263,6 @@ void qn__node_replace(qn_schedule *s, qn_node n, qn_node instead);
 /** Cuts an axis: `digits` has kind, n, tail and extents or bounds. False without room. */
 bool qn__axis_cut(qn_schedule *s, qn_axis of, const qn_cut *how, qn_axis *first);
 qn_axis qn__axis_part(const qn_cut *c, int n);
-/** Whether two axes are made of parts of one dimension, or of the points or trips of one
- * instruction. */
-bool qn__axis_shares(const qn_schedule *s, qn_axis a, qn_axis b);
 /** The product of two axes that share nothing; 0 if they do, or without room. */
 /** Where an axis stands: `name` has room for QN_AXIS_NAME_BYTES. */
 enum { QN_AXIS_NAME_BYTES = 64 };
