@@ -313,8 +313,8 @@ typedef struct qn_plan {
     int32_t jam_dim, jam;        /* second jammed parallel dimension, -1 and 1 if none */
     int32_t cross_dim,
         cross; /* a third one, in a register tile whose lanes are a batch; ends like the second */
-    int32_t transpose; /* 0, or: the jammed dimension is innermost and runs in blocks of so many
-                          iterations */
+    int32_t transpose; /* 0, or p->jam: that dimension is innermost, and accesses that run along the
+                          jammed iterations are transposed in registers */
     int32_t remainder; /* QN_TAIL_... of the lane dimension: NONE, MASK, SCALAR or NARROWER */
     int32_t jam_rest; /* of the jammed one: OVERLAP, or SCALAR: a smaller step where its size is
                          known, else one by one; or NARROWER: in steps of 8, 4, 2 and 1 */

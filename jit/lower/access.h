@@ -184,10 +184,6 @@ LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p);
  * usual. */
 bool qn__lower_transposed_load(lower *g, uint32_t i);
 bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value);
-/** Fills copies of rows for g->block->row iterations across, from the index that is set on. Until
- * qn__rows_end these rows are loaded from the copies. */
-void qn__rows_fill(lower *g, uint32_t buffers);
-void qn__rows_end(lower *g);
 
 /* ---- lower/stream.c: with the index of the lanes set to where they begin */
 enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };

@@ -37,7 +37,7 @@ void qn__go_through(lower *g, qn_node n, bool is_begin)
             if (x->at.id != n.id || x->is_tail != tail)
                 continue;
             bool is_through = is_begin && x->method == QN_METHOD_THROUGH &&
-                              !((g->block->rows | g->block->ends) >> (x->index - 1) & 1);
+                              !(g->block->ends >> (x->index - 1) & 1);
             emitted *v = &g->value[x->inst];
             v->through[1] = is_through && g->filled[x->index - 1].has_rest ? x->index : 0;
             v->record[1] = (uint16_t)(r + 1);

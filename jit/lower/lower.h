@@ -172,9 +172,6 @@ typedef struct lower {
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that
                                            are not nested */
     int n_scratch, scratch_used;
-    LLVMValueRef rows[QN_MOST_BUFFERS]; /* copies of rows (lower/transpose.c), made when needed, */
-    uint32_t rows_filled;   /* those that are filled now, as bits, */
-    LLVMValueRef rows_from; /* and the index across from which on they are */
     int streaming;     /* STREAM_...: which stores are non-temporal now */
     bool has_streamed; /* any was emitted */
     struct {

@@ -12,10 +12,6 @@
  * same steps lead back
  *
  * Lanes beyond the domain load the piece of lane 0, which exists.
- *
- * Copies of rows (schedule/shape_buffers.c) hold up to a cache line of each lane: rows at
- * distances of large powers of two, of which the first-level cache keeps few, are then met once,
- * not once for every piece of a line.
  */
 #include "jit/lower/weave.h"
 
@@ -145,64 +141,6 @@ static int piece_of(const lower *g, int64_t bytes, int j)
     return q;
 }
 
-/* ---------------------------------------------------------------- buffers */
-
-/** Whether an access finds its rows in a copy now. */
-static bool is_copied(const lower *g, uint32_t i)
-{
-    int buffer = g->through[g->site[i]];
-    return buffer && g->rows_filled >> (buffer - 1) & 1;
-}
-
-static LLVMValueRef row_of(lower *g, LLVMValueRef buffer, int u, int l)
-{
-    return qn__ahead(g, buffer, ((int64_t)u * g->width + l) * LINE_BYTES);
-}
-
-static void fill_rows(lower *g, uint32_t i, LLVMValueRef buffer)
-{
-    for (int u = 0; u < g->unroll; u++) {
-        pieces s = pieces_at(g, i, u, 0, (int)g->block->row);
-        for (int l = 0; l < s.lanes; l++)
-            qn__store_at(g, load_piece(g, &s, l), row_of(g, buffer, u, l), PIECE_BYTES);
-    }
-}
-
-void qn__rows_fill(lower *g, uint32_t buffers)
-{
-    g->rows_from = g->iv[g->across];
-    g->rows_filled = buffers;
-    FOR_ACCESSES (g->k, site, i) {
-        int buffer = g->through[site] - 1;
-        if (buffer < 0 || !(buffers >> buffer & 1))
-            continue;
-        if (!g->rows[buffer])
-            g->rows[buffer] = qn__new_buffer(
-                g, (uint64_t)g->block->width * (uint64_t)g->block->unroll * LINE_BYTES, LINE_BYTES);
-        fill_rows(g, i, g->rows[buffer]);
-    }
-}
-
-void qn__rows_end(lower *g)
-{
-    g->rows_filled = 0;
-}
-
-/** The pieces of an access in its copy. */
-static pieces pieces_in_copy(lower *g, uint32_t i, int u, int j, int q)
-{
-    int dtype = qn__access_dtype(g->k, i);
-    LLVMValueRef copy = g->rows[g->through[g->site[i]] - 1];
-    pieces s = {.inst = i, .p = u * g->jam_max + j, .q = q, .lanes = g->width, .step = LINE_BYTES};
-    s.bytes = qn_dtype_bytes(dtype);
-    s.element = qn__memory_type(g, dtype);
-    LLVMValueRef ahead = LLVMBuildSub(g->b, g->iv[g->across], g->rows_from, "");
-    ahead = LLVMBuildAdd(g->b, ahead, qn__const_i64(g, j), "");
-    ahead = LLVMBuildMul(g->b, ahead, qn__const_i64(g, s.bytes), "");
-    s.base = qn__gep(g, g->i8, row_of(g, copy, u, 0), ahead);
-    return s;
-}
-
 /* ---------------------------------------------------------------- accesses */
 
 bool qn__lower_transposed_load(lower *g, uint32_t i)
@@ -215,8 +153,7 @@ bool qn__lower_transposed_load(lower *g, uint32_t i)
         for (int j = 0, q; j < g->jam; j += q) {
             LLVMValueRef r[PIECE_BYTES];
             q = piece_of(g, bytes, j);
-            pieces s =
-                is_copied(g, i) ? pieces_in_copy(g, i, u, j, q) : pieces_at(g, i, u, j, q);
+            pieces s = pieces_at(g, i, u, j, q);
             load_pieces(g, &s, r);
             for (int k = 0; k < q; k++)
                 qn__set(g, i, s.p + k, qn__to_register(g, dtype, r[k]), g->depth);

@@ -19,7 +19,6 @@ typedef struct walk {
     uint32_t open;         /* bit d: a loop over dimension d is open */
     uint32_t part;         /* bit d: of[d] may be less than the dimension */
     uint32_t is_set;       /* bit d: the index of d is that of a step or an iteration */
-    uint32_t whole;        /* bit d: of[d] is a number of whole steps, not 0 */
     int n_open;
     bool is_whole; /* what is run of the lanes is whole steps */
     bool is_rest;  /* a step of the lanes is set that is not whole: no loops over them are inside */
@@ -120,8 +119,6 @@ static int64_t rest_of(const walk *w, const walk_steps *x, int64_t step)
 {
     int d = x->steps.d;
     int64_t low, high;
-    if (w->whole >> d & 1)
-        return 0;
     if (qn__is_const(x->steps.all.low, &low) && qn__is_const(x->steps.all.high, &high))
         return high > low ? (high - low) % step : 0;
     return w->part >> d & 1 ? -1 : qn__known_rest_of(w->g, d, step);
@@ -139,13 +136,12 @@ static void emit_jammed(walk *w, const walk_steps *x, int64_t step, int tail)
         qn__steps_overlap(g, &x->steps, s, step);
         return;
     }
-    bool is_whole = w->whole >> x->steps.d & 1;
     if (rest >= 0 || tail != QN_TAIL_NARROWER) {
-        qn__nest_jammed(g, &x->steps, step, rest, !is_whole);
+        qn__nest_jammed(g, &x->steps, step, rest, true);
         return;
     }
     LLVMValueRef middle = qn__whole_steps(g, s, step);
-    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, !is_whole);
+    qn__nest_over(g, &x->steps, (span){s.low, middle}, step, true);
     qn__rest_in_halves(g, &x->steps, (span){middle, s.high}, step);
 }
 
@@ -183,43 +179,6 @@ static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
     g->unroll = g->block->unroll;
     qn__steps_overlap(g, &x->steps, x->steps.all, step);
     g->width = g->unroll = 1;
-}
-
-/** The copies of rows that stand first inside a loop, as bits. */
-static uint32_t rows_filled_in(const walk *w, qn_node around)
-{
-    uint32_t buffers = 0;
-    for (qn_node n = qn__node(w->s, around)->child; n.id; n = qn__node(w->s, n)->next)
-        if (qn__node(w->s, n)->kind == QN_NODE_FILL)
-            buffers |= UINT32_C(1) << qn__node(w->s, n)->index & w->g->block->rows;
-    return buffers;
-}
-
-/** Pieces of a dimension that are copied by rows, and what is left of it, which is not copied. */
-static void emit_copied(walk *w, const walk_steps *x, int64_t size)
-{
-    lower *g = w->g;
-    span s = x->steps.all;
-    int d = x->steps.d;
-    qn_node inside = qn__node(w->s, x->loop)->child;
-    loop l;
-    if (g->width > 1) {
-        span whole = {s.low, qn__whole_steps(g, s, size)};
-        s.low = whole.high;
-        if (!qn__is_known_empty(whole)) {
-            qn__loop_open(g, &l, whole, size, LOOP_MAY_BE_EMPTY);
-            qn__set_index(g, d, l.index);
-            qn__rows_fill(g, rows_filled_in(w, x->loop));
-            w->of[d] = (span){l.index, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, size), "")};
-            w->whole |= UINT32_C(1) << d;
-            emit_nodes(w, inside);
-            w->whole &= ~(UINT32_C(1) << d);
-            qn__rows_end(g);
-            qn__loop_close(g, &l);
-        }
-    }
-    w->of[d] = s;
-    emit_nodes(w, inside);
 }
 
 /** Pieces of a dimension, which loops inside walk: the last one may be shorter. */
@@ -319,8 +278,6 @@ static void emit_loop(walk *w, qn_node at)
         qn__nest_lanes(g, &x.steps);
     } else if (ends)
         emit_joined(w, &x, weight, ends);
-    else if (rows_filled_in(w, at))
-        emit_copied(w, &x, weight);
     else if (weight == 1)
         qn__nest_over(g, &x.steps, s, 1, is_part);
     else if (!qn__is_of_block(w->x, w->s, below) && d == g->block->lane_dim &&
@@ -375,11 +332,6 @@ static void emit_statements(walk *w, uint32_t first, uint32_t end)
     }
 }
 
-static bool is_copy_of_rows(const walk *w, qn_node n)
-{
-    return w->g->block->rows >> qn__node(w->s, n)->index & 1;
-}
-
 /** Whether node n is emitted together with the statements beside it. */
 static bool is_statement(const walk *w, qn_node n)
 {
@@ -401,7 +353,7 @@ static void emit_nodes(walk *w, qn_node n)
             qn__go_through(w->g, from, false);
         if (!n.id)
             break;
-        if (qn__node(w->s, n)->kind == QN_NODE_FILL && (w->is_rest || is_copy_of_rows(w, n)))
+        if (qn__node(w->s, n)->kind == QN_NODE_FILL && w->is_rest)
             w->g->filled[qn__node(w->s, n)->index].has_rest = false; /* only whole steps use it */
         else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
             qn__fill(w->g, n, w->of, w->is_set, w->is_whole);

@@ -153,16 +153,12 @@ static void cut_tiles(maker *m)
 static void cut_line_ends(maker *m)
 {
     const qn_plan *p = m->p;
-    int64_t blocks = p->transpose / p->jam, width = p->width;
-    const int64_t lanes[] = {p->granule / width, width},
-                  rows[] = {p->end_rows / p->transpose, blocks, p->jam};
+    const int64_t width = p->width, lanes[] = {p->granule / width, width},
+                  rows[] = {p->end_rows / p->jam, p->jam};
     bool is_divided = p->split_dim == p->lane_dim;
     cut_all(m, p->lane_dim, 1 + is_divided, lanes + !is_divided, 1,
             tail_of(m, p->lane_dim, width * (is_divided ? lanes[0] : 1), p->remainder));
-    if (blocks > 1)
-        cut_all(m, p->jam_dim, 3, rows, 1, QN_TAIL_SCALAR);
-    else
-        cut_all(m, p->jam_dim, 2, (const int64_t[]){rows[0], p->jam}, 1, QN_TAIL_SCALAR);
+    cut_all(m, p->jam_dim, 2, rows, 1, QN_TAIL_SCALAR);
 }
 
 /** Strips of the lanes, then steps in them. */
@@ -192,9 +188,7 @@ static void cut_steps(maker *m)
                 tail_of(m, lanes, p->width * p->unroll, p->remainder));
     }
     if (qn__is_parallel(m->x->k, p->jam_dim) && p->jam_dim != lanes) {
-        int64_t blocks = p->transpose > p->jam ? p->transpose / p->jam
-                         : p->row_steps        ? p->row_steps
-                                               : 1;
+        int64_t blocks = p->row_steps ? p->row_steps : 1;
         qn__cut(m, p->jam_dim, 2, (int64_t[]){blocks, p->jam}, 1,
                 tail_of(m, p->jam_dim, blocks * p->jam, p->jam_rest));
     }

@@ -43,23 +43,6 @@ static void prefetch(maker *m, uint32_t i, qn_axis along, int64_t ahead)
     qn__mark(m, &how);
 }
 
-static void add_digits(qn_step *how, const pieces *x, int first, int end)
-{
-    for (int n = first; n < end; n++)
-        qn__add_axis(how, x->digit[n]);
-}
-
-/** A copy of a load's rows for each block of the jammed dimension, of each lane one. */
-static void copy_rows(maker *m, uint32_t i)
-{
-    const pieces *across = &m->of[m->p->jam_dim], *lanes = &m->of[m->p->lane_dim];
-    qn_step copy = of_access(QN_DO_buffer, i, across->digit[across->n - 3]);
-    add_digits(&copy, lanes, lanes->n - lanes->n_inner, lanes->n);
-    add_digits(&copy, across, across->n - 2, across->n);
-    copy.option = QN_STORAGE_FRAME;
-    qn__mark(m, &copy);
-}
-
 /** Loads that meet new memory ask for what comes so many bytes later. */
 static void ask_for_fronts(maker *m, const pieces *lanes)
 {
@@ -84,8 +67,6 @@ void qn__mark_accesses(maker *m)
     const qn_axis none = {0};
     FOR_ACCESSES (k, n, i) {
         uint32_t reduce = qn__enclosing_reduce(k, i);
-        if (qn__has_row_copy(x, p, n))
-            copy_rows(m, i);
         if (lanes && p->pack == i)
             mark(m, QN_DO_buffer, i, lanes->digit[0], QN_STORAGE_SCRATCH);
         if (lanes && p->pack_rows == i)

@@ -130,8 +130,6 @@ void qn__plan_transpose(const qn_analysis *a, qn_plan *p);
 void qn__plan_tiles(const qn_analysis *a, qn_plan *p);
 /** A dimension across which access i would be transposed, or -1. */
 int qn__transposed_across(const qn_analysis *a, int lanes, uint32_t i);
-/** Whether a transposed load goes through a buffer of p->transpose elements for each lane. */
-bool qn__has_row_copy(const qn_analysis *a, const qn_plan *p, uint32_t site);
 
 /** Whether reduces that may be a tuple have code (jit/schedule/tuple.c): lanes over the points of
  * points_dim, -1: none; `parts`: accumulators of each. */

@@ -32,7 +32,7 @@ static int64_t step_of(const qn_plan *p, int d)
     if (d == p->lane_dim)
         return (int64_t)p->width * p->unroll;
     if (d == p->jam_dim)
-        return p->transpose > p->jam ? p->transpose : p->jam;
+        return p->jam;
     return d == p->cross_dim ? p->cross : 1;
 }
 

@@ -599,15 +599,10 @@ static void read_buffers(shaper *m, qn_block *b)
 {
     bool has_copies = false;
     for (int n = 0; n < m->s->n_buffers && m->r->status == QN_OK; n++) {
-        int64_t row = qn__row_of_copy(m->x, m->s, b, n);
-        if (row && (!b->row || b->row == row)) {
-            b->rows |= UINT32_C(1) << n;
-            b->row = row;
-        }
         b->ends |= (uint32_t)qn__are_line_ends(m->x, m->s, b, n) << n;
         has_copies |= is_scratch_copy(&m->s->buffer[n]);
     }
-    const char *form = qn__buffers_without_code(m->x, m->s, b->rows | b->ends);
+    const char *form = qn__buffers_without_code(m->x, m->s, b->ends);
     if (form)
         qn__no_code(m->r, form, (qn_axis){0});
     if (b->strip.length + b->ends > 0 && (has_copies || (b->strip.length && b->ends)))

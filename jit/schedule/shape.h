@@ -32,8 +32,6 @@ typedef struct qn_block {
     qn_axis axis[QN_MOST_BLOCK_AXES];
     int dim[QN_MOST_BLOCK_AXES];
     int64_t extent[QN_MOST_BLOCK_AXES], weight[QN_MOST_BLOCK_AXES];
-    uint32_t rows; /* bit b: buffer b is a copy of rows along the innermost unrolled loop, */
-    int64_t row;   /* each of so many elements */
     uint32_t ends; /* bit b: buffer b holds line ends */
     qn_strip strip;
     bool streams;         /* some stores are non-temporal */
@@ -68,9 +66,6 @@ bool qn__strip_of(const qn_analysis *x, const qn_schedule *s, qn_node loop, qn_s
 uint32_t qn__ends_behind(const qn_schedule *s, qn_node loop);
 /** The rows that a buffer of line ends is over. */
 int64_t qn__rows_of_ends(const qn_analysis *x, const qn_schedule *s, int buffer);
-/** Elements of the rows of a buffer that is a copy of rows (lower/transpose.c): of each lane one,
- * along the innermost unrolled loop. 0: it is none. */
-int64_t qn__row_of_copy(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer);
 
 /** The dimension of a loop over iterations, -1: it is over points of a reduce, or trips. */
 int qn__iteration_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * shape_buffers.c: the buffers that lower/transpose.c and lower/line_ends.c have code for. Both are
- * of a dimension across, of which iterations are unrolled around the lanes:
- *
- *   copy of rows  what a load reads in a step of a loop over the dimension across: of each lane a
- *                 row of its iterations, which lie side by side in memory
- *   line ends     what a store leaves in each iteration of the dimension across until the next step
- *                 of the lanes
+ * shape_buffers.c: the buffers that lower/line_ends.c has code for: what a store leaves, in each
+ * iteration of a dimension of which some are unrolled around the lanes, until their next step.
  */
 #include "jit/schedule/plan.h"
 #include "jit/schedule/shape.h"
@@ -48,23 +43,6 @@ static bool has_loop_inside(const qn_block *b, int d, int64_t size)
     for (int n = 0; n < b->n; n++)
         step *= b->dim[n] == d ? b->extent[n] : 1;
     return size > step;
-}
-
-int64_t qn__row_of_copy(const qn_analysis *x, const qn_schedule *s, const qn_block *b, int buffer)
-{
-    const qn_buffer_info *copy = &s->buffer[buffer];
-    int d = qn__across(b), at = 0;
-    if (copy->content != QN_CONTENT_COPY || copy->storage != QN_STORAGE_FRAME || d < 0 ||
-        b->lane_dim < 0 ||
-        !qn__is_transposed(x, b->lane_dim, d, qn__site_of(x->k, copy->inst)))
-        return 0;
-    int64_t lanes = extent_over(x, s, copy, b->lane_dim, &at),
-            row = extent_over(x, s, copy, d, &at), bytes = qn__access_bytes(x->k, copy->inst);
-    bool is_it = at == copy->n_axes && lanes == (int64_t)b->width * b->unroll && row > 0 &&
-                 row * bytes <= LINE_BYTES && (row & (row - 1)) == 0 &&
-                 has_loop_inside(b, d, row) &&
-                 has_steps(x, s, buffer, d, row);
-    return is_it ? row : 0;
 }
 
 int64_t qn__rows_of_ends(const qn_analysis *x, const qn_schedule *s, int buffer)

@@ -11,7 +11,7 @@
 #include "jit/schedule/plan.h"
 
 enum { PIECE_BYTES = QN_CHUNK_BYTES, LIVE_VECTORS = 24, SMALL_BODY = 24, LARGE_BODY = 160,
-       MOST_STAGED = 4 };
+       STREAM_RATIO = 4, MOST_STREAMS = 8 };
 
 bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t site)
 {
@@ -55,34 +55,6 @@ static int count_transposed(const qn_analysis *a, int lanes, int across, int64_t
     return count;
 }
 
-bool qn__has_row_copy(const qn_analysis *a, const qn_plan *p, uint32_t site)
-{
-    const qn_kernel *k = a->k;
-    if (p->transpose <= p->jam || !qn__is_transposed(a, p->lane_dim, p->jam_dim, site) ||
-        qn__access_bytes(k, k->access[site].inst) * p->transpose > LINE_BYTES ||
-        !qn__is_known_ahead(k, k->access[site].inst))
-        return false;
-    for (uint32_t n = 0; n <= site;
-         n++) /* the copy is made before the body: no store may come first */
-        if (k->inst[k->access[n].inst].op != QN_I_LOAD)
-            return false;
-    return true;
-}
-
-/** Iterations across that make one block: whole cache lines of the widest element through buffers,
- * or `jam`. */
-static int64_t block_of(const qn_analysis *a, const qn_plan *p, int64_t widest)
-{
-    qn_plan staged = *p;
-    int n = 0;
-    staged.transpose = (int32_t)(LINE_BYTES / widest);
-    for (uint32_t site = 0; site < a->k->n_accesses; site++)
-        n += qn__has_row_copy(a, &staged, site);
-    bool is_worth = widest <= 4 && n >= 1 && n <= MOST_STAGED &&
-                    qn__trips_or(a->f, p->jam_dim, INT64_MAX) >= staged.transpose;
-    return is_worth ? staged.transpose : p->jam;
-}
-
 /** Moves dimension d inwards to place `to` of the order, unless it is further in: the caller may
  * want it there. */
 static void move_inwards(qn_plan *p, int d, int to)
@@ -92,6 +64,44 @@ static void move_inwards(qn_plan *p, int d, int to)
         p->order[at] = p->order[at + 1];
         p->order[at + 1] = d;
     }
+}
+
+/** What moves through memory along the lanes and what is transposed: a view that is read counts 1,
+ * one that is written 2. Also how many views run along the lanes. */
+static int count_streams(const qn_analysis *a, const qn_plan *p, int across, int *along,
+                         int *transposed)
+{
+    const qn_kernel *k = a->k;
+    int views = 0;
+    *along = *transposed = 0;
+    for (int q = 0; q < k->n_params; q++) {
+        bool is_along = false, is_transposed = false;
+        FOR_ACCESSES (k, n, i) {
+            int64_t stride;
+            if (k->inst[i].imm != (uint64_t)q)
+                continue;
+            is_transposed |= qn__is_transposed(a, p->lane_dim, across, n);
+            is_along |= qn__access_stride(a, i, p->lane_dim, &stride) && stride == 1;
+        }
+        int traffic = k->param[q].is_read + 2 * k->param[q].is_written;
+        *along += is_along ? traffic : 0;
+        *transposed += is_transposed ? traffic : 0;
+        views += is_along;
+    }
+    return views;
+}
+
+/** Where several arrays that are read and written run along the lanes, and one is transposed, the
+ * lanes are the innermost loop, so that those arrays are streams: one for each jammed iteration,
+ * and not more than are prefetched. */
+static bool lanes_carry_most(const qn_analysis *a, qn_plan *p, int across)
+{
+    int along, transposed, views = count_streams(a, p, across, &along, &transposed);
+    if (along < STREAM_RATIO * transposed)
+        return false;
+    while (p->jam > 2 && p->jam * views > MOST_STREAMS)
+        p->jam /= 2;
+    return true;
 }
 
 void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
@@ -128,6 +138,10 @@ void qn__plan_transpose(const qn_analysis *a, qn_plan *p)
                     : 1; /* a cache line of each row */
     while (p->unroll > 1 && (int64_t)p->unroll * p->width > qn__trips_or(f, p->lane_dim, INT64_MAX))
         p->unroll = 1;
-    p->transpose = (int32_t)block_of(a, p, widest);
+    if (lanes_carry_most(a, p, across)) {
+        move_inwards(p, across, p->n_loops - 2);
+        return;
+    }
+    p->transpose = p->jam;
     move_inwards(p, across, p->n_loops - 1);
 }

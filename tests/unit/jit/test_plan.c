@@ -765,7 +765,7 @@ static void test_line_ends(void)
     v[1] = view(QN_F32, 2, even, false);
     p = plan_of(copy2, v, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.streams == 1 && !p.end_rows, "nothing waits where all rows begin at a line together");
-    odd[0] = odd[1] = 503;
+    odd[0] = odd[1] = 203;
     v[0] = view(QN_F32, 2, odd, true);
     v[1] = view(QN_F32, 2, odd, false);
     tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).end_rows, "nor in cache");
@@ -1069,9 +1069,9 @@ static void test_transpose(void)
     int64_t e[2] = {128, 1000}, large[2] = {6000, 6000};
     qn_view mixed[2] = {view(QN_F32, 2, e, true), view(QN_F32, 2, e, false)};
     qn_plan p = plan_of(copy2, mixed, 2, NULL, QN_ISA_V4, false);
-    tap_ok(p.lane_dim == 1 && p.jam_dim == 0 && p.jam == 8 && p.order[0] == 1 && p.order[1] == 0,
-           "left to right: lanes along the store, the other dimension jammed and innermost");
-    tap_is_int(p.transpose, 16, "f32 goes through a buffer of cache lines");
+    tap_ok(p.lane_dim >= 0 && p.jam_dim == !p.lane_dim && p.jam == 8 && p.order[1] == p.jam_dim,
+           "left to right: lanes along one dimension, the other one jammed and innermost");
+    tap_is_int(p.transpose, 8, "in blocks of the jammed iterations");
     tap_is_int(p.tile[0], 0, "no tiles in cache");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.transpose = -1)};
     p = plan_of(copy2, mixed, 2, &o, QN_ISA_V4, false);
@@ -1082,6 +1082,26 @@ static void test_transpose(void)
     o.plan = PLAN_WITH(.streams = -1);
     p = plan_of(copy2, far, 2, &o, QN_ISA_V4, false);
     tap_ok(p.streams == 0 && p.tile[0] == 512, "or tiled");
+    static const char most[] =
+        "kernel \"most\" { view t: f32[2]; view x: f32[2]; view y: f32[2]; view z: f32[2];\n"
+        "%0: i64 = const 0; %h: i64 = extent x, 0; %w: i64 = extent x, 1; %i: i64 = parallel %0, "
+        "%h;\n"
+        "%j: i64 = parallel %0, %w; %v: f32 = load t[%j, %i]; %a: f32 = load x[%i, %j]; %b: f32 = "
+        "load y[%i, %j];\n"
+        "%c: f32 = load z[%i, %j]; %d: f32 = add %a, %v; %e: f32 = add %b, %v; %f: f32 = add %c, "
+        "%v;\n"
+        "store x[%i, %j], %d; store y[%i, %j], %e; store z[%i, %j], %f; }";
+    int64_t square[2] = {200, 200};
+    qn_view right[4];
+    for (int i = 0; i < 4; i++)
+        right[i] = view(QN_F32, 2, square, false);
+    p = plan_of(most, right, 4, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 1 && p.jam_dim == 0 && !p.transpose && p.order[0] == 0 && p.order[1] == 1,
+           "what runs along the lanes is most: they are innermost");
+    o.plan = PLAN_WITH(.order = {2, 1});
+    p = plan_of(most, right, 4, &o, QN_ISA_V4, false);
+    tap_ok(p.jam_dim == 0 && p.order[0] == 1 && p.order[1] == 0,
+           "unless the caller wants another order");
 }
 
 int main(void)
