@@ -85,60 +85,55 @@ static LLVMValueRef moved_place(lower *g, const qn_moved *m, LLVMValueRef pointe
 typedef struct mover {
     const qn_moved *m;
     int64_t threads;
-    bool is_flush;
-    LLVMValueRef thread, view, shared;
+    LLVMValueRef thread, view, shared; /* its number; the view's address, i64, and the other's */
+    LLVMValueRef count;                /* of the words of a block that is not whole; else NULL */
 } mover;
 
-static LLVMValueRef word_at(lower *g, LLVMValueRef from, const mover *v, int n)
+/** The address of word n of this thread in the view; beyond the last, that of the last. */
+static LLVMValueRef word_of_view(lower *g, const mover *v, int n)
 {
-    return qn__gep(g, g->i8, from, qn__const_i64(g, 4 * n * v->threads));
+    LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), "");
+    if (v->count)
+        number = qn__umin(g, number, LLVMBuildSub(g->b, v->count, qn__const_i64(g, 1), ""));
+    LLVMValueRef at = LLVMBuildMul(g->b, number, qn__const_i64(g, QN_MOVED_WORD), "");
+    return qn__gep(g, g->i8, v->view, at);
 }
 
-static LLVMValueRef load_word(lower *g, LLVMValueRef at)
+static LLVMValueRef word_of_block(lower *g, const mover *v, int n)
 {
-    LLVMValueRef v = qn__load_at(g, g->i32, at, 4);
-    return v;
+    return qn__gep(g, g->i8, v->shared, qn__const_i64(g, QN_MOVED_WORD * n * v->threads));
 }
 
-static void store_word(lower *g, LLVMValueRef v, LLVMValueRef at)
-{
-    qn__store_at(g, v, at, 4);
-}
-
-/** Moves word n of this thread, if it is below `count`, NULL: it is; and back only what is stored.
- */
-static void move_word(lower *g, const mover *v, int n, LLVMValueRef count)
-{
-    const int64_t words = v->m->step / QN_MOVED_WORD;
-    const uint64_t all = words < 64 ? (UINT64_C(1) << words) - 1 : UINT64_MAX;
-    LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), ""),
-                 condition = count ? LLVMBuildICmp(g->b, LLVMIntULT, number, count, "") : NULL;
-    if (v->is_flush && v->m->stores != all) {
-        LLVMValueRef bit = LLVMBuildURem(g->b, number, qn__const_i64(g, words), "");
-        bit = LLVMBuildLShr(g->b, qn__const_i64(g, (int64_t)v->m->stores), bit, "");
-        condition = qn__mask_and(g, condition, LLVMBuildTrunc(g->b, bit, g->i1, ""));
-    }
-    LLVMValueRef from = word_at(g, v->is_flush ? v->shared : v->view, v, n),
-                 to = word_at(g, v->is_flush ? v->view : v->shared, v, n);
-    branch then = {0};
-    if (condition)
-        then = qn__begin_branch(g, condition);
-    store_word(g, load_word(g, from), to);
-    if (condition)
-        qn__end_branch(g, &then, NULL);
-}
-
-/** All words of a whole block: all loads are under way before the first store. */
-static void move_whole(lower *g, const mover *v)
+/** All loads are under way before the first store. */
+static void fetch_words(lower *g, const mover *v)
 {
     LLVMValueRef value[64];
     const int n_words = v->m->step / QN_MOVED_WORD;
-    for (int n = 0; n < n_words && v->is_flush; n++)
-        move_word(g, v, n, NULL);
-    for (int n = 0; n < n_words && !v->is_flush; n++)
-        value[n] = load_word(g, word_at(g, v->view, v, n));
-    for (int n = 0; n < n_words && !v->is_flush; n++)
-        store_word(g, value[n], word_at(g, v->shared, v, n));
+    for (int n = 0; n < n_words; n++)
+        value[n] = qn__load_at(g, g->i32, word_of_view(g, v, n), QN_MOVED_WORD);
+    for (int n = 0; n < n_words; n++)
+        qn__store_at(g, value[n], word_of_block(g, v, n), QN_MOVED_WORD);
+}
+
+/** Moves back what is stored, of the words that there are. */
+static void flush_words(lower *g, const mover *v)
+{
+    const int n_words = v->m->step / QN_MOVED_WORD;
+    const uint64_t all = n_words < 64 ? (UINT64_C(1) << n_words) - 1 : UINT64_MAX;
+    for (int n = 0; n < n_words; n++) {
+        LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), ""),
+                     ok = v->count ? LLVMBuildICmp(g->b, LLVMIntULT, number, v->count, "") : NULL;
+        if (v->m->stores != all) {
+            LLVMValueRef bit = LLVMBuildURem(g->b, number, qn__const_i64(g, n_words), "");
+            bit = LLVMBuildLShr(g->b, qn__const_i64(g, (int64_t)v->m->stores), bit, "");
+            ok = qn__mask_and(g, ok, LLVMBuildTrunc(g->b, bit, g->i1, ""));
+        }
+        loop once;
+        qn__once_open(g, &once, ok);
+        LLVMValueRef word = qn__load_at(g, g->i32, word_of_block(g, v, n), QN_MOVED_WORD);
+        qn__store_at(g, word, word_of_view(g, v, n), QN_MOVED_WORD);
+        qn__loop_close(g, &once);
+    }
 }
 
 static void move_records(lower *g, const qn_moved *m, bool is_flush)
@@ -148,29 +143,22 @@ static void move_records(lower *g, const qn_moved *m, bool is_flush)
     int64_t low, high;
     mover v = {.m = m,
                .threads = qn__nvptx_threads(g->grid),
-               .is_flush = is_flush,
                .thread = qn__nvptx_register(g, "tid.x", g->i64)};
-    LLVMValueRef bytes = LLVMBuildMul(g->b, v.thread, qn__const_i64(g, 4), ""),
-                 at = LLVMBuildAdd(g->b, bytes, qn__const_i64(g, m->at), ""),
-                 view = LLVMBuildAdd(g->b, first_record(g, m), bytes, "");
+    LLVMValueRef bytes = LLVMBuildMul(g->b, v.thread, qn__const_i64(g, QN_MOVED_WORD), ""),
+                 at = LLVMBuildAdd(g->b, bytes, qn__const_i64(g, m->at), "");
     v.shared = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
-    v.view = LLVMBuildIntToPtr(g->b, view,
+    v.view = LLVMBuildIntToPtr(g->b, first_record(g, m),
                                LLVMPointerTypeInContext(g->context, g->hooks->data_space), "");
-    if (qn__is_const(g->begin[x], &low) && qn__is_const(g->end[x], &high) &&
-        (high - low) % block == 0) {
-        move_whole(g, &v);
-        return;
+    if (!qn__is_const(g->begin[x], &low) || !qn__is_const(g->end[x], &high) ||
+        (high - low) % block != 0) {
+        LLVMValueRef here = LLVMBuildSub(g->b, g->end[x], g->iv[x], "");
+        here = qn__umin(g, LLVMBuildAdd(g->b, here, v.thread, ""), qn__const_i64(g, block));
+        v.count = LLVMBuildMul(g->b, here, qn__const_i64(g, m->step / QN_MOVED_WORD), "");
     }
-    LLVMValueRef here = LLVMBuildSub(g->b, g->end[x], g->iv[x], "");
-    here = LLVMBuildAdd(g->b, here, v.thread, "");
-    branch is_whole = qn__begin_choice(
-        g, LLVMBuildICmp(g->b, LLVMIntSGE, here, qn__const_i64(g, block), ""), "whole", "part");
-    move_whole(g, &v);
-    qn__begin_other(g, &is_whole);
-    LLVMValueRef count = LLVMBuildMul(g->b, here, qn__const_i64(g, m->step / QN_MOVED_WORD), "");
-    for (int n = 0; n < m->step / QN_MOVED_WORD; n++)
-        move_word(g, &v, n, count);
-    qn__end_branch(g, &is_whole, NULL);
+    if (is_flush)
+        flush_words(g, &v);
+    else
+        fetch_words(g, &v);
 }
 
 void qn__moved_fetch(lower *g)
