@@ -396,20 +396,6 @@ static bool is_same_for_neighbours(const lower *g, uint32_t i)
            !((g->a.value[bound[0]].deps | g->a.value[bound[1]].deps) >> x & 1);
 }
 
-/** Trips of which `together` are emitted at once, then half of that, and so on: no load is made in
- * vain, and few wait for others. */
-static void lower_halved(lower *g, counted *t, span of, int together, int64_t most)
-{
-    for (int n = together; n >= 1; n /= 2) {
-        LLVMValueRef left = LLVMBuildSub(g->b, of.high, of.low, ""),
-                     whole = LLVMBuildAnd(g->b, left, qn__const_i64(g, -(int64_t)n), ""),
-                     middle = LLVMBuildAdd(g->b, of.low, whole, "");
-        lower_trips(g, t, (span){of.low, middle},
-                    (run_of_trips){n, false, n < together ? n : most});
-        of.low = middle;
-    }
-}
-
 /** Whether the trips of loop i may be lanes. */
 static bool has_lanes(const lower *g, uint32_t i)
 {
@@ -478,12 +464,12 @@ static void lower_counted(lower *g, counted *t)
     if (together > 1 && is_known && trips > 1 && trips < 2 * together) {
         together = (int)trips;
     } else if (together > 1 && step == 1 && may_repeat(g, t)) {
-        if (is_same_for_neighbours(g, t->inst))
-            lower_halved(g, t, (span){low, high}, together, most);
-        else
+        if (!is_same_for_neighbours(g, t->inst)) {
             lower_aligned(g, t, (span){low, high}, together, most);
-        set_flat(g, &t->c, &results, t->flat);
-        return;
+            set_flat(g, &t->c, &results, t->flat);
+            return;
+        }
+        together = 2; /* elements side by side are those of other threads */
     }
     if (together > 1) {
         LLVMValueRef rest = LLVMBuildURem(g->b, n, qn__const_i64(g, together), ""),
