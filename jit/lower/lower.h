@@ -207,7 +207,9 @@ typedef struct lower {
                                       0: nothing is known */
     LLVMValueRef kept;    /* the memory of the team for plan->kept; NULL: it has none */
     LLVMValueRef kept_row; /* of a block's tile, i64; NULL: a warp has one */
-    const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] of loads made ahead; NULL: none */
+    const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] values of staged loads; NULL: none */
+    const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see
+                                           target/nvptx/stage.h; NULL: none is */
     int64_t
         work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */

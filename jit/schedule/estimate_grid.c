@@ -175,7 +175,7 @@ static double shared_bytes_of(const qn_grid_model *m)
     double bytes = (double)p->kept_bytes * rows;
     if (p->team == QN_TEAM_BLOCK && !p->n_kept)
         bytes += 8.0 * (double)p->chunk * (double)p->block[p->axis[0]];
-    double tile = QN_PRODUCT_SIDE * QN_PRODUCT_CHUNK;
+    double tile = QN_STAGE_SIDE * QN_STAGE_SIDE;
     for (uint32_t s = 0; s < k->n_accesses && s < 64 && p->team != QN_TEAM_BLOCK; s++)
         if (p->staged >> s & 1)
             bytes += tile * (double)qn__access_bytes(k, k->access[s].inst);

@@ -202,11 +202,15 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
         }
         if (out->team == QN_TEAM_WARP && !s.has_assertions)
             qn__gpu_choose_kept(&s);
-        qn__gpu_choose_private(&s);
-        int n_shared = qn__gpu_choose_wide(&s, lanes);
-        qn__gpu_choose_threads(&s, n_shared);
-        qn__gpu_order_batches(&s);
-        qn__gpu_choose_moved(&s, lanes);
+        if (!s.has_assertions)
+            qn__gpu_choose_staging(&s, lanes);
+        if (!out->staged) {
+            qn__gpu_choose_private(&s);
+            int n_shared = qn__gpu_choose_wide(&s, lanes);
+            qn__gpu_choose_threads(&s, n_shared);
+            qn__gpu_order_batches(&s);
+            qn__gpu_choose_moved(&s, lanes);
+        }
     }
     qn__analysis_release(&s.a);
 }

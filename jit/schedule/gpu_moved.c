@@ -100,8 +100,8 @@ void qn__gpu_choose_moved(const gpu_planner *s, int x)
     const qn_kernel *k = s->k;
     qn_grid *p = s->p;
     int64_t bytes = 0;
-    if (x < 0 || p->team != QN_TEAM_THREAD || p->privatized || s->has_assertions || p->wide > 1 ||
-        p->tall > 1 || p->axis[0] != x || p->block[x] != p->threads[x])
+    if (x < 0 || p->team != QN_TEAM_THREAD || p->staged || p->privatized || s->has_assertions ||
+        p->wide > 1 || p->tall > 1 || p->axis[0] != x || p->block[x] != p->threads[x])
         return;
     for (uint32_t n = 0; n < k->n_accesses; n++)
         if (qn__is_checked(s->f, k, n)) /* a thread that fails would leave others at a barrier */

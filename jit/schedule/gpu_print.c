@@ -30,7 +30,9 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
         if ((p->staged >> s & 1) && p->team == QN_TEAM_BLOCK)
             qn__text_add(out, "\nearly access %d", s);
         else if (p->staged >> s & 1)
-            qn__text_add(out, "\nstaged access %d, product with dimension %d", s, p->stage_dim);
+            qn__text_add(out, "\nstaged access %d, %s %d", s,
+                         p->is_product ? "product with dimension" : "along dimension",
+                         p->stage_dim);
     for (int n = 0; n < p->n_kept; n++)
         qn__text_add(out, "\nkept %u as %u, from byte %d of %d", p->kept[n].from, p->kept[n].to,
                      p->kept[n].at, p->kept_bytes);

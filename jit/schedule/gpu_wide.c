@@ -316,28 +316,30 @@ static void choose_skew(const gpu_planner *s, int x)
 
 /* ---------------------------------------------------------------- accesses along two dimensions */
 
-/** The dimension along which the most accesses are consecutive that are not along x; -1: there is
- * none. */
+/** The dimension along which those accesses are consecutive that are not along x, on every
+ * iteration; -1: there is none. */
 static int other_dimension(const gpu_planner *s, int x)
 {
-    int best = -1, most = 0;
-    for (int d = 0; d < s->k->n_dims; d++) {
-        int n = 0;
-        if (!qn__is_parallel(s->k, d) || d == x || s->f->begin[d].kind != QN_FACT_EXACT ||
-            qn__trips_or(s->f, d, INT64_MAX) < ACCESS_BYTES)
+    uint32_t candidates = 0;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
+            qn__trips(s->f, d) >= ACCESS_BYTES)
+            candidates |= 1u << d;
+    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
+        uint32_t i = s->k->access[site].inst;
+        int64_t stride;
+        gpu_course c;
+        if (qn__access_stride(&s->a, i, x, &stride) &&
+            (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD)))
             continue;
-        for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-            uint32_t i = s->k->access[site].inst;
-            int64_t stride;
-            gpu_course c;
-            const bool is_along_x = qn__access_stride(&s->a, i, x, &stride) &&
-                                    (stride == 1 || (stride == 0 && s->k->inst[i].op == QN_I_LOAD));
-            n += !is_along_x && may_be_wide(s, site, d, &c);
-        }
-        best = n > most ? d : best;
-        most = n > most ? n : most;
+        for (int d = 0; d < s->k->n_dims; d++)
+            if ((candidates >> d & 1) && !may_be_wide(s, site, d, &c))
+                candidates &= ~(1u << d);
     }
-    return best;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (candidates >> d & 1)
+            return d;
+    return -1;
 }
 
 /** The order of the loops with y just outside x, so that a block takes a tile of both. */
@@ -351,11 +353,12 @@ static void move_next(qn_grid *p, int y)
     p->order[p->n_loops - 2] = y;
 }
 
-/** Whether a thread may take iterations along x and along another dimension: the caller decides
- * nothing else. */
+/** Whether a thread may take iterations along x and along another dimension: accesses ask for that,
+ * and the caller decides nothing else. */
 static bool may_be_square(const gpu_planner *s, int x)
 {
-    return s->f->begin[x].kind == QN_FACT_EXACT && !s->f->plan.jam && !s->f->plan.width;
+    return s->f->begin[x].kind == QN_FACT_EXACT && !s->f->plan.jam && !s->f->plan.width &&
+           !suits_all(s, x, -1);
 }
 
 /** Squares of iterations for each thread, whose accesses are wide along x or along y. */
@@ -386,7 +389,7 @@ static bool choose_filled(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     int64_t aligned;
-    if (!may_be_square(s, x) || suits_all(s, x, -1))
+    if (!may_be_square(s, x))
         return false;
     int d = filling_dimension(s, x), width = natural_width(s);
     int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);

@@ -59,8 +59,9 @@ typedef struct qn_grid {
                      above */
     int32_t is_crossed; /* some accesses are consecutive along tall_dim, others along wide_dim */
     /* ---- shared memory */
-    int32_t stage_dim;  /* with axis[0], the dimension of the tile of a product */
+    int32_t stage_dim;  /* with axis[0], the dimension of a tile that staged loads go through */
     uint64_t staged;    /* bit s: the load at access s goes through shared memory */
+    uint64_t words;     /* bit s: several of its small elements stand in a word of 4 bytes */
     int32_t is_product; /* staged loads are those of a reduce over a third dimension, whose sums are
                            register tiles */
     int32_t n_moved;
@@ -80,10 +81,9 @@ typedef struct qn_grid {
     qn_kept kept[QN_MOST_KEPT];
 } qn_grid;
 
-/** Threads of a block that shares what it loads. */
-enum { QN_STAGE_THREADS = 256 };
-/** Tiles of products are squares of this side, or half of it, and take so many points of the reduce
- * at a time. */
+/** Staged tiles are squares of this side, walked by so many threads along x. */
+enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
+/** Those of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Makes the grid. Pure: one kernel with one set of facts has one grid. Never fails: the fallback

@@ -404,6 +404,7 @@ enum {
     X(GPU_BLOCK_ALONG_ITERATIONS, " points, along iterations", "")                                 \
     X(GPU_BLOCK_SPLIT, ", blocks of points apart", "")                                             \
     X(GPU_EARLY, "\nearly access", "")                                                             \
+    X(GPU_STAGED, "along dimension", "")                                                           \
     X(GPU_PRODUCT, "product with dimension", "")                                                   \
     X(GPU_WIDE, "\nat once ", "1 ")                                                                \
     X(GPU_JAM, "\njam ", "1 ")                                                                     \

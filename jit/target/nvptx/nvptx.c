@@ -6,7 +6,7 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/private.h"
-#include "jit/target/nvptx/product.h"
+#include "jit/target/nvptx/stage.h"
 #include "jit/target/nvptx/team.h"
 #include "jit/target/target.h"
 
@@ -166,7 +166,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->n_kept                ? qn__kept_bytes(p)
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
-                                                            : 0;
+                                                            : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)
@@ -209,6 +209,28 @@ int64_t qn__nvptx_threads(const qn_grid *p)
 void qn__nvptx_barrier(lower *g)
 {
     qn__call(g, "llvm.nvvm.barrier0", NULL, 0, NULL, 0);
+}
+
+LLVMValueRef qn__last_unless(lower *g, int d, int64_t side, int64_t each)
+{
+    int64_t low, high;
+    const bool is_whole = qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) &&
+                          high > low && (high - low) % side == 0;
+    return is_whole ? NULL : LLVMBuildSub(g->b, g->end[d], qn__const_i64(g, each), "");
+}
+
+void qn__set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef last)
+{
+    v = last ? qn__smin(g, LLVMBuildAdd(g->b, v, qn__const_i64(g, n), ""), last) : v;
+    qn__set_index(g, d, v);
+    qn__set_ahead(g, d, last ? 0 : n, g->depth);
+}
+
+LLVMValueRef qn__is_inside(lower *g, int d, int64_t side)
+{
+    LLVMValueRef at = LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, g->ahead[d]), "");
+    return qn__last_unless(g, d, side, 1) ? LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[d], "")
+                                          : NULL;
 }
 
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)
@@ -332,6 +354,8 @@ static LLVMValueRef to_integer(lower *g, int to, int from, LLVMValueRef v)
 
 static LLVMValueRef held(lower *g, uint32_t i, int p)
 {
+    if (qn__is_shared(g, i))
+        return qn__staged_value(g, i);
     return g->held && g->site[i] < QN_MOST_HELD ? g->held[(uint32_t)p * QN_MOST_HELD + g->site[i]]
                                                      : NULL;
 }

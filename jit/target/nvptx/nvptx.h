@@ -33,6 +33,14 @@ bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, L
 void qn__nvptx_barrier(lower *g);
 /** A special register, "tid.x", as i32 or i64. */
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
+/** The last index of dimension d at which `each` elements begin; NULL: the dimension is known to be
+ * whole tiles of `side`. */
+LLVMValueRef qn__last_unless(lower *g, int d, int64_t side, int64_t each);
+/** Sets the index of d to v + n, no more than `last` unless that is NULL: beyond the end of a
+ * dimension its last element is loaded again. */
+void qn__set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef last);
+/** The condition under which the index of d is inside; NULL as above. */
+LLVMValueRef qn__is_inside(lower *g, int d, int64_t side);
 /** The body for first, first + step, ... below end, unsigned; i32 or i64. */
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg);

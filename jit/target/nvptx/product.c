@@ -11,7 +11,7 @@
  * blocks go to local memory and are added there. Beyond the end of a dimension the last element is
  * loaded again: what comes of it is not stored.
  */
-#include "jit/target/nvptx/product.h"
+#include "jit/target/nvptx/stage.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
@@ -107,30 +107,6 @@ static void find_operands(lower *g, product *m)
 
 /* ---------------------------------------------------------------- into shared memory */
 
-/** The last index of dimension d; NULL: the dimension is known to be whole tiles of `side`. */
-static LLVMValueRef last_unless(lower *g, int d, int64_t side)
-{
-    int64_t low, high;
-    const bool is_whole = qn__is_const(g->begin[d], &low) && qn__is_const(g->end[d], &high) &&
-                          high > low && (high - low) % side == 0;
-    return is_whole ? NULL : LLVMBuildSub(g->b, g->end[d], qn__const_i64(g, 1), "");
-}
-
-/** Sets the index of d to v + n, no more than `last` unless that is NULL. */
-static void set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef last)
-{
-    v = last ? qn__smin(g, LLVMBuildAdd(g->b, v, qn__const_i64(g, n), ""), last) : v;
-    qn__set_index(g, d, v);
-    qn__set_ahead(g, d, last ? 0 : n, g->depth);
-}
-
-/** The condition under which the index of d is inside; NULL as above. */
-static LLVMValueRef is_inside(lower *g, int d, int64_t side)
-{
-    LLVMValueRef at = LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, g->ahead[d]), "");
-    return last_unless(g, d, side) ? LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[d], "") : NULL;
-}
-
 /** This thread's place in the chunk of an operand: its first element, and what the next are
  * further. */
 typedef struct share {
@@ -154,13 +130,14 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
     for (int n = 0; n < m->n; n++) {
         const operand *o = &m->op[n];
         share s = share_of(g, m, o);
-        LLVMValueRef last_d = last_unless(g, o->d, m->side), last_k = last_unless(g, m->k, CHUNK),
+        LLVMValueRef last_d = qn__last_unless(g, o->d, m->side, 1),
+                     last_k = qn__last_unless(g, m->k, CHUNK, 1),
                      d = LLVMBuildAdd(g->b, m->low[o->d == m->y], s.d, ""),
                      k = LLVMBuildAdd(g->b, from, s.k, "");
         for (int e = 0; e < ELEMENTS; e++) {
             qn__once_open(g, &once, NULL);
-            set_clamped(g, o->d, d, e * s.step_d, last_d);
-            set_clamped(g, m->k, k, e * s.step_k, last_k);
+            qn__set_clamped(g, o->d, d, e * s.step_d, last_d);
+            qn__set_clamped(g, m->k, k, e * s.step_k, last_k);
             qn__lower_load(g, o->inst);
             *value++ = qn__scalar(g, o->value, 0);
             qn__set_ahead(g, o->d, 0, 0);
@@ -433,7 +410,8 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value,
     qn__once_open(g, &once, NULL);
     set_iteration(g, m, m->x, e % m->each[0]);
     set_iteration(g, m, m->y, e / m->each[0]);
-    LLVMValueRef ok = qn__mask_and(g, is_inside(g, m->x, m->side), is_inside(g, m->y, m->side));
+    LLVMValueRef ok =
+        qn__mask_and(g, qn__is_inside(g, m->x, m->side), qn__is_inside(g, m->y, m->side));
     branch then = {0};
     if (ok)
         then = qn__begin_branch(g, ok);

@@ -6,8 +6,8 @@
  */
 #include "jit/target/nvptx/block.h"
 #include "jit/target/nvptx/private.h"
-#include "jit/target/nvptx/product.h"
 #include "jit/target/nvptx/rest.h"
+#include "jit/target/nvptx/stage.h"
 #include "jit/target/nvptx/team.h"
 #include "jit/lower/nest.h"
 #include "jit/lower/wide.h"
@@ -143,8 +143,8 @@ static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMV
         }
 }
 
-/** The index of this thread in dimension number n (of tiles that a block shares: that of the
- * corner) for the present unit; *ok is anded with "inside the domain". */
+/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for
+ * the present unit; *ok is anded with "inside the domain". */
 static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number,
                                  LLVMValueRef *ok)
 {
@@ -157,9 +157,8 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
         LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
-    bool is_product = g->grid->is_product,
-         is_corner = (is_product && d == g->grid->stage_dim) ||
-                     ((is_product || is_block) && d == g->grid->axis[0]);
+    bool is_corner = (g->grid->staged && !is_block && d == g->grid->stage_dim) ||
+                     ((g->grid->staged || is_block) && d == g->grid->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
         if (g->grid->axis[a] == d) {
             LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
@@ -268,6 +267,10 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     }
     if (g->grid->team == QN_TEAM_BLOCK) {
         run_block(g, body, unit, number);
+        return;
+    }
+    if (g->grid->staged) {
+        qn__stage_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run, body->arg);
         return;
     }
     qn__moved_fetch(g);

@@ -2,9 +2,8 @@
 /*
  * test_gpu_shared.c: what threads of a GPU do together for kernels written one iteration at a time:
  * rows whose reduces all elements share, reduces that need earlier ones, reduces in one loop,
- * atomic updates that a block collects, squares of iterations, products of converted numbers,
- * channels side by side. The plan says so, and the bits are the interpreter's; on the stub driver
- * where there is no GPU.
+ * atomic updates that a block collects, products of converted numbers, channels side by side. The
+ * plan says so, and the bits are the interpreter's; on the stub driver where there is no GPU.
  */
 #include "tests/unit/gpu_job.h"
 
@@ -41,8 +40,6 @@ static const char softmax[] = "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i,
                               "    m = max k in dim(x, 1) of x[i,k]\n"
                               "    s = sum k in dim(x, 1) of exp(x[i,k] - m)\n"
                               "    y[i,j] = exp(x[i,j] - m) / s\n  }\n}\n";
-static const char transposed[] =
-    "kernel k (x: f32[,], y: f32[,]) $ { for all i, j in y { y[i,j] = x[j,i] } }\n";
 static const char moments[] =
     "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
     "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
@@ -144,18 +141,6 @@ static const row rows[] = {
      3,
      {F32(37, 133), {QN_F32, 1, {37}}, {QN_F32, 1, {37}}}},
     {"a sum of exponentials", logarithms, "kept ", NULL, 2, {F32(21, 133), {QN_F32, 1, {21}}}},
-    {"squares of iterations of a transpose",
-     transposed,
-     ", crossed",
-     NULL,
-     2,
-     {F32(37, 133), F32(133, 37)}},
-    {"pieces of 16 bytes along both dimensions of a transpose",
-     transposed,
-     NULL,
-     "ld.global.nc.v4.f32",
-     2,
-     {F32(64, 128), F32(128, 64)}},
     {"members of records, the last block not whole",
      members,
      "moved records of 20 bytes",
