@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { INSTRUCTIONS_PER_LOOK = 1 << 16 };
+enum { INSTRUCTIONS_PER_LOOK = 1 << 16, LOOKS_BEHIND_FAILURE = 1 << 9 };
 
 static void run_region(qn_interp *s, uint32_t begin, uint32_t end);
 
@@ -197,10 +197,11 @@ static uint64_t run_atomic(qn_interp *s, uint32_t i)
     }
 }
 
-/* ---------------------------------------------------------------- cancelled launches */
+/* ---------------------------------------------------------------- launches that end early */
 
-/** Counts one trip of a loop over so many instructions; true if the launch was cancelled, for all
- * loops from then on. */
+/** Counts one trip of a loop over so many instructions; true if the launch was cancelled, or an
+ * access was out of range long ago, for all loops from then on. A launch that prints, or is
+ * watched, goes on behind such an access. */
 static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
 {
     if (s->left < 0)
@@ -208,6 +209,9 @@ static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
     s->left -= n_instructions;
     if (s->left >= 0)
         return false;
+    if (s->fault->status == QN_ERR_BOUNDS && !s->watch && !s->printed &&
+        ++s->n_looks_behind > LOOKS_BEHIND_FAILURE)
+        return true;
     if (!qn__is_stopped(s->fault->cancel)) {
         s->left = INSTRUCTIONS_PER_LOOK;
         return false;

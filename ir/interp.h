@@ -39,6 +39,7 @@ typedef struct qn_interp {
     uint64_t iteration, point;
     int64_t left; /* instructions until it is time to look whether the launch was cancelled; below
                      0: it was */
+    int n_looks_behind; /* after an access that was out of range */
 } qn_interp;
 
 /** Keeps the first fault in iteration order; within one iteration the first in time. A fault in a

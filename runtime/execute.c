@@ -17,6 +17,8 @@ enum { MOST_PARTS = 32 };
 /** Scratch, or results of blocks, that a launch on one thread keeps in its frame: taking memory
  * would be longer than what is done with so little. */
 enum { FEW_BYTES = 8192 };
+/** Steps of sequential dimensions behind one in which an access was out of range. */
+enum { STEPS_BEHIND_FAILURE = 1 << 16 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range)
@@ -342,9 +344,12 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
         s.range[3 + 2 * i] = s.range[2 + 2 * i] + 1;
     if (s.is_shared)
         s.range[QN_PHASES_WORD] = QN_PHASE_POINTS;
+    int n_behind = 0;
     do {
         run_step(t, &s, first);
-    } while (first->status != QN_ERR_CANCELLED && next_step(info->n_sequential, range, s.range));
+        n_behind += first->status == QN_ERR_BOUNDS;
+    } while (first->status != QN_ERR_CANCELLED && n_behind <= STEPS_BEHIND_FAILURE &&
+             next_step(info->n_sequential, range, s.range));
     if (s.is_shared)
         run_rest(&s, first);
     if (s.scratch && !s.is_shared)

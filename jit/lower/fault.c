@@ -252,6 +252,7 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     LLVMBasicBlockRef cold = qn__new_block(g, "cold"), record = qn__new_block(g, "record"),
                       go_on = qn__new_block(g, "on");
     int64_t known;
+    g->may_fail |= status == QN_ERR_BOUNDS;
     if (qn__is_const(bad, &known) && known) /* in a block that is cold itself */
         LLVMBuildBr(g->b, cold);
     else

@@ -213,6 +213,11 @@ typedef struct lower {
     int64_t
         work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */
+    LLVMBasicBlockRef ended; /* where one leaves whose first failure is known; NULL: none does */
+    LLVMValueRef looks;          /* memory that counts them behind a failure */
+    bool may_fail;               /* an access with a check was emitted */
+    uint32_t in_order; /* dimensions whose loops are open and the outermost ones, in the order of
+                          the domain, as bits */
     LLVMValueRef cancel; /* the address of the word that says so, read at the begin; NULL: no loop
                             looks after every trip */
     bool failed;  /* out of memory, too deep or beyond the budget: emission goes on, the result is

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * poll.c: loops that may run for long look now and then whether the launch was cancelled, at the
- * word that the fault record names, and leave the function if so. Work is counted in emitted
+ * word that the fault record names, and leave the function if so. They leave, too, if an access was
+ * out of range in an iteration before all that are left, many looks ago. Work is counted in emitted
  * instructions. A loop that does less than INNER_WORK x OUTER_FACTOR at most does not look, so
  * short loops are as they would be without. Else the loop is strip-mined: the inner loop is the one
  * that would have been emitted, with the end of its strip as its end, and between strips the word
@@ -17,7 +18,7 @@
 
 #include <stddef.h>
 
-enum { INNER_WORK = 1 << 14, OUTER_FACTOR = 128, FEW_TRIPS = 32 };
+enum { INNER_WORK = 1 << 14, OUTER_FACTOR = 128, FEW_TRIPS = 32, LOOKS_BEHIND_FAILURE = 1 << 13 };
 
 /** Instructions emitted since block `head` was made, each lane of gathers and scatters as one. */
 static int64_t work_since(LLVMBasicBlockRef head)
@@ -51,9 +52,89 @@ static LLVMValueRef load_address(lower *g)
     return at;
 }
 
-/** Ends a block: goes on to another one unless the word says that the launch was cancelled. */
+/** Number of the first iteration that may be left, in the order of the domain: all that comes
+ * before it in the loops which walk that order is done. */
+static LLVMValueRef first_left(lower *g)
+{
+    LLVMValueRef sum = qn__const_i64(g, 0);
+    for (int d = 0; d < g->k->n_dims; d++) {
+        if (qn__is_reduction(g->k, d))
+            continue;
+        sum = LLVMBuildMul(g->b, sum, LLVMBuildSub(g->b, g->end[d], g->begin[d], ""), "");
+        if (!(g->in_order >> d & 1))
+            continue;
+        LLVMValueRef at = LLVMBuildSub(g->b, g->iv[d], g->begin[d], "");
+        at = LLVMBuildAdd(g->b, at, qn__const_i64(g, g->ahead[d]), "");
+        sum = LLVMBuildAdd(g->b, sum, at, "");
+    }
+    return sum;
+}
+
+/** Whether a failure may be recorded in place of one of its iteration that came before: points are
+ * seen out of order (lower/fault.c) when a loop looks. */
+static bool has_points_out_of_order(const lower *g)
+{
+    const qn_kernel *k = g->k;
+    const int lane_dim = g->block->lane_dim;
+    bool has = g->block->strip.length > 0;
+    for (uint32_t i = k->body; i < k->n_insts && qn__is_reduction(k, lane_dim); i++) {
+        const qn_inst *x = &k->inst[i];
+        has |= (x->op == QN_I_FOR || x->op == QN_I_WHILE) && qn__enclosing_reduce(k, i);
+        has |= x->op == QN_I_REDUCE && qn__dim_of(k, i, x->n_args - 1) != lane_dim;
+    }
+    return has;
+}
+
+/** The block where a launch leaves whose first failure is known, and a word of the frame that
+ * counts looks behind a failure. */
+static void open_ended(lower *g)
+{
+    LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
+    LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(g->function)));
+    g->looks = LLVMBuildAlloca(g->b, g->i64, "");
+    qn__store_at(g, qn__const_i64(g, 0), g->looks, 8);
+    LLVMPositionBuilderAtEnd(g->b, here);
+    g->ended = qn__new_block(g, "ended");
+}
+
+/** Leaves if an access was out of range before all that is left, and long ago: nothing of that is
+ * reported, and what a failed launch writes is not to be used. What little is left runs as in the
+ * interpreter. */
+static void branch_on_failure(lower *g)
+{
+    if (!g->may_fail || !g->in_order)
+        return;
+    if (!g->ended)
+        open_ended(g);
+    LLVMBasicBlockRef order = qn__new_block(g, "order"), late = qn__new_block(g, "late"),
+                      go_on = qn__new_block(g, "good");
+    LLVMValueRef status =
+        qn__load_at(g, g->i64, qn__ahead(g, g->fault, offsetof(qn_fault, status)), 8);
+    LLVMValueRef is_good =
+        LLVMBuildICmp(g->b, LLVMIntNE, status, qn__const_i64(g, QN_ERR_BOUNDS), "");
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, is_good, go_on, order));
+    LLVMPositionBuilderAtEnd(g->b, order);
+    LLVMValueRef looks =
+        LLVMBuildAdd(g->b, qn__load_at(g, g->i64, g->looks, 8), qn__const_i64(g, 1), "");
+    qn__store_at(g, looks, g->looks, 8);
+    LLVMBuildCondBr(
+        g->b, LLVMBuildICmp(g->b, LLVMIntUGT, looks, qn__const_i64(g, LOOKS_BEHIND_FAILURE), ""),
+        late, go_on);
+    LLVMPositionBuilderAtEnd(g->b, late);
+    LLVMValueRef iteration =
+        qn__load_at(g, g->i64, qn__ahead(g, g->fault, offsetof(qn_fault, iteration)), 8);
+    LLVMBuildCondBr(g->b,
+                    LLVMBuildICmp(g->b, has_points_out_of_order(g) ? LLVMIntULT : LLVMIntULE,
+                                  iteration, first_left(g), ""),
+                    g->ended, go_on);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
+}
+
+/** Ends a block: goes on to another one unless the word says that the launch was cancelled, or its
+ * first failure is known. */
 static void branch_on_word(lower *g, LLVMValueRef at, LLVMBasicBlockRef go_on)
 {
+    branch_on_failure(g);
     if (!g->cancelled)
         g->cancelled = qn__new_block(g, "cancelled");
     LLVMValueRef word = qn__load_at(g, g->i32, at, 4);
@@ -62,12 +143,13 @@ static void branch_on_word(lower *g, LLVMValueRef at, LLVMBasicBlockRef go_on)
     qn__mark_likely(g, LLVMBuildCondBr(g->b, goes_on, go_on, g->cancelled));
 }
 
-/** A block that looks, and goes on to another one. */
-static LLVMBasicBlockRef new_poll(lower *g, LLVMBasicBlockRef go_on)
+/** A block that looks, and goes on to another one, at the end of block *from. */
+static LLVMBasicBlockRef new_poll(lower *g, LLVMBasicBlockRef go_on, LLVMBasicBlockRef *from)
 {
     LLVMBasicBlockRef poll = qn__new_block(g, "poll");
     LLVMPositionBuilderAtEnd(g->b, poll);
     branch_on_word(g, load_address(g), go_on);
+    *from = LLVMGetInsertBlock(g->b);
     return poll;
 }
 
@@ -86,6 +168,11 @@ void qn__look(lower *g)
 
 void qn__poll_end(lower *g)
 {
+    if (g->ended) {
+        LLVMPositionBuilderAtEnd(g->b, g->ended);
+        qn__stream_fence(g);
+        LLVMBuildRetVoid(g->b);
+    }
     if (!g->cancelled)
         return;
     LLVMPositionBuilderAtEnd(g->b, g->cancelled);
@@ -136,11 +223,12 @@ static LLVMValueRef first_end(lower *g, loop *l, int64_t most, LLVMBasicBlockRef
 LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, int64_t trips)
 {
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b), strip = qn__new_block(g, "strip"),
-                      done = qn__new_block(g, "done"), entry;
+                      done = qn__new_block(g, "done"), entry, from_poll;
     int64_t step = LLVMConstIntGetSExtValue(l->step), most;
     if (__builtin_mul_overflow(trips, step, &most))
         most = step;
-    LLVMBasicBlockRef next_strip = qn__new_block(g, "next"), poll = new_poll(g, next_strip);
+    LLVMBasicBlockRef next_strip = qn__new_block(g, "next"),
+                      poll = new_poll(g, next_strip, &from_poll);
     LLVMPositionBuilderAtEnd(g->b, next_strip);
     LLVMValueRef further = LLVMBuildAdd(g->b, index, qn__const_i64(g, most), "");
     LLVMBuildBr(g->b, strip);
@@ -210,10 +298,10 @@ bool qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockR
     LLVMAddIncoming(x->end, &first, &before, 1);
     LLVMAddIncoming(x->end, &x->next, &latch, 1);
     if (trips) {
-        LLVMBasicBlockRef poll = new_poll(g, x->below);
+        LLVMBasicBlockRef from, poll = new_poll(g, x->below, &from);
         LLVMPositionBuilderBefore(g->b, LLVMGetFirstInstruction(poll));
         LLVMValueRef next = qn__piece_at(g, x->end, trips, x->most).high;
-        LLVMAddIncoming(x->next, &next, &poll, 1);
+        LLVMAddIncoming(x->next, &next, &from, 1);
         LLVMPositionBuilderAtEnd(g->b, x->edge);
         LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, x->end, x->most, ""), poll, x->limit);
     } else {

@@ -21,6 +21,7 @@ typedef struct walk {
     uint32_t is_set;       /* bit d: the index of d is that of a step or an iteration */
     int n_open;
     bool is_whole; /* what is run of the lanes is whole steps */
+    bool is_alone; /* nothing but copies stands beside the node that is emitted */
     bool is_rest;  /* a step of the lanes is set that is not whole: no loops over them are inside */
 } walk;
 
@@ -232,6 +233,20 @@ static void emit_copied_pieces(walk *w, walk_steps *x)
 
 /* ---------------------------------------------------------------- nodes */
 
+/** Whether a loop over all of dimension d, whose index each step sets, stands inside loops over the
+ * dimensions before it alone, in their order. What an ordered launch prints behind a failure
+ * counts, too. */
+static bool is_in_order(const walk *w, int d)
+{
+    const lower *g = w->g;
+    uint32_t before = 0;
+    for (int e = 0; e < d; e++)
+        if (!qn__is_reduction(g->k, e) && qn__trips(g->f, e) != 1)
+            before |= UINT32_C(1) << e;
+    return w->is_alone && !g->f->is_ordered && g->in_order == w->open && (before & ~w->open) == 0 &&
+           w->open >> d == 0 && !(w->part >> d & 1);
+}
+
 static void emit_loop(walk *w, qn_node at)
 {
     lower *g = w->g;
@@ -268,12 +283,16 @@ static void emit_loop(walk *w, qn_node at)
                               .first = to_first},
                     .w = w,
                     .loop = at};
+    const bool has_steps = weight == 1 || qn__is_of_block(w->x, w->s, below),
+               has_sums = qn__has_sums(w->s, at);
+    const uint32_t ends = qn__ends_behind(w->s, at), in_order = g->in_order;
+    if (has_steps && !has_sums && !ends && is_in_order(w, d))
+        g->in_order |= UINT32_C(1) << d;
     w->open |= UINT32_C(1) << d;
-    if (weight == 1 || qn__is_of_block(w->x, w->s, below))
+    if (has_steps)
         w->is_set |= UINT32_C(1) << d;
     w->n_open++;
-    const uint32_t ends = qn__ends_behind(w->s, at);
-    if (qn__has_sums(w->s, at)) {
+    if (has_sums) {
         x.steps.inside = inside_strip;
         qn__nest_lanes(g, &x.steps);
     } else if (ends)
@@ -290,6 +309,7 @@ static void emit_loop(walk *w, qn_node at)
     else
         emit_jammed(w, &x, weight, qn__tail_of_steps(w->x, w->s, at));
     g->lanes_level = lanes_level;
+    g->in_order = in_order;
     *w = outer;
 }
 
@@ -341,6 +361,9 @@ static bool is_statement(const walk *w, qn_node n)
 /** Nodes beside one another: those without loops are emitted together. */
 static void emit_nodes(walk *w, qn_node n)
 {
+    int n_others = 0;
+    for (qn_node at = n; at.id; at = qn__node(w->s, at)->next)
+        n_others += qn__node(w->s, at)->kind != QN_NODE_FILL;
     while (n.id) {
         uint32_t first = UINT32_MAX, end = 0;
         qn_node from = n;
@@ -357,9 +380,10 @@ static void emit_nodes(walk *w, qn_node n)
             w->g->filled[qn__node(w->s, n)->index].has_rest = false; /* only whole steps use it */
         else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
             qn__fill(w->g, n, w->of, w->is_set, w->is_whole);
-        else if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n))
+        else if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n)) {
+            w->is_alone = n_others == 1;
             emit_loop(w, n);
-        else
+        } else
             emit_nodes(w, qn__node(w->s, n)->child);
         n = qn__node(w->s, n)->next;
     }

@@ -470,8 +470,8 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
     }
 }
 
-/** Whether value v of a case runs in a configuration: in the loader orc the first one, which has the
- * best instruction set of the machine; the others have that set in the arena. */
+/** Whether value v of a case runs in a configuration: in the loader orc the first one, which has
+ * the best instruction set of the machine; the others have that set in the arena. */
 static bool runs_value(const configuration *how, int v)
 {
     return how->loader == QN_LOADER_ORC ? v == 0 : how->isa == QN_ISA_V4_BYTES ? v > 0 : true;
