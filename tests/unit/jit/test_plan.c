@@ -407,7 +407,7 @@ static void test_lanes_of_points(void)
     tap_is_int(p.lane_dim, 1, "greatest values of rows: lanes run over the points");
     rows[0] = view(QN_F64, 2, few, false);
     p = plan_of(most, rows, 2, NULL, QN_ISA_V4, false);
-    tap_is_int(p.lane_dim, 0, "of 9 points: over the rows, as joining lanes takes longer than rows");
+    tap_is_int(p.lane_dim, 0, "of 9 points: over the rows, as it takes longer to join lanes");
     qn_view sum[2] = {view(QN_F32, 2, e, true), view(QN_I64, 0, NULL, false)};
     p = plan_of(count, sum, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "points of integers, left: lanes run over their first dimension");
