@@ -350,7 +350,7 @@ static void add_joining(qn_estimator *e, int work, int bits)
     placed behind = {&e->around[first - 1], 1, (int)lanes};
     while (behind.in->is_together)
         behind.in--;
-    double path = (pairs + halves) * latency_of(e, work) + halves * SHUFFLE_LATENCY;
+    double path = (pairs + halves) * latency_of(e, work) + halves * (double)SHUFFLE_LATENCY;
     add_work(e, &behind, vectors - 1 + halves, work, bits);
     behind.in->demand.shuffles += halves;
     behind.in->demand.instructions += halves;

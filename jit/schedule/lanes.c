@@ -229,7 +229,7 @@ static double joining_cost(const qn_analysis *a, int d, double accesses)
     for (uint32_t i = a->k->body; i < a->k->n_insts; i++)
         if (a->k->inst[i].op == QN_I_REDUCE && qn__is_associative(a->k, i) &&
             qn__may_have_lanes(a, i, d))
-            cost += ONE_REDUCE * 8.0 * a->f->target->vector_bytes /
+            cost += (double)ONE_REDUCE * 8 * a->f->target->vector_bytes /
                     qn__dtype_width(a->k->inst[i].type) / (double)t;
     return cost > 0 ? cost + accesses * ((double)(steps * QN_PARTIALS) / (double)t - 1) : 0;
 }
@@ -249,7 +249,7 @@ static double lane_cost(const qn_analysis *a, int d)
         of_point += inside ? own : 0;
     }
     of_point += over_reduction ? joining_cost(a, d, of_point) : 0;
-    sum += POINTS * of_point;
+    sum += (double)POINTS * of_point;
     int64_t t = qn__trips(a->f, d);
     if (t >= 0 && t < SHORT_LANES)
         sum *= (double)SHORT_LANES / (double)(t + 1);
