@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reduce.c: reductions in the kernel's order rule.
- *
- * Three forms:
- *   folds    strict order, and "indexed" (blocks of 4096, their results by the same rule), in
- * registers, one accumulator for each part; also integers in any order stripes  64 partials in
- * memory, when the lanes run over another dimension or there are none lanes    the lanes run over
- * the last reduction dimension (lower/reduce_lanes.c) All start from the identity, so that
+ * reduce.c: reductions in the kernel's order rule. All forms start from the identity, so that
  * combining with an unused partial changes no bit.
+ *
+ *   folds    in registers, one accumulator for each part: strict order, "indexed" (blocks of 4096,
+ *            their results by the same rule), and integers
+ *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
+ *   lanes    over points of the reduction (lower/reduce_lanes.c)
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
