@@ -67,7 +67,7 @@ static double shortest_of(gpu_bench *b, qn_call *call, double planners)
     double repeats = ceil(SAMPLE_SECONDS / (least + 1e-9));
     for (int n = 0; n < N_SAMPLES; n++) {
         double here =
-            seconds_of(b, call, repeats < MOST_REPEATS ? (int)repeats : (int)MOST_REPEATS);
+            seconds_of(b, call, repeats < (double)MOST_REPEATS ? (int)repeats : (int)MOST_REPEATS);
         least = here < least ? here : least;
     }
     return least;
