@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# TAP: clang takes the libraries without a warning. Tests are built by gcc, and fuzzers by clang.
+# TAP: clang takes the libraries, the fuzzers and what these share with tests without a warning.
+# Other tests are built by gcc alone.
 root="${QN_SOURCE_DIR:-$(cd "$(dirname "$0")/../.." && pwd)}"
 build="${QN_BUILD_DIR:-$root/build/release}"
 cd "$root" || exit 1
@@ -13,7 +14,8 @@ fi
 compile=(clang-19 -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I. -Iinclude
     -I"$build" -I"$build/generated/include" -I"$(llvm-config-19 --includedir)"
     -include "$build/generated/build_id.h")
-log=$(find ir jit runtime/*.c runtime/cuda -name '*.c' -print0 |
+log=$(find ir jit runtime/*.c runtime/cuda tests/*.c tests/unit/*.c tests/ptx tests/fuzz \
+    tests/bench/bench_cuda_*.c tests/bench/bench_rank.c -name '*.c' -print0 |
     xargs -0 -P "$(nproc)" -n 12 "${compile[@]}" 2>&1)
 if [ -z "$log" ]; then
     echo "ok 1 - no warning of clang"
