@@ -13,7 +13,7 @@ if ! command -v clang-19 > /dev/null; then
 fi
 compile=(clang-19 -std=c11 -fsyntax-only -Wall -Wextra -Wpedantic -Wshadow -Wconversion -I. -Iinclude
     -I"$build" -I"$build/generated/include" -I"$(llvm-config-19 --includedir)"
-    -include "$build/generated/build_id.h")
+    -include "$build/generated/build_id.h" -DQN_FAULTS "-DQN_BUILD_DIR=\"$build\"")
 log=$(find ir jit runtime/*.c runtime/cuda tests/*.c tests/unit/*.c tests/ptx tests/fuzz \
     tests/bench/bench_cuda_*.c tests/bench/bench_rank.c -name '*.c' -print0 |
     xargs -0 -P "$(nproc)" -n 12 "${compile[@]}" 2>&1)
