@@ -235,6 +235,14 @@ static inline int qn__dim_of(const qn_kernel *k, uint32_t reduce, int n)
 {
     return (int)k->inst[qn__args(k, reduce)[n]].imm;
 }
+/** Whether a reduce is over dimension d. */
+static inline bool qn__is_over(const qn_kernel *k, uint32_t reduce, int d)
+{
+    for (int n = 0; n < k->inst[reduce].n_args; n++)
+        if (qn__dim_of(k, reduce, n) == d)
+            return true;
+    return false;
+}
 /** The op number of a pure instruction, 0 for core instructions. */
 static inline int qn__pure(const qn_inst *x) { return x->op >= QN_I_PURE ? x->op - QN_I_PURE : 0; }
 /** Whether an instruction has no effect and reads no memory: const, param, extent, lower, casts,

@@ -557,6 +557,7 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 int64_t qn__block_size(int depth);
 /** Blocks of so many points that n points have; i64. */
 LLVMValueRef qn__count_blocks(lower *g, LLVMValueRef n, int64_t size);
+LLVMValueRef qn__is_multiple_of_block(lower *g, LLVMValueRef count);
 /** Block number i of a range. */
 span qn__block_at(lower *g, span s, LLVMValueRef i, int64_t size);
 reduction qn__describe_reduction(const lower *g, uint32_t i);

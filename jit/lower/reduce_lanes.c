@@ -320,9 +320,7 @@ static void push_if_full(lower *g, rows *x, LLVMValueRef points)
     LLVMValueRef before[MOST_CARRIED], after[MOST_CARRIED];
     if (x->r->n_levels == 0)
         return;
-    LLVMValueRef rest = LLVMBuildAnd(g->b, points, qn__const_i64(g, BLOCK - 1), "");
-    branch full =
-        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), ""));
+    branch full = qn__begin_branch(g, qn__is_multiple_of_block(g, points));
     int n = pack(g, x->n, x->acc, before, true);
     push_block(g, x, points);
     for (int m = 0; m < x->n; m++)
@@ -458,9 +456,8 @@ static void shifted_rows(lower *g, const reduction *r, int n_reduces, sums *acc)
         rows_close(g, &x, acc);
         return;
     }
-    LLVMValueRef rest = LLVMBuildAnd(g->b, x.count, qn__const_i64(g, BLOCK - 1), "");
-    branch some =
-        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, rest, qn__const_i64(g, 0), ""));
+    LLVMValueRef is_full = qn__is_multiple_of_block(g, x.count);
+    branch some = qn__begin_branch(g, LLVMBuildNot(g->b, is_full, ""));
     push_block(g, &x, x.count);
     qn__end_branch(g, &some, NULL);
     qn__leave_lanes(g, &x.outside);

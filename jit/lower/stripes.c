@@ -6,7 +6,6 @@
  */
 #include "jit/lower/lower.h"
 
-
 static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVMValueRef n)
 {
     return qn__gep(g, s->t, array, n);
@@ -97,7 +96,7 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
     fill_identity(g, r, s, depth);
 }
 
-static LLVMValueRef is_multiple_of_block(lower *g, LLVMValueRef count)
+LLVMValueRef qn__is_multiple_of_block(lower *g, LLVMValueRef count)
 {
     LLVMValueRef rest = LLVMBuildAnd(g->b, count, qn__const_i64(g, BLOCK - 1), "");
     return LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
@@ -111,7 +110,7 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
     add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), a);
     if (depth == r->n_levels)
         return;
-    branch full = qn__begin_branch(g, is_multiple_of_block(g, count));
+    branch full = qn__begin_branch(g, qn__is_multiple_of_block(g, count));
     addend result = {0};
     close_stripe(g, r, s, depth, result.value);
     qn__stripes_push(g, r, s, depth + 1, LLVMBuildLShr(g->b, count, qn__const_i64(g, 12), ""),
@@ -126,7 +125,8 @@ void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth
 {
     for (; depth < r->n_levels; depth++) {
         LLVMValueRef above = qn__count_blocks(g, count, BLOCK);
-        branch left = qn__begin_branch(g, LLVMBuildNot(g->b, is_multiple_of_block(g, count), ""));
+        branch left =
+            qn__begin_branch(g, LLVMBuildNot(g->b, qn__is_multiple_of_block(g, count), ""));
         addend result = {0};
         close_stripe(g, r, s, depth, result.value);
         qn__stripes_push(g, r, s, depth + 1, above, &result);
@@ -135,4 +135,3 @@ void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth
     }
     close_stripe(g, r, s, depth, acc);
 }
-

@@ -332,8 +332,7 @@ static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const p
 /** Lanes over points become one value behind them: whole vectors first, then halves of one. */
 static void add_joining(qn_estimator *e, int work, int bits)
 {
-    enum { SHUFFLE_LATENCY = 3 };
-    double vectors = 1, lanes = 1, halves = 0, pairs = 0;
+    double vectors = 1, lanes = 1;
     int first = e->n;
     for (int n = e->n - 1; n > 0; n--) {
         const qn_around *l = &e->around[n];
@@ -343,14 +342,12 @@ static void add_joining(qn_estimator *e, int work, int bits)
     }
     if (lanes < 2)
         return;
-    for (double n = lanes; n > 1; n /= 2)
-        halves++;
-    for (double n = vectors; n > 1; n /= 2)
-        pairs++;
+    double halves = __builtin_ctz((unsigned)lanes), pairs = __builtin_ctz((unsigned)vectors);
     placed behind = {&e->around[first - 1], 1, (int)lanes};
     while (behind.in->is_together)
         behind.in--;
-    double path = (pairs + halves) * latency_of(e, work) + halves * (double)SHUFFLE_LATENCY;
+    double path =
+        (pairs + halves) * latency_of(e, work) + halves * latency_of(e, QN_WORK_SHUFFLE);
     add_work(e, &behind, vectors - 1 + halves, work, bits);
     behind.in->demand.shuffles += halves;
     behind.in->demand.instructions += halves;

@@ -67,16 +67,10 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
     const qn_facts *f = a->f;
     bool is_used = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_inst *x = &k->inst[i];
-        if (x->op != QN_I_REDUCE)
-            continue;
-        bool is_over = false;
-        for (int n = 0; n < x->n_args; n++)
-            is_over |= qn__dim_of(k, i, n) == d;
-        if (!is_over)
+        if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
             continue;
         is_used = true;
-        if (x->parent || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
+        if (k->inst[i].parent || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */

@@ -113,13 +113,10 @@ static bool may_be_shifted(const qn_analysis *a, uint32_t reduce, int d)
 bool qn__may_have_lanes(const qn_analysis *a, uint32_t reduce, int d)
 {
     const qn_kernel *k = a->k;
-    const int n_dims = k->inst[reduce].n_args;
-    bool is_over = false;
-    for (int n = 0; n < n_dims; n++)
-        is_over |= qn__dim_of(k, reduce, n) == d;
-    if (!is_over || qn__is_associative(k, reduce))
-        return is_over;
-    return qn__order_rule(k, reduce) == QN_STRIPED && qn__dim_of(k, reduce, n_dims - 1) == d &&
+    const int last = qn__dim_of(k, reduce, k->inst[reduce].n_args - 1);
+    if (!qn__is_over(k, reduce, d) || qn__is_associative(k, reduce))
+        return qn__is_over(k, reduce, d);
+    return qn__order_rule(k, reduce) == QN_STRIPED && last == d &&
            (!qn__has_shifted_rows(k, a->f, reduce) || may_be_shifted(a, reduce, d));
 }
 
