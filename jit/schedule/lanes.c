@@ -59,8 +59,30 @@ static bool has_long_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce
            qn__trips_or(f, d, QN_PARTIALS) >= QN_PARTIALS / 2;
 }
 
-/** A reduction dimension may be the lanes if every reduce over it may have them, and stands outside
- * loops and branches (so that faults keep their order). */
+/** Whether the least or greatest of floats is taken of loads that several iterations share, as in a
+ * product of matrices: lanes over iterations have a register tile. */
+static bool is_tiled(const qn_analysis *a, uint32_t reduce)
+{
+    const qn_kernel *k = a->k;
+    uint32_t dims = 0;
+    for (int d = 0; d < k->n_dims; d++)
+        dims |= qn__is_parallel(k, d) && qn__trips(a->f, d) != 1 ? UINT32_C(1) << d : 0;
+    dims &= a->value[reduce].deps;
+    if (qn__order_rule(k, reduce) == QN_POINTS_ANY || qn__order_rule(k, reduce) == QN_STRIPED ||
+        (dims & (dims - 1)) == 0)
+        return false;
+    FOR_ACCESSES (k, n, i) {
+        uint32_t deps = 0;
+        for (int r = 0; r < qn__n_indices(k, i); r++)
+            deps |= a->value[qn__args(k, i)[r]].deps;
+        if (i > reduce && i < k->inst[reduce].region[2] && (deps & dims) != dims)
+            return true;
+    }
+    return false;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it may have them and stands outside of
+ * loops and branches, so that faults keep their order. */
 static bool reduction_is_applicable(const qn_analysis *a, int d)
 {
     const qn_kernel *k = a->k;
@@ -70,7 +92,7 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
         if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
             continue;
         is_used = true;
-        if (k->inst[i].parent || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
+        if (k->inst[i].parent || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */
@@ -211,39 +233,18 @@ double qn__access_cost(const qn_analysis *a, uint32_t i, int d)
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
-/** Of reduces in any order whose points along d are lanes: the lanes of the last step that have no
- * point, and what joins the lanes of all vectors. So many accesses of a vector for each point. */
-static double joining_cost(const qn_analysis *a, int d, double accesses)
-{
-    enum { ONE_REDUCE = 12 }; /* instructions: of vectors, then of halves */
-    int64_t t = qn__trips(a->f, d), steps = (t + QN_PARTIALS - 1) / QN_PARTIALS;
-    double cost = 0;
-    if (t <= 0)
-        return 0;
-    for (uint32_t i = a->k->body; i < a->k->n_insts; i++)
-        if (a->k->inst[i].op == QN_I_REDUCE && qn__is_associative(a->k, i) &&
-            qn__may_have_lanes(a, i, d))
-            cost += (double)ONE_REDUCE * 8 * a->f->target->vector_bytes /
-                    qn__dtype_width(a->k->inst[i].type) / (double)t;
-    return cost > 0 ? cost + accesses * ((double)(steps * QN_PARTIALS) / (double)t - 1) : 0;
-}
-
 /** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the
  * lane dimension. */
 static double lane_cost(const qn_analysis *a, int d)
 {
-    enum { POINTS = 16 };
     const qn_kernel *k = a->k;
-    double sum = 1, of_point = 0;
+    double sum = 1;
     bool over_reduction = qn__is_reduction(k, d);
     FOR_ACCESSES (k, n, i) {
         bool inside = qn__enclosing_reduce(k, i) != 0;
-        double own = over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d);
-        sum += inside ? 0 : own;
-        of_point += inside ? own : 0;
+        double times = inside ? 16 : 1;
+        sum += times * (over_reduction && !inside ? COST_UNIT : qn__access_cost(a, i, d));
     }
-    of_point += over_reduction ? joining_cost(a, d, of_point) : 0;
-    sum += (double)POINTS * of_point;
     int64_t t = qn__trips(a->f, d);
     if (t >= 0 && t < SHORT_LANES)
         sum *= (double)SHORT_LANES / (double)(t + 1);

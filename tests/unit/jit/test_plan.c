@@ -408,6 +408,12 @@ static void test_lanes_of_points(void)
     rows[0] = view(QN_F64, 2, few, false);
     p = plan_of(most, rows, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 0, "of 9 points: over the rows, as it takes longer to join lanes");
+    const int64_t side[2] = {100, 100};
+    qn_view square = view(QN_F32, 2, side, false), paths[3] = {square, square, square};
+    p = plan_of("kernel paths (a: f32[,], b: f32[,], c: f32[,]) { for all i, j in c {"
+                " c[i, j] = min k in dim(a, 1) of a[i, k] + b[j, k] } }",
+                paths, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.lane_dim == 1 && p.jam > 1, "least sums, as in a product, keep their register tile");
     qn_view sum[2] = {view(QN_F32, 2, e, true), view(QN_I64, 0, NULL, false)};
     p = plan_of(count, sum, 2, NULL, QN_ISA_V4, false);
     tap_is_int(p.lane_dim, 1, "points of integers, left: lanes run over their first dimension");
