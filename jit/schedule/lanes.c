@@ -81,7 +81,7 @@ static bool is_tiled(const qn_analysis *a, uint32_t reduce)
     return false;
 }
 
-/** A reduction dimension may be the lanes if every reduce over it may have them and stands outside of
+/** A reduction dimension may be the lanes if every reduce over it may have them, outside of all
  * loops and branches, so that faults keep their order. */
 static bool reduction_is_applicable(const qn_analysis *a, int d)
 {
@@ -92,7 +92,8 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
         if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
             continue;
         is_used = true;
-        if (k->inst[i].parent || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) || !has_long_rows(k, f, i, d))
+        if (k->inst[i].parent || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) ||
+            !has_long_rows(k, f, i, d))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */
