@@ -12,6 +12,7 @@
  * differential_function.c  random functions and their calls, mathematical functions, lookups
  * differential_block.c   random statements: stores, atomics, regions
  * differential_update.c  random updates through atomic views
+ * differential_domain.c  domains of plain kernels
  * differential_plain.c   plain kernels, of a few loads, products and sums
  * differential_plan.c    random plans, and the count of what plans do
  * differential_schedule.c, differential_steps.c, differential_tree.c  random schedules
@@ -112,6 +113,12 @@ struct test_view {
     size_t map_bytes;
 };
 
+/** Points of most plain kernels. */
+enum { FEW_POINTS = 6000 };
+
+/** Of a plain kernel of two dimensions: which rows its inputs have. */
+enum { ROWS_ANY, ROWS_BESIDE, ROWS_ACROSS };
+
 typedef struct test_case {
     uint64_t number;
     randoms random;
@@ -126,6 +133,8 @@ typedef struct test_case {
     bool has_guards; /* plain: many loads are in range where a condition around them holds only */
     bool has_channels;  /* plain: inputs of small elements have some at each place, side by side */
     bool has_members;   /* plain: the last dimension is short, and stored side by side */
+    bool is_tall;       /* plain: the points of products are many */
+    int rows;           /* plain: ROWS_...: read side by side, or across those that are stored */
     int n_alike;        /* plain: members of each element, side by side, computed alike; or 0 */
     bool is_shared; /* plain: records or rows that a GPU moves or keeps in shared memory */
     int table;          /* plain: 1 + number of an input of few elements at any index; 0: none */
@@ -383,8 +392,7 @@ enum {
     X(SPLIT, "\nsplit ", "-1")                                                                     \
     X(SPLIT_POINTS, " (points)", "")                                                               \
     X(SPLIT_TWICE, " too, granule ", "")                                                           \
-    X(APART, "\nlanes apart one", "")                                                              \
-    X(APART_MASKED, "\nlanes apart under", "")                                                     \
+    X(ONE_LANE_AT_ONCE, " single", "")                                                             \
     X(ATOMICS_OF_ONE, "\natomics of one", "")                                                      \
     X(ATOMICS_OF_LAUNCH, "\natomics of the launch", "")                                            \
     X(STREAMS, "\nstreams 1", "")                                                                  \
@@ -426,6 +434,7 @@ enum { MOST_PINNED = 12 };
 typedef struct way {
     int id; /* WAY_... */
     bool is_prepared;
+    bool has_small_caches; /* of the machine that is planned for */
     qn_options options; /* of this plan and these pins */
     qn_plan_options plan;
     qn_fact_pin pin[MOST_PINNED];
@@ -461,7 +470,8 @@ typedef struct schedule_counts {
 
 typedef struct runner {
     qn_context *context;
-    qn_context *small; /* of WAY_BUDGET */
+    qn_context *small;        /* of WAY_BUDGET */
+    qn_context *small_caches; /* of a machine on which few arrays are in cache */
     const char *no_x86; /* the reason why only the interpreter is tested, or NULL */
     char reason[QN_MESSAGE_BYTES];
     device gpu; /* has a context if kernels run on a GPU, too */

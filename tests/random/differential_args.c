@@ -286,12 +286,13 @@ static qn_status plain_layout(const test_case *t, const test_view *v, randoms *r
     enum { FAR = 512, MOST = 600000 };
     const int64_t *extents = v->extent;
     int order[VIEW_RANK], rank = v->rank, kind = random_below(r, 10); /* fastest first */
-    bool is_dense = t->n_alike ? random_percent(r, 85)
+    bool is_dense = t->rows      ? !t->has_far_rows
+                    : t->n_alike ? random_percent(r, 85)
                                : (t->has_channels || t->has_members) && random_percent(r, 70);
     int64_t strides[VIEW_RANK], stride = 1, size = 1;
     random_order(r, rank, order);
     for (int d = 0; d < rank; d++) {
-        order[d] = kind < 5 || is_dense ? rank - 1 - d : kind < 8 ? d : order[d];
+        order[d] = kind < 5 || is_dense || t->rows ? rank - 1 - d : kind < 8 ? d : order[d];
         size *= extents[d] > 0 ? extents[d] : 1;
     }
     for (int at = 1; at < rank && t->is_batch; at++) /* its number first */

@@ -152,8 +152,23 @@ static void choose_output(test_case *t, test_view *v)
     }
 }
 
+/* So few sums of integers that each block of a GPU has its own. */
+static void choose_few_sums(test_case *t, test_view *v)
+{
+    static const uint8_t dtypes[] = {QN_I32, QN_U32, QN_I64, QN_U64};
+    v->dtype = dtypes[random_below(&t->random, 4)];
+    v->combine = QN_COMBINE_SUM;
+    v->rank = random_below(&t->random, 2);
+    v->extent[0] = random_between(&t->random, 1, 4);
+    v->source[0] = NO_SOURCE;
+}
+
 static void choose_atomic(test_case *t, test_view *v)
 {
+    if (t->is_plain && random_percent(&t->random, 50)) {
+        choose_few_sums(t, v);
+        return;
+    }
     static const uint8_t combines[] = {QN_COMBINE_MIN, QN_COMBINE_MAX, QN_COMBINE_SUM,
                                        QN_COMBINE_AND, QN_COMBINE_OR,  QN_COMBINE_XOR};
     v->dtype = random_dtype(&t->random);

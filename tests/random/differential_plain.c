@@ -10,194 +10,9 @@
 #include <stdio.h>
 
 enum {
-    FEW_POINTS = 6000,
-    MANY_POINTS = 50000,
-    LARGE_POINTS = 400000,
-    MOST_STEPS = 5,
     MOST_ALIKE = 16, /* above: a row for each iteration, which a loop of the body walks */
     MOST_ELEMENTS = 400000
 };
-
-/* ---------------------------------------------------------------- domain */
-
-static void add_plain_dim(test_case *t, int kind)
-{
-    static const uint16_t extents[] = {1,   2,   3,   4,   5,   7,   8,    9,    12,   16,   17,
-                                       24,  31,  32,  33,  48,  64,  65,   70,   96,   100,  128,
-                                       130, 200, 257, 300, 512, 700, 1030, 4100, 9000, 40000};
-    randoms *r = &t->random;
-    int64_t n = kind == KIND_SEQUENTIAL
-                    ? random_between(r, 1, MOST_STEPS)
-                    : extents[random_below(r, sizeof extents / sizeof *extents)];
-    t->dim[t->n_dims++] = (test_dim){kind, 0, random_percent(r, 1) ? 0 : n};
-}
-
-/* Products of more than 64 bits are the largest. */
-static int64_t product(int64_t a, int64_t b)
-{
-    int64_t n;
-    return __builtin_mul_overflow(a, b, &n) ? INT64_MAX : n;
-}
-
-static void count_points(test_case *t)
-{
-    t->points = t->iterations = 1;
-    for (int d = 0; d < t->n_dims; d++) {
-        int64_t n = t->dim[d].end > 0 ? t->dim[d].end : 1; /* an empty dimension may grow */
-        t->points = product(t->points, n);
-        t->iterations = product(t->iterations, t->dim[d].kind == KIND_REDUCTION ? 1 : n);
-    }
-}
-
-/* Halves dimensions until there are few enough points; in some kernels not those of reductions,
- * while others are left. */
-static void limit_points(test_case *t, int64_t most)
-{
-    bool keeps_reductions = random_percent(&t->random, 30);
-    for (count_points(t); t->points > most; count_points(t)) {
-        test_dim *dim = &t->dim[random_below(&t->random, t->n_dims)];
-        if (dim->kind == KIND_REDUCTION && keeps_reductions && t->iterations > 1)
-            continue;
-        dim->end = (dim->end + 1) / 2;
-    }
-}
-
-/* What only large arrays have: all dimensions but one are short. */
-static void choose_large(test_case *t)
-{
-    int longest = t->longest = random_below(&t->random, t->n_dims);
-    for (int d = 0; d < t->n_dims; d++)
-        t->dim[d].end = d == longest ? 1 : random_between(&t->random, 2, 3);
-    count_points(t);
-    t->dim[longest].end = random_between(&t->random, LARGE_POINTS / 2, LARGE_POINTS) / t->points;
-    count_points(t);
-}
-
-/* Extents of reductions and of two parallel dimensions, least and most. */
-typedef struct proportion {
-    int16_t points[2], across[2];
-} proportion;
-
-static void choose_proportion(test_case *t, const proportion *p)
-{
-    for (int d = 0, n = 0; d < t->n_dims; d++) {
-        bool is_reduction = t->dim[d].kind == KIND_REDUCTION,
-             is_first = t->dim[d].kind == KIND_PARALLEL && n++ < 2;
-        const int16_t *range = is_reduction ? p->points : p->across;
-        t->dim[d].end =
-            is_reduction || is_first ? random_between(&t->random, range[0], range[1]) : 1;
-    }
-    count_points(t);
-}
-
-/* Many points that lie far apart, which are asked for ahead. */
-static void choose_tall(test_case *t)
-{
-    choose_proportion(t, &(proportion){{256, 270}, {4, 15}});
-    t->has_far_rows = random_percent(&t->random, 70);
-}
-
-/* Small products; the number of them is a parallel dimension. */
-static void choose_batch(test_case *t)
-{
-    int number = random_below(&t->random, 3);
-    for (int d = 0, n = 0; d < t->n_dims; d++) {
-        bool is_number = t->dim[d].kind == KIND_PARALLEL && n++ == number;
-        t->dim[d].end =
-            is_number ? random_between(&t->random, 20, 200) : random_between(&t->random, 1, 6);
-        t->longest = is_number ? d : t->longest;
-    }
-    t->is_batch = true;
-    count_points(t);
-}
-
-/* So few iterations that a step of a few lanes is all, or that one is left behind whole vectors. */
-static void choose_narrow(test_case *t)
-{
-    static const uint8_t extents[] = {2, 2, 3, 4, 1, 6, 10, 18, 34, 66};
-    for (int d = 0; d < t->n_dims; d++)
-        t->dim[d].end = extents[random_below(&t->random, d + 1 < t->n_dims ? 5 : sizeof extents)];
-    count_points(t);
-}
-
-/* Members of records: few iterations of the last parallel dimension, many of another one. */
-static void choose_members(test_case *t)
-{
-    int last = t->n_dims - 1, longest = random_below(&t->random, last);
-    for (int d = 0; d < t->n_dims; d++)
-        t->dim[d].end = d == last      ? random_between(&t->random, 2, 9)
-                        : d == longest ? random_between(&t->random, 10, 300)
-                                       : random_between(&t->random, 1, 3);
-    count_points(t);
-}
-
-/* What a GPU moves or keeps in shared memory: records of words, of as many places as leave few
- * banks alone; or a few long rows, of which each reduce computes what the one before it did. */
-static bool choose_shared(test_case *t, randoms *r)
-{
-    static const uint8_t words[] = {3, 5, 6, 7, 9, 10, 11, 13, 14, 15};
-    const int what = random_below(r, 100);
-    if (what >= 18)
-        return false;
-    t->loads_escape = t->stores_escape = false;
-    add_plain_dim(t, KIND_PARALLEL);
-    t->dim[0].end = what < 7 ? random_between(r, 33, 300) : random_between(r, 1, 40);
-    t->is_shared = true;
-    if (what < 7) {
-        t->n_alike = words[random_below(r, sizeof words)];
-    } else {
-        add_plain_dim(t, KIND_REDUCTION);
-        t->dim[1].end = random_between(r, 64, 200);
-    }
-    count_points(t);
-    return true;
-}
-
-void choose_plain_domain(test_case *t)
-{
-    static const uint8_t n_parallel[] = {0, 0, 1, 1, 1, 2, 2, 2, 2, 2, 3, 3, 3, 3, 4};
-    randoms *r = &t->random, shared = {r->state ^ 0x54a3ed};
-    t->longest = -1;
-    if (choose_shared(t, &shared))
-        return;
-    int parallel = n_parallel[random_below(r, sizeof n_parallel)];
-    int reductions = parallel == 0 || random_percent(r, 55) ? 1 + random_percent(r, 12) : 0,
-        size = random_below(r, 100);
-    if (random_percent(r, 4))
-        add_plain_dim(t, KIND_SEQUENTIAL);
-    for (int i = 0; i < parallel; i++)
-        add_plain_dim(t, KIND_PARALLEL);
-    for (int i = 0; i < reductions; i++)
-        add_plain_dim(t, KIND_REDUCTION);
-    t->is_contraction = parallel > 1 && reductions > 0 && random_percent(r, 85);
-    randoms channels = {~r->state};
-    t->has_channels = parallel > 0 && reductions == 0 && random_percent(&channels, 30);
-    t->has_members = parallel > 1 && reductions == 0 && !t->has_channels &&
-                     random_percent(&channels, 30);
-    if (t->has_members)
-        choose_members(t);
-    else if (t->has_channels && random_percent(r, 85))
-        choose_narrow(t);
-    else if (size < 5)
-        choose_large(t);
-    else if (size < 8 && reductions == 1)
-        choose_proportion(t, &(proportion){{8192, 12500}, {1, 2}}); /* blocks of points */
-    else if (size < 45 && parallel == 3 && t->is_contraction && reductions == 1)
-        choose_batch(t);
-    else if (size < 24 && t->is_contraction && reductions == 1)
-        choose_proportion(
-            t,
-            &(proportion){{16, 20}, {48, 54}}); /* from this size on a GPU has tiles of products */
-    else if (size < 36 && t->is_contraction && reductions == 1)
-        choose_tall(t);
-    else
-        limit_points(t, size < 50 ? MANY_POINTS : FEW_POINTS);
-    for (int d = 0; d < t->n_dims; d++) {
-        int64_t begin = random_percent(r, 80) ? 0 : random_between(r, -6, 40);
-        t->dim[d].begin = begin;
-        t->dim[d].end += begin;
-    }
-}
 
 /* ---------------------------------------------------------------- views */
 
@@ -211,14 +26,18 @@ static int64_t trips(const test_case *t, int d)
 static int choose_dims(test_case *t, const test_view *v, int percent, int without, int *order)
 {
     randoms *r = &t->random;
-    bool is_declared = random_percent(r, t->has_channels || t->has_members || t->n_alike ? 90 : 50);
+    bool is_declared = random_percent(r, t->rows                                           ? 100
+                                         : t->has_channels || t->has_members || t->n_alike ? 90
+                                                                                           : 50);
+    const bool has_last_first =
+        v->role == ROLE_INPUT && (t->rows == ROWS_ACROSS || (t->is_tall && random_percent(r, 60)));
     int n = 0;
     for (int d = 0; d < t->n_dims && n < VIEW_RANK; d++) {
         bool may = t->dim[d].kind == KIND_PARALLEL ||
                    (t->dim[d].kind == KIND_REDUCTION && v->role == ROLE_INPUT);
         if (!may || d == without || !random_percent(r, percent))
             continue;
-        int at = is_declared ? n : random_below(r, n + 1);
+        int at = has_last_first ? 0 : is_declared ? n : random_below(r, n + 1);
         for (int i = n++; i > at; i--)
             order[i] = order[i - 1];
         order[at] = d;
@@ -265,6 +84,7 @@ static void choose_plain_input(test_case *t, test_view *v)
     int n = choose_dims(t, v,
                         is_factor || t->has_channels ? 100
                         : t->is_shared               ? 97
+                        : t->rows                    ? 100
                         : t->has_windows             ? 95
                                                      : 78,
                         without, order);
@@ -298,15 +118,14 @@ static void choose_plain_view(test_case *t, int role)
     test_view *v = &t->view[t->n_views];
     v->role = role;
     v->shares = t->n_views;
-    v->dtype = random_percent(&t->random, t->has_channels || t->n_alike || t->is_shared ? 90 : 75)
-                   ? t->dtype
-                   : random_dtype(&t->random);
+    const bool is_alike = t->has_channels || t->n_alike || t->is_shared || t->rows;
+    v->dtype = random_percent(&t->random, is_alike ? 90 : 75) ? t->dtype : random_dtype(&t->random);
     snprintf(v->name, sizeof v->name, "%s%d", names[role], t->n_views++);
     if (role == ROLE_INPUT)
         choose_plain_input(t, v);
     else
         choose_plain_output(t, v);
-    if (random_percent(&t->random, t->has_channels || t->n_alike || t->is_shared ? 5 : 20))
+    if (random_percent(&t->random, is_alike ? 5 : 20))
         choose_elements(t, v);
     else
         add_part(v, v->dtype, 0);
@@ -345,9 +164,13 @@ void choose_plain_views(test_case *t)
         t->dtype = often[random_below(&digits, 4)];
     t->has_far_rows = t->has_far_rows || (t->has_windows && random_percent(r, 40));
     randoms alike = {r->state ^ 0xa11ce};
-    if (t->is_shared) {
-        t->has_windows = t->has_digits = t->has_bends = t->has_guards = t->has_far_rows = false;
+    if (t->is_shared || t->rows) {
+        t->has_windows = t->rows == ROWS_BESIDE;
+        t->has_digits = t->has_bends = t->has_guards = false;
+        t->has_far_rows = t->has_windows && random_percent(&alike, 50);
         t->dtype = often[random_below(&alike, 4)];
+    } else if ((t->is_batch || t->is_tall) && random_percent(&alike, 70)) {
+        t->has_digits = t->has_bends = t->has_guards = false;
     } else if (t->n_dims > 0 && t->iterations == t->points && t->points <= FEW_POINTS &&
                random_percent(&alike, 40))
         t->n_alike = (int)(random_percent(&alike, 35)   ? random_between(&alike, 17, 70)
@@ -362,7 +185,7 @@ void choose_plain_views(test_case *t)
     for (int i = random_below(r, 3) + t->is_contraction; i >= 0 && t->n_views < MAX_VIEWS; i--)
         choose_plain_view(t, ROLE_INPUT);
     randoms tables = {r->state ^ 0x7ab1e};
-    if (t->n_views < MAX_VIEWS && random_percent(&tables, t->is_shared ? 5 : 30))
+    if (t->n_views < MAX_VIEWS && random_percent(&tables, t->is_shared || t->rows ? 5 : 30))
         choose_table(t, &tables);
 }
 
@@ -508,7 +331,7 @@ static qn_val gen_joined(generator *g, int dtype, qn_val a, qn_val b)
 static qn_val gen_plain_value(generator *g, int dtype, bool is_in_reduce)
 {
     int n = is_in_reduce ? 1 + random_percent(g->r, 70) + random_percent(g->r, 10)
-                         : 1 + random_below(g->r, 3);
+                         : 1 + random_below(g->r, g->t->rows == ROWS_ACROSS ? 2 : 3);
     int view = random_below(g->r, g->t->n_views);
     qn_val x = gen_plain_leaf(g, dtype, is_in_reduce);
     if (g->t->has_windows &&
@@ -619,10 +442,9 @@ void gen_plain_body(generator *g)
 {
     test_case *t = g->t;
     bool has_reduction = t->n_dims > 0 && t->dim[t->n_dims - 1].kind == KIND_REDUCTION;
-    if (random_percent(g->r, t->is_shared ? 1 : t->has_channels ? 4 : 12))
+    if (random_percent(g->r, t->is_shared || t->rows ? 1 : t->has_channels ? 4 : 12))
         gen_block(g, 1);
-    const int order = t->is_shared ? random_below(g->r, 4) : random_order(g),
-              n_before = g->n_pool;
+    const int order = t->is_shared ? random_below(g->r, 4) : random_order(g), n_before = g->n_pool;
     if (has_reduction)
         gen_plain_reduces(g, order);
     const int n_sums = g->n_pool - n_before;
@@ -634,7 +456,7 @@ void gen_plain_body(generator *g)
         if (v->role != ROLE_OUTPUT)
             continue;
         if (v->n_parts > 1 || v->traits & QN_ATOMIC || v->dtype == QN_RECORD ||
-            random_percent(g->r, t->is_shared ? 2 : 10)) {
+            random_percent(g->r, t->is_shared || t->rows ? 2 : 10)) {
             gen_store(g, i);
             continue;
         }

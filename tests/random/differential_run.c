@@ -124,8 +124,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->engine = QN_ENGINE_AUTO;
         o->executor = random_percent(r, 30) ? QN_THREADS : QN_SERIAL;
     }
-    bool is_changed = id == WAY_SCHEDULE_CHANGED ||
-                      (id == WAY_PTX_SCHEDULE && random_percent(r, 40));
+    bool is_changed =
+        id == WAY_SCHEDULE_CHANGED || (id == WAY_PTX_SCHEDULE && random_percent(r, 40));
     w->change = is_changed ? 1 | random_bits(r) : 0;
     if (id == WAY_PREPARED) {
         w->is_prepared = true;
@@ -136,8 +136,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
     if (is_x86_plan || id == WAY_PTX_PLAN || id == WAY_CUDA_PLAN ||
         ((has_schedule(id) || id == WAY_BUDGET) && random_percent(r, 50)))
         random_plan(t, r, &w->plan);
-    if (is_ptx(id) &&
-        t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
+    if (is_ptx(id) && t->iterations > MOST_WARPS) { /* each would be one, for any reduce */
         o->specialize = QN_SPECIALIZE_EXACT;
         o->constant_scalars = 1;
         w->plan.team = w->plan.team == 2 ? 0 : w->plan.team;
@@ -154,6 +153,7 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
             random_percent(r, 80) ? 1 + random_below(r, random_percent(r, 50) ? 20 : 500) : 0;
         o->max_threads = random_below(r, 5);
     }
+    w->has_small_caches = t->is_plain && !is_cuda(id) && random_percent(r, 40);
     if (o->engine == QN_ENGINE_NATIVE && !is_tree(id) && random_percent(r, 15))
         o->timeout_ns = random_limit(r);
 }
@@ -228,7 +228,7 @@ static void keep_expected(const test_case *t)
 
 qn_context *context_of(const runner *r, const way *w)
 {
-    return w->id == WAY_BUDGET ? r->small : r->context;
+    return w->id == WAY_BUDGET ? r->small : w->has_small_caches ? r->small_caches : r->context;
 }
 
 /** Compiles before a launch with a time limit, which would end the compile. */
@@ -251,10 +251,10 @@ static qn_status run_ptx(const runner *r, const test_case *t, const qn_kernel *k
     for (int i = 0; i < t->n_views; i++)
         if (t->view[i].memory)
             memory[n++] = (ptx_memory){t->view[i].memory, t->view[i].bytes};
-    qn_status status = qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, err);
+    qn_context *c = context_of(r, w);
+    qn_status status = qn_specialize(c, k, t->n_args, t->args, &w->options, &f, err);
     if (status == QN_OK)
-        status =
-            ptx_host_run(r->context, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
+        status = ptx_host_run(c, f, k, t->n_args, t->args, memory, n, (uint32_t)t->number, err);
     qn_code_release(f);
     return status;
 }
@@ -300,7 +300,8 @@ static outcome run_once(runner *r, const test_case *t, const qn_kernel *k, const
         out.status = qn_launch(context_of(r, w), k, t->n_args, t->args, &o, &out.error);
         return out;
     }
-    out.status = qn_prepare(r->context, k, t->n_args, t->args, &w->options, &call, &out.error);
+    out.status =
+        qn_prepare(context_of(r, w), k, t->n_args, t->args, &w->options, &call, &out.error);
     if (out.status == QN_OK)
         out.status = qn_run(call, &out.error);
     qn_call_release(call);
@@ -532,8 +533,8 @@ bool is_different(runner *r, test_case *t, const qn_kernel *k, const way *w, cha
                   size_t bytes)
 {
     way own = *w;
-    outcome reference = run_reference(
-        r, t, k, is_clamp(w->id) ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT, w->id == WAY_PRINTS);
+    outcome reference = run_reference(r, t, k, is_clamp(w->id) ? QN_CHECKS_CLAMP : QN_CHECKS_REPORT,
+                                      w->id == WAY_PRINTS);
     if (w->options.checks == QN_CHECKS_NONE && reference.status)
         return false;
     if (has_schedule(w->id) && !redraw_schedule(r, t, k, &own))
@@ -716,8 +717,11 @@ bool open_runner(runner *r, qn_error *err)
 {
     *r = (runner){0};
     qn_context_options o = {.bytes = sizeof o, .n_threads = 4, .cache_bytes = 4 << 20};
-    if (qn_context_new(&o, &r->context, err) || qn_context_new(&o, &r->small, err))
+    if (qn_context_new(&o, &r->context, err) || qn_context_new(&o, &r->small, err) ||
+        qn_context_new(&o, &r->small_caches, err))
         return false;
+    for (int i = 0; i < QN_N_CACHES; i++)
+        r->small_caches->machine.cache[i].bytes = QN_LEAST_CACHE_BYTES << i;
     probe_x86(r);
     return true;
 }
@@ -727,4 +731,5 @@ void close_runner(runner *r)
     device_close(&r->gpu);
     qn_context_release(r->context);
     qn_context_release(r->small);
+    qn_context_release(r->small_caches);
 }

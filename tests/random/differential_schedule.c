@@ -55,7 +55,7 @@ bool open_drawing(drawing *d, runner *r, const test_case *t, const qn_kernel *k,
     qn_options o = w->options;
     *d = (drawing){.r = r,
                    .launch = {.who = "differential",
-                              .context = r->context,
+                              .context = context_of(r, w),
                               .n = t->n_args,
                               .args = t->args,
                               .takes_any_target = true}};
@@ -352,7 +352,7 @@ bool is_of_schedule(const runner *r, const test_case *t, const qn_kernel *k, con
     if (w->options.executor == QN_CUDA) /* its arrays were on the device */
         return true;
     char *text = malloc(QN_MAX_SCHEDULE_BYTES + 4096);
-    if (!text || qn_specialize(r->context, k, t->n_args, t->args, &w->options, &f, NULL)) {
+    if (!text || qn_specialize(context_of(r, w), k, t->n_args, t->args, &w->options, &f, NULL)) {
         free(text);
         return false;
     }
