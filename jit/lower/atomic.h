@@ -16,9 +16,10 @@ typedef struct update {
     const expression *of; /* that combination QN_UPDATE computes */
 } update;
 
-/** What differs between lanes, in a buffer of the frame as integers, or what does not. */
+/** What differs between lanes, in a buffer of the frame as integers or in a register, or what does
+ * not. */
 typedef struct operand {
-    LLVMValueRef scalar, buffer;
+    LLVMValueRef scalar, buffer, lanes;
     LLVMTypeRef type;
     unsigned align;
 } operand;
@@ -27,6 +28,9 @@ enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
 LLVMValueRef qn__lane_buffer(lower *g, int which);
 /** Puts a vector of integers there. */
 operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits);
+/** Offsets of lanes that are emitted one by one stay in a register: an element waits longer for an
+ * address that was stored as one of a vector. */
+operand qn__keep_offsets(lower *g, LLVMValueRef offsets, bool is_straight);
 LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane);
 
 /** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte

@@ -184,9 +184,10 @@ static void take_turn(lower *g, const group *of, const operand *offsets, LLVMVal
 
 static void update_together(lower *g, group *of)
 {
-    operand offsets = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), of->offsets);
     keep_runs(g, of);
-    if (of->n_runs * g->width <= MOST_STRAIGHT) {
+    bool is_straight = of->n_runs * g->width <= MOST_STRAIGHT;
+    operand offsets = qn__keep_offsets(g, of->offsets, is_straight);
+    if (is_straight) {
         for (int lane = 0; lane < g->width; lane++)
             take_turn(g, of, &offsets, qn__const_i64(g, lane));
         return;

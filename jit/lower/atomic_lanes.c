@@ -45,6 +45,12 @@ operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits)
     return o;
 }
 
+operand qn__keep_offsets(lower *g, LLVMValueRef offsets, bool is_straight)
+{
+    return is_straight ? (operand){.lanes = offsets}
+                       : qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), offsets);
+}
+
 static LLVMValueRef place_of(lower *g, const operand *o, LLVMValueRef lane)
 {
     return qn__gep(g, o->type, o->buffer, lane);
@@ -52,10 +58,9 @@ static LLVMValueRef place_of(lower *g, const operand *o, LLVMValueRef lane)
 
 LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane)
 {
-    if (!o->buffer)
-        return o->scalar;
-    LLVMValueRef v = qn__load_at(g, o->type, place_of(g, o, lane), o->align);
-    return v;
+    if (o->lanes)
+        return LLVMBuildExtractElement(g->b, o->lanes, lane, "");
+    return o->buffer ? qn__load_at(g, o->type, place_of(g, o, lane), o->align) : o->scalar;
 }
 
 /** An operand of the instruction: as bits in memory if it differs between lanes. */
@@ -68,7 +73,7 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
 }
 
 /** What the lanes take their turns with. */
-static turns keep_operands(lower *g, const lanes *l)
+static turns keep_operands(lower *g, const lanes *l, bool is_straight)
 {
     const uint32_t *arg = qn__args(g->k, l->inst) + qn__n_indices(g->k, l->inst);
     int dtype = g->k->inst[l->inst].type;
@@ -81,15 +86,14 @@ static turns keep_operands(lower *g, const lanes *l)
         t.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, dtype);
     if (l->x.kind == ADDRESS_LANES) {
         t.unit = is_scaled ? LLVMIntTypeInContext(g->context, (unsigned)l->x.scale * 8) : g->i8;
-        t.offset = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS),
-                                  is_scaled ? l->x.scaled : l->x.lanes);
+        t.offset = qn__keep_offsets(g, is_scaled ? l->x.scaled : l->x.lanes, is_straight);
     }
     return t;
 }
 
 static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLVMValueRef lane)
 {
-    if (t->offset.buffer) {
+    if (x->kind == ADDRESS_LANES) {
         LLVMValueRef offset = qn__lane_of(g, &t->offset, lane);
         return qn__gep(g, t->unit, x->pointer, offset);
     }
@@ -158,8 +162,9 @@ static bool is_straight(const lower *g, const update *u)
 static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
 {
     operand results = open_results(g, u);
-    turns t = keep_operands(g, l);
-    if (is_straight(g, u)) {
+    bool is_by_lane = is_straight(g, u);
+    turns t = keep_operands(g, l, is_by_lane);
+    if (is_by_lane) {
         for (int lane = 0; lane < g->width; lane++)
             put_result(g, &results, qn__const_i64(g, lane),
                        update_lane(g, u, l, &t, qn__const_i64(g, lane)));
@@ -176,7 +181,7 @@ static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
 static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
 {
     operand results = open_results(g, u);
-    turns turn_of = keep_operands(g, l);
+    turns turn_of = keep_operands(g, l, false);
     LLVMTypeRef t = qn__int_type(g, g->width);
     LLVMValueRef all = LLVMBuildBitCast(g->b, l->mask, t, ""), zero = qn__const_i64(g, 0);
     all = g->width < 64 ? LLVMBuildZExt(g->b, all, g->i64, "") : all;
