@@ -49,9 +49,17 @@ static bool has_same_indices(const sharer *s, uint32_t m, uint32_t i)
     return true;
 }
 
-/** Whether two indices are different values, whatever the symbols in them are. */
+static int n_symbols(const qn_affine *x)
+{
+    return (x->sym[0] != 0) + (x->sym[1] != 0);
+}
+
+/** Whether two indices are not one value of the kernel: they differ whatever the symbols in them
+ * are, or one has more symbols. */
 static bool is_different(const qn_affine *x, const qn_affine *y)
 {
+    if (n_symbols(x) != n_symbols(y))
+        return true;
     return memcmp(x->sym, y->sym, sizeof x->sym) == 0 &&
            memcmp(x->sym_coef, y->sym_coef, sizeof x->sym_coef) == 0 &&
            (x->constant != y->constant || memcmp(x->coef, y->coef, sizeof x->coef) != 0);
@@ -93,6 +101,8 @@ bool qn__may_meet(const qn_analysis *a, uint64_t p, uint64_t q)
         return true;
     if (f->is_straight)
         return f->param[p].may_meet >> q & 1;
+    if (k->param[p].has_atomics || k->param[q].has_atomics) /* iterations meet in elements */
+        return false;
     if (rank != k->param[q].rank || k->param[p].dtype != k->param[q].dtype ||
         has_other_layout(f, &f->param[p], &f->param[q], rank))
         return false;
@@ -145,38 +155,65 @@ static bool may_change(const sharer *s, uint32_t m, uint32_t i)
     return false;
 }
 
-/** An earlier load of the same element, or 0. */
+/** An earlier load of the same element, or 0. Where that is out of range, the earlier one is what
+ * fails. */
 static uint32_t earlier_load(const sharer *s, uint32_t site)
 {
     const qn_kernel *k = s->k;
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || is_atomic(&k->param[x->imm]) || qn__is_checked(s->f, k, site))
+    if (x->op != QN_I_LOAD || is_atomic(&k->param[x->imm]))
         return 0;
     for (uint32_t n = 0; n < site; n++) {
         uint32_t m = k->access[n].inst;
         const qn_inst *y = &k->inst[m];
-        if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub &&
-            !qn__is_checked(s->f, k, n) && comes_first(k, m, i) && has_same_indices(s, m, i) &&
-            !may_change(s, m, i))
+        if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub && comes_first(k, m, i) &&
+            has_same_indices(s, m, i) && !may_change(s, m, i))
             return m;
     }
     return 0;
 }
 
-/** Takes access `site` out of the tables; its value is that of m from now on. */
-static void replace(qn_kernel *k, qn_facts *f, qn_analysis *a, uint32_t site, uint32_t m)
+/** What used the value of i uses that of m: nobody asks for i. */
+static void rename_value(qn_kernel *k, qn_analysis *a, uint32_t i, uint32_t m)
 {
-    uint32_t i = k->access[site].inst, rest = --k->n_accesses - site;
     for (uint32_t n = 0; n < k->n_operands; n++)
         k->operand[n] = k->operand[n] == i ? m : k->operand[n];
-    for (uint32_t n = 1; n < k->n_insts; n++) /* indices that were loaded twice */
+    for (uint32_t n = 1; n < k->n_insts; n++)
         for (int sym = 0; sym < 2; sym++)
             a->affine[n].sym[sym] = a->affine[n].sym[sym] == i ? m : a->affine[n].sym[sym];
-    k->inst[i].op = QN_I_CONST; /* nobody asks for it */
+    k->inst[i].op = QN_I_CONST;
     k->inst[i].n_args = 0;
     k->inst[i].sub = 0;
     k->inst[i].imm = 0;
+}
+
+static bool is_alike(const qn_kernel *k, uint32_t n, uint32_t i)
+{
+    const qn_inst *x = &k->inst[n], *y = &k->inst[i];
+    return x->op == y->op && x->type == y->type && x->sub == y->sub && x->imm == y->imm &&
+           x->n_args == y->n_args &&
+           memcmp(qn__args(k, n), qn__args(k, i), x->n_args * sizeof(uint32_t)) == 0;
+}
+
+/** Values of m that are computed alike become one, as indices that were loaded twice. */
+static void join_values(qn_kernel *k, qn_analysis *a, uint32_t m)
+{
+    for (uint32_t i = m + 1; i < k->n_insts; i++)
+        for (uint32_t n = m + 1; n < i && qn__is_pure(&k->inst[i]); n++)
+            if (k->inst[i].n_args && qn__args(k, i)[0] == m && is_alike(k, n, i) &&
+                comes_first(k, n, i)) {
+                rename_value(k, a, i, n);
+                join_values(k, a, n);
+            }
+}
+
+/** Takes access `site` out of the tables; its value is that of m from now on. */
+static void replace(qn_kernel *k, qn_facts *f, qn_analysis *a, uint32_t site, uint32_t m)
+{
+    uint32_t rest = --k->n_accesses - site;
+    rename_value(k, a, k->access[site].inst, m);
+    join_values(k, a, m);
     f->n_accesses--;
     memmove(&k->access[site], &k->access[site + 1], rest * sizeof *k->access);
     memmove(&f->proved[site], &f->proved[site + 1], rest);
