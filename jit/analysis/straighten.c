@@ -658,9 +658,10 @@ static bool take(writer *w, qn_kernel *k, qn_facts *f)
     n_accesses = 0;
     for (uint32_t i = w->body; i < w->n; i++)
         if (qn__is_access(&w->inst[i])) {
-            uint8_t was = f->proved[qn__site_of(k, w->origin[i])];
+            uint32_t of = qn__site_of(k, w->origin[i]);
+            uint8_t was = f->proved[of];
             proved[n_accesses] = was && !w->inst[i].parent ? QN_IN_RANGE : was;
-            access[n_accesses] = (qn_access){.inst = i, .site = n_accesses};
+            access[n_accesses] = (qn_access){.inst = i, .site = k->access[of].site};
             n_accesses++;
         }
     qn__free(k->inst);
@@ -727,13 +728,29 @@ static bool find_ranges(writer *w, const qn_analysis *of)
     return true;
 }
 
+/** Whether a failure is reported of the straight code as of the loops: of an access, whose site is
+ * kept, in an iteration, whose number needs the indices of all parallel dimensions in their order:
+ * parts of one are counted by the last one. */
+static bool is_reported_alike(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops)
+{
+    bool is_alike = true, is_cut = false;
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        is_alike &= k->inst[i].op != QN_I_WHILE && qn__effect(&k->inst[i]) != QN_EFFECT_TELL;
+    for (int d = 0; d < k->n_dims; d++) {
+        is_alike &= qn__is_reduction(k, d) || (!is_cut && !(loops->dims >> d & 1));
+        is_cut |= loops->cut[d] != 0;
+    }
+    return is_alike || !qn__may_fail(k, f);
+}
+
 bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
 {
     enum { OPERANDS_EACH = 4 };
     qn_analysis a;
     writer w = {.k = k, .f = f, .loops = loops, .most_operands = OPERANDS_EACH * MOST_INSTS};
     bool is_done = false;
-    if (k->n_insts > MOST_INSTS || qn__may_fail(k, f) || !qn__analyse(k, f, -1, 0, &a))
+    if (k->n_insts > MOST_INSTS || !is_reported_alike(k, f, loops) ||
+        !qn__analyse(k, f, -1, 0, &a))
         return false;
     w.a = &a;
     w.written = qn__written_too(&a);

@@ -327,24 +327,29 @@ static void improve_rim(search *s, double slack)
         (void)try(s, &o, 1 + slack / s->least.cycles);
 }
 
-/** slack: 0, or the cycles that a rim may take longer for less code. */
-static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_planned *out)
+/** slack: 0, or the cycles that a rim may take longer for less code. A plan of more than most_units
+ * has one vector in a step. */
+static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, int64_t most_units,
+                        qn_planned *out)
 {
     search s = {.k = k, .f = *f, .of = out, .best = &out->plan, .options = f->plan};
     qn_analysis of;
     out->analysis = (qn_analysis){.k = k, .f = f};
     bool has_values = !f->target->has_grid && qn__analyse(k, f, -1, 0, &out->analysis),
          is_fixed_plan = f->is_ordered || is_fixed(&f->plan);
-    if (slack > 0 && !is_fixed_plan)
-        s.options.unroll = s.options.jam = 1;
-    s.f.plan = s.options;
     of = out->analysis;
     of.f = &s.f;
     qn__plan_by_rules(&of, &out->plan);
+    int64_t units = has_values ? qn__estimate(&out->analysis, &out->plan) : 0;
+    if ((slack > 0 || units > most_units) && !is_fixed_plan) {
+        s.f.plan.unroll = s.f.plan.jam = 1;
+        s.options = s.f.plan;
+        qn__plan_by_rules(&of, &out->plan);
+        units = qn__estimate(&out->analysis, &out->plan);
+    }
     const bool is_near = !is_for_memory(&out->plan);
     if (!has_values || is_fixed_plan || (!is_near && !out->plan.transpose))
         return;
-    int64_t units = qn__estimate(&out->analysis, &out->plan);
     s.most_units = units > MOST_UNITS ? units : MOST_UNITS;
     s.s = qn__alloc(sizeof *s.s);
     out->schedule = qn__alloc(sizeof *out->schedule);
@@ -365,14 +370,14 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, qn_
 
 void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out)
 {
-    search_plan(k, f, 0, out);
+    search_plan(k, f, 0, INT64_MAX, out);
 }
 
 void qn__plan_rim(const qn_kernel *k, qn_facts *f, double slack, qn_planned *out)
 {
     *out = (qn_planned){0};
     qn__collapse(k, f);
-    search_plan(k, f, slack, out);
+    search_plan(k, f, slack, INT64_MAX, out);
 }
 
 /* ---------------------------------------------------------------- straight code */
@@ -407,7 +412,7 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
     }
     if (!loops || qn__straighten(x.kernel, &x.facts, loops)) {
         qn__collapse(x.kernel, &x.facts);
-        qn__search(x.kernel, &x.facts, &x.planned);
+        search_plan(x.kernel, &x.facts, 0, MOST_STRAIGHT_UNITS, &x.planned);
     }
     double cycles = x.planned.cycles;
     bool is_less = cycles > 0 && cycles < part * *least &&
@@ -455,6 +460,8 @@ static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
     qn_short_loops loops = {.has_trips = false};
     bool has_memory = false;
     qn_analysis a;
+    if (qn__may_fail(k, f)) /* loops run ahead of their checks */
+        return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         has_memory |= k->inst[i].op == QN_I_FOR &&
                       qn__region_has_memory(k, k->inst[i].region[0], k->inst[i].region[2]);

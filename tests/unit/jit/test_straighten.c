@@ -90,6 +90,17 @@ static void release(collected *x)
 #define IN_PLACE                                                                                   \
     "kernel i (y: f64[,], x: f64[,]) { for all n, c in y {"                                        \
     " y[n, c] = y[n, c] * 0.5 + x[n, 2 - c]\n y[n, c] += f64(c) } }"
+/* all indices that data say are in range, which nobody knows before */
+#define TRIANGLES                                                                                  \
+    "kernel g (y: f64[], x: f64[,], w: f64[]) { for all n in y { s = f64(0)\n"                     \
+    " for k in 0 .. 3 { s += w[i64(abs(x[n, k]) * 3)] }\n"                                         \
+    " for k in 0 .. 3 { s += w[i64(abs(x[n, k]) * 3)] * f64(k) }\n y[n] = s } }"
+#define SLICES                                                                                     \
+    "kernel s (y: f64[], x: f64[], w: f64[]) { for all n in y {"                                   \
+    " y[n] = w[i64(abs(x[n / 8]) * 3)] * f64(n % 8) } }"
+#define ROWS_OF_SLICES                                                                             \
+    "kernel q (y: f64[,], x: f64[], w: f64[]) { for all n, c in y {"                               \
+    " y[n, c] = w[i64(abs(x[n / 8]) * 3)] * f64(n % 8) } }"
 #define WHILE                                                                                      \
     "kernel w (y: f64[,]) { for all n, c in y { t = y[n, c]\n"                                     \
     " while t > 1 max 9 { t = t * 0.5 }\n y[n, c] = t } }"
@@ -123,6 +134,31 @@ static const straight_case cases[] = {
     {"blocks of twelve", NESTED, 2, {2, 3}, {{5, 48}, {5, 4, 4}}, {.cut = {0, 12}}, true, 2},
     {"blocks of three", NESTED, 2, {2, 3}, {{5, 48}, {5, 4, 4}}, {.cut = {0, 3}}, true, 2},
     {"pairs that begin at 1", INSIDE, 2, {2, 2}, {{42, 10}, {21, 10}}, {.cut = {2, 0}}, true, 3},
+    {"trips with checks",
+     TRIANGLES,
+     3,
+     {1, 2, 1},
+     {{50}, {50, 3}, {8}},
+     {.has_trips = true},
+     true,
+     7},
+    {"a dimension with checks",
+     TRIANGLES,
+     3,
+     {1, 2, 1},
+     {{5}, {5, 3}, {8}},
+     {.dims = 1},
+     false,
+     0},
+    {"slices with checks", SLICES, 3, {1, 1, 1}, {{48}, {6}, {8}}, {.cut = {8}}, true, 3},
+    {"slices with checks, not last",
+     ROWS_OF_SLICES,
+     3,
+     {2, 1, 1},
+     {{48, 2}, {6}, {8}},
+     {.cut = {8}},
+     false,
+     0},
     {"trips that may be too many", WHILE, 1, {2}, {{50, 3}}, {.dims = 2}, false, 0},
 };
 
