@@ -164,6 +164,7 @@ static bool make_arrays(lower *g)
         g->site[g->k->access[s].inst] = s;
     find_records(g);
     g->written_too = qn__written_too(&g->a);
+    g->points_level = MOST_LEVELS;
     memset(g->memo_head, 0xff, sizeof g->memo_head);
     return true;
 }

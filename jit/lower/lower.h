@@ -169,6 +169,7 @@ typedef struct lower {
     LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs
                                ahead of its checks; NULL: none does */
     uint64_t written_too; /* see qn__written_too */
+    int points_level;     /* around the reduce that is emitted: nothing is stored inside */
     LLVMValueRef scratch[MOST_SCRATCH]; /* arrays of partials on the stack, reused by reduces that
                                            are not nested */
     int n_scratch, scratch_used;

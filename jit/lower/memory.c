@@ -131,17 +131,18 @@ LLVMValueRef qn__load_word(lower *g, uint32_t i)
     return v;
 }
 
-/** Level to which a load of this view may be hoisted: across loops that run, when nothing writes
+/** Level to which a load of this view may be hoisted: across loops that run, where nothing writes
  * its elements. */
 static int load_level(const lower *g, uint32_t i, int wanted)
 {
     int at = g->depth;
+    bool is_written = g->written_too >> g->k->inst[i].imm & 1;
     if (g->covered[g->site[i]] || is_moved(g, i)) /* right behind the test only */
         return at;
-    if ((g->written_too >> g->k->inst[i].imm & 1) || is_atomic_view(g, i))
+    if (is_atomic_view(g, i))
         return at;
     while (at > wanted && !g->level[at].is_branch && !g->level[at].is_sequential &&
-           !g->level[at].may_be_empty)
+           !g->level[at].may_be_empty && (!is_written || at > g->points_level))
         at--;
     return at;
 }
@@ -154,6 +155,17 @@ static int dims_level(const lower *g, uint32_t i, int at)
         if ((g->a.value[i].deps >> d & 1) && qn__index_level(g, d) > at)
             at = qn__index_level(g, d);
     return at < g->depth ? at : g->depth;
+}
+
+/** A load without masks, as far out as it may stand; *at: the level. */
+static LLVMValueRef load_outside(lower *g, uint32_t i, address *x, LLVMTypeRef t, int *at)
+{
+    place here;
+    *at = dims_level(g, i, qn__seek(g, load_level(g, i, x->level), &here));
+    const unsigned align = displace(g, i, x);
+    LLVMValueRef v = qn__to_register(g, g->k->inst[i].type, plain_load(g, i, t, x->pointer, align));
+    qn__unseek(g, &here);
+    return v;
 }
 
 /** Whether some lane of part p is active; NULL: that is known. */
@@ -182,13 +194,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
                               qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align)));
     }
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
-    place here;
-    *at = qn__seek(g, load_level(g, i, x.level), &here);
-    *at = dims_level(g, i, *at);
-    const unsigned align = displace(g, i, &x);
-    LLVMValueRef v = qn__to_register(g, dtype, plain_load(g, i, t, x.pointer, align));
-    qn__unseek(g, &here);
-    return v;
+    return load_outside(g, i, &x, t, at);
 }
 
 static LLVMValueRef reverse(lower *g, LLVMValueRef v)
@@ -204,7 +210,7 @@ static LLVMValueRef all_lanes(const lower *g)
     return qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
 }
 
-static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
+static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c, int *at)
 {
     int dtype = g->k->inst[i].type;
     unsigned align = qn__align_of(g, i);
@@ -213,7 +219,10 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     address x;
     if (v)
         return qn__to_register(g, dtype, v);
-    x = qn__displaced(g, i, p, c);
+    qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
+    if (x.kind == ADDRESS_UNIT && !mask)
+        return load_outside(g, i, &x, t, at);
+    (void)displace(g, i, &x);
     if (x.kind == ADDRESS_UNIFORM && (!mask || qn__ignores_masks(g, i))) /* stride 0 */
         return qn__splat(
             g,
@@ -224,7 +233,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c)
     if ((v = qn__load_grouped(g, i, p, &x, element)) != NULL) {
     } else if (qn__is_strided(g, i, &x, mask)) {
         v = qn__load_strided(g, i, &x, t, mask);
-    } else if ((x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) && !mask) {
+    } else if (x.kind == ADDRESS_REVERSED && !mask) {
         v = plain_load(g, i, t, x.pointer, align);
     } else if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         mask = x.kind == ADDRESS_UNIT ? mask : reverse(g, mask);
@@ -275,7 +284,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
     g->mask[p] = shared_mask(g, i, p, g->mask);
     g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
-    LLVMValueRef v = is_vector ? load_vector(g, i, p, &c) : load_scalar(g, i, p, &c, &at);
+    LLVMValueRef v = is_vector ? load_vector(g, i, p, &c, &at) : load_scalar(g, i, p, &c, &at);
     g->mask[p] = mask;
     g->tail_mask[p] = tail_mask;
     if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
@@ -367,7 +376,7 @@ static void load_checked(lower *g, uint32_t i, int p, const check *c)
     FOR_PARTS (g, q) {
         int at;
         if (is_tested_with(g, i, q, p))
-            v[q] = is_vector ? load_vector(g, i, q, &none) : load_scalar(g, i, q, &none, &at);
+            v[q] = is_vector ? load_vector(g, i, q, &none, &at) : load_scalar(g, i, q, &none, &at);
     }
     qn__end_checked(g, &then, i, p);
     FOR_PARTS(g, q)

@@ -614,6 +614,8 @@ void qn__lower_reduce(lower *g, uint32_t i)
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);
     LLVMValueRef ahead = is_threads && n == 1 && is_fold(g, r) ? qn__ahead_of_points(g, i) : NULL;
+    int outside = g->points_level;
+    g->points_level = g->depth < outside ? g->depth : outside;
     qn__prefetch_step(g, i);
     if (r->points != 0 && g->is_team &&
         (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i)))
@@ -622,6 +624,7 @@ void qn__lower_reduce(lower *g, uint32_t i)
         fold_ahead(g, r, ahead, acc[0]);
     else
         qn__reduce_in_order(g, r, n, acc);
+    g->points_level = outside;
     for (int m = 0; m < n; m++)
         for (int q = 0; q < r[m].n; q++)
             qn__set(g, r[m].inst, r[m].part[q], qn__or_empty(g, &r[m], acc[m][q]), g->depth);
