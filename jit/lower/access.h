@@ -64,24 +64,31 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
 void qn__clear_masks(lower *g);
 /** any lane of a mask, as i1; true constant for NULL. */
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask);
+/** every lane of a vector of i1; its lanes as the bits of an integer. */
+LLVMValueRef qn__every(lower *g, LLVMValueRef mask);
+LLVMValueRef qn__mask_bits(lower *g, LLVMValueRef mask);
+/** The number of the lowest bit that is set of an integer, i64; 64: none is. */
+LLVMValueRef qn__first_set(lower *g, LLVMValueRef bits);
 /** mask & more; either may be NULL. */
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
-/** Code that runs only under a condition, or one of two pieces of code. */
+/** Code that runs only under a condition, or one of two pieces of code. Of code that runs in any
+ * case `from` is NULL, and it stands where it is. */
 typedef struct branch {
     LLVMBasicBlockRef from, other, join; /* other: NULL if there is one piece */
     LLVMBasicBlockRef last[2];           /* from where `join` is reached: taken or not */
+    carry kept;
 } branch;
 
+/** A condition of NULL always holds. */
 branch qn__begin_branch(lower *g, LLVMValueRef condition);
 /** The first of two pieces, with names for their blocks; qn__begin_other goes on to the second. */
 branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, const char *other);
 void qn__begin_other(lower *g, branch *x);
 /** Ends it; the result is `value` if it was taken, else zero. `value` may be NULL. */
 LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value);
-/** Ends it; each of n values stays what it is if it was taken, else becomes the other one, which
- * stood before, or which the second piece made. */
-void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others,
-                       int n);
+/** Behind the begin of a branch: where that is not taken, n values are at its end what they are
+ * here. Those that are NULL are left out. */
+void qn__branch_keep(lower *g, branch *x, LLVMValueRef *value, int n);
 /** What is `first` from one block and `other` from another. */
 LLVMValueRef qn__phi(lower *g, LLVMValueRef first, LLVMBasicBlockRef from, LLVMValueRef other,
                      LLVMBasicBlockRef from_other);
@@ -142,6 +149,9 @@ void qn__lower_store(lower *g, uint32_t i);
 /** Between registers and memory: bool is i1 in one and i8 in the other. */
 LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v);
+/** One element as a register has it. */
+LLVMValueRef qn__load_as(lower *g, int dtype, LLVMValueRef pointer, int64_t align);
+void qn__store_as(lower *g, int dtype, LLVMValueRef v, LLVMValueRef pointer, int64_t align);
 
 /* ---- lower/stride.c */
 /** Whether the lanes of access i, a known number of elements apart, are loaded or stored by
@@ -167,8 +177,6 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
 /** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by
  * permutation; NULL if registers do not hold it. */
 LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index);
-/** `n` lanes of v, which may have more or fewer; those added are zero. */
-LLVMValueRef qn__with_lanes(lower *g, LLVMValueRef v, int n);
 
 /* ---- lower/lookup.c */
 /** What the elements of a constant array are in memory, and element i there: of 32 bits at least.
@@ -180,6 +188,21 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index);
 /** The index of part p of lookup i as qn__lower_lookup takes it: in lanes 32 bits where no clamp is
  * needed, else 64. */
 LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p);
+
+/* ---- lower/group.c: accesses that move whole vectors together */
+/** Part p of load i, which has address x, out of the vectors that its group loads; the type of an
+ * element in memory is t. NULL: it has no group, or is to be loaded alone. */
+LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *x, LLVMTypeRef t);
+/** Whether access i is made with the other members of a flat group (lower/flat.c). */
+bool qn__is_flat(const lower *g, uint32_t i);
+/** Whether store i was done, or will be done by a later store of its group. */
+bool qn__store_grouped(lower *g, uint32_t i);
+/** Sets g->lanes_are_free. */
+void qn__find_lane_order(lower *g);
+
+/* ---- lower/flat.c: stores of members that are computed alike, in the order of memory */
+/** Store i of a flat group: where it is the last one, computes and stores all members. */
+void qn__store_flat(lower *g, uint32_t i);
 
 /* ---- lower/transpose.c */
 /** All parts of a load or store that runs along the dimension across; false if it is to be done as

@@ -16,8 +16,8 @@
  * that is known of the whole. */
 static bool is_ahead_of_trip(const lower *g, LLVMValueRef value, int64_t *by)
 {
-    if (!g->grid || !LLVMIsAInstruction(value) ||
-        LLVMGetInstructionOpcode(value) != LLVMAdd || !qn__is_const(LLVMGetOperand(value, 1), by))
+    if (!g->grid || !LLVMIsAInstruction(value) || LLVMGetInstructionOpcode(value) != LLVMAdd ||
+        !qn__is_const(LLVMGetOperand(value, 1), by))
         return false;
     for (int at = g->depth; at > 0; at--)
         if (g->level[at].index == LLVMGetOperand(value, 0))
@@ -124,19 +124,17 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
 
 LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
 {
-    const memo_key key = {kind, a, b, n};
-    LLVMValueRef found = qn__memo_find(g, &key, at);
+    sharing x;
+    LLVMValueRef found = qn__memo_begin(g, &x, (memo_key){kind, a, b, n}, at);
     if (found)
         return found;
-    place here;
-    *at = qn__seek(g, *at, &here);
     found = kind == MEMO_SCALE       ? LLVMBuildMul(g->b, a, qn__const_i64(g, n), "")
             : kind == MEMO_PRODUCT   ? LLVMBuildMul(g->b, a, b, "")
             : kind == MEMO_SUM       ? LLVMBuildAdd(g->b, a, b, "")
             : kind == MEMO_QUOTIENT  ? LLVMBuildUDiv(g->b, a, b, "")
             : kind == MEMO_REMAINDER ? LLVMBuildURem(g->b, a, b, "")
                                      : qn__gep(g, g->i8, a, b);
-    return qn__memo_end(g, &key, &here, *at, found);
+    return qn__memo_end(g, &x, found);
 }
 
 /** Digits of `rest`, fastest first, at the level `at`. */
@@ -364,4 +362,3 @@ LLVMValueRef qn__lane_pointers(lower *g, const address *x)
         base = qn__ahead(g, base, (int64_t)(g->width - 1) * -bytes);
     return qn__gep(g, g->i8, base, offsets);
 }
-

@@ -11,10 +11,7 @@
 
 LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v)
 {
-    LLVMTypeRef t = LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(dtype))),
-                old = LLVMTypeOf(v);
-    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old))
-                                                      : t;
+    return qn__as_many(qn__int_type(g, 8 * qn_dtype_bytes(dtype)), v);
 }
 
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
@@ -30,9 +27,7 @@ LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
 {
     if (dtype == QN_BOOL)
         return qn__lower_bitcast(g, dtype, QN_U8, v);
-    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
-    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
-        t = LLVMVectorType(t, LLVMGetVectorSize(old));
+    LLVMTypeRef t = qn__as_many(qn__scalar_type(g, dtype), v);
     return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
 }
 
@@ -214,13 +209,9 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     if (!is_one_branch)
         qn__report(g, i, p, c);
     LLVMValueRef condition = c->is_needed ? qn__mask_and(g, g->mask[p], c->ok) : g->mask[p];
-    branch then = {0};
     if (g->is_team)
         condition = qn__mask_and(g, condition, g->hooks->team_begin(g));
-    if (is_one_branch)
-        then = qn__begin_checked(g, c);
-    else if (condition)
-        then = qn__begin_branch(g, condition);
+    branch then = is_one_branch ? qn__begin_checked(g, c) : qn__begin_branch(g, condition);
     address x = qn__displaced(g, i, p, c);
     s.pointer = x.pointer;
     LLVMValueRef old = qn__update_as_needed(g, i, e, emit_single, &s);
@@ -228,7 +219,7 @@ static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, c
     if (is_one_branch) {
         qn__end_checked(g, &then, i, p);
         old = qn__join(g, &then, old, LLVMConstNull(LLVMTypeOf(old)));
-    } else if (condition)
+    } else
         old = qn__end_branch(g, &then, old);
     if (!g->is_team)
         return old;

@@ -1,11 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * atomic.h: what llvm_atomic*.c show one another.
+ * atomic.h: what the files of atomics show one another.
  */
 #ifndef QN_JIT_LLVM_ATOMIC_H
 #define QN_JIT_LLVM_ATOMIC_H
 
-#include "jit/lower/expression.h"
+#include "jit/lower/lower.h"
+
+/* ---- lower/expression.c: the region of an update (QN_UPDATE, see ir.h) as code that an atomic
+ * emits where it has the old value: in a loop around compare-exchange, or between a load and a
+ * store */
+
+/** The region of one part of an update. Arrays: the first has an entry for each instruction, the
+ * others for its operands. */
+typedef struct expression {
+    uint32_t begin, end;    /* its instructions are [begin, end); none: a combination */
+    LLVMValueRef *result;   /* values while it is emitted */
+    LLVMValueRef *operand;  /* from outside the region: one value or lanes; NULL: from inside */
+    LLVMValueRef *taken;    /* of the lane that is emitted */
+} expression;
+
+/** Describes the region of atomic i, and emits for part p what it uses from outside. Combinations
+ * have none. False without memory. */
+bool qn__expression_open(lower *g, expression *e, uint32_t i, int p);
+void qn__expression_close(expression *e);
+/** Takes the operands for one lane, where the builder stands. lane NULL: there are no lanes. */
+void qn__expression_take(lower *g, const expression *e, LLVMValueRef lane);
+/** Takes them for all lanes at once. */
+void qn__expression_take_all(lower *g, const expression *e);
+/** Emits the new value for the old one, of the lane or lanes that were taken. */
+LLVMValueRef qn__expression_of(lower *g, const expression *e, LLVMValueRef old);
+
+/* ---- lower/atomic.c, atomic_lanes.c, atomic_group.c */
 
 /** One atomic instruction, and how it is done. */
 typedef struct update {

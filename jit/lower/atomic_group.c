@@ -216,7 +216,6 @@ static void update_each(lower *g, const group *of)
 /** Whether all lanes are in range and no other thread meets the elements; NULL: it is known. */
 static LLVMValueRef may_go_together(lower *g, const group *of)
 {
-    LLVMTypeRef t = qn__int_type(g, g->width);
     LLVMValueRef lanes = NULL, all = g->alone;
     for (int n = 0; n < of->n; n++) {
         const check *c = &of->m[n].c;
@@ -225,10 +224,7 @@ static LLVMValueRef may_go_together(lower *g, const group *of)
         else if (c->is_needed)
             all = qn__mask_and(g, all, c->ok);
     }
-    if (lanes)
-        lanes = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, lanes, t, ""),
-                              LLVMConstAllOnes(t), "");
-    return qn__mask_and(g, all, lanes);
+    return qn__mask_and(g, all, lanes ? qn__every(g, lanes) : NULL);
 }
 
 /** One part of the members, which find_places found. */

@@ -182,17 +182,15 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
 {
     operand results = open_results(g, u);
     turns turn_of = keep_operands(g, l, false);
-    LLVMTypeRef t = qn__int_type(g, g->width);
-    LLVMValueRef all = LLVMBuildBitCast(g->b, l->mask, t, ""), zero = qn__const_i64(g, 0);
-    all = g->width < 64 ? LLVMBuildZExt(g->b, all, g->i64, "") : all;
+    LLVMValueRef all = qn__mask_bits(g, l->mask), zero = qn__const_i64(g, 0);
+    all = LLVMBuildIntCast2(g->b, all, g->i64, false, "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), turn = qn__new_block(g, "turn"),
                       done = qn__new_block(g, "done");
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, turn);
     LLVMValueRef left = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMValueRef count[2] = {left, LLVMConstInt(g->i1, 1, false)};
-    LLVMValueRef lane = qn__call(g, "llvm.cttz", &g->i64, 1, count, 2);
+    LLVMValueRef lane = qn__first_set(g, left);
     put_result(g, &results, lane, update_lane(g, u, l, &turn_of, lane));
     LLVMValueRef less = LLVMBuildSub(g->b, left, qn__const_i64(g, 1), ""),
                  next = LLVMBuildAnd(g->b, left, less, "");
@@ -272,11 +270,8 @@ static LLVMValueRef update_masked(lower *g, const update *u, const lanes *l)
 /** Lanes whose indices are tested: if all are in range, there are no masks. */
 static LLVMValueRef update_checked(lower *g, const update *u, const lanes *l)
 {
-    LLVMTypeRef t = qn__int_type(g, g->width);
     lanes some = *l;
-    LLVMValueRef all = LLVMBuildICmp(g->b, LLVMIntEQ, LLVMBuildBitCast(g->b, l->c->ok, t, ""),
-                                     LLVMConstAllOnes(t), "");
-    branch x = qn__begin_choice(g, all, "whole", "part");
+    branch x = qn__begin_choice(g, qn__every(g, l->c->ok), "whole", "part");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
     LLVMValueRef old[2] = {update_masked(g, u, l), NULL};
     qn__begin_other(g, &x);

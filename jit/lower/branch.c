@@ -25,9 +25,9 @@ void qn__clear_masks(lower *g)
 static LLVMValueRef hidden(lower *g, LLVMValueRef mask)
 {
     LLVMTypeRef type = LLVMTypeOf(mask);
-    if (LLVMGetTypeKind(type) != LLVMVectorTypeKind || !LLVMIsConstant(mask))
+    if (!qn__is_vector(mask) || !LLVMIsConstant(mask))
         return mask;
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(type));
+    LLVMTypeRef bits = qn__int_type(g, LLVMGetVectorSize(type));
     LLVMValueRef zero = LLVMBuildAShr(g->b, LLVMBuildPtrToInt(g->b, g->slots, g->i64, ""),
                                       qn__const_i64(g, 63), "");
     zero = LLVMGetVectorSize(type) < 64 ? LLVMBuildTrunc(g->b, zero, bits, "") : zero;
@@ -40,16 +40,32 @@ LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more)
     return !mask ? more : !more ? mask : LLVMBuildAnd(g->b, hidden(g, mask), hidden(g, more), "");
 }
 
+LLVMValueRef qn__mask_bits(lower *g, LLVMValueRef mask)
+{
+    return LLVMBuildBitCast(g->b, mask, qn__int_type(g, LLVMGetVectorSize(LLVMTypeOf(mask))), "");
+}
+
+LLVMValueRef qn__every(lower *g, LLVMValueRef mask)
+{
+    LLVMValueRef all = qn__mask_bits(g, mask);
+    return LLVMBuildICmp(g->b, LLVMIntEQ, all, LLVMConstAllOnes(LLVMTypeOf(all)), "");
+}
+
+LLVMValueRef qn__first_set(lower *g, LLVMValueRef bits)
+{
+    LLVMValueRef v[2] = {LLVMBuildIntCast2(g->b, bits, g->i64, false, ""),
+                         LLVMConstInt(g->i1, 0, false)};
+    return qn__call(g, "llvm.cttz", &g->i64, 1, v, 2);
+}
+
 LLVMValueRef qn__any(lower *g, LLVMValueRef mask)
 {
     if (!mask)
         return LLVMConstInt(g->i1, 1, false);
-    LLVMTypeRef t = LLVMTypeOf(mask);
-    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
+    if (!qn__is_vector(mask))
         return mask;
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(t));
-    LLVMValueRef all = LLVMBuildBitCast(g->b, mask, bits, "");
-    return LLVMBuildICmp(g->b, LLVMIntNE, all, LLVMConstInt(bits, 0, false), "");
+    LLVMValueRef all = qn__mask_bits(g, mask);
+    return LLVMBuildICmp(g->b, LLVMIntNE, all, LLVMConstNull(LLVMTypeOf(all)), "");
 }
 
 static void begin_side(lower *g, LLVMBasicBlockRef block)
@@ -78,7 +94,7 @@ branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, cons
 
 branch qn__begin_branch(lower *g, LLVMValueRef condition)
 {
-    return qn__begin_choice(g, condition, "then", NULL);
+    return condition ? qn__begin_choice(g, condition, "then", NULL) : (branch){NULL};
 }
 
 void qn__begin_other(lower *g, branch *x)
@@ -104,17 +120,16 @@ LLVMValueRef qn__join(lower *g, const branch *x, LLVMValueRef taken, LLVMValueRe
 
 LLVMValueRef qn__end_branch(lower *g, branch *x, LLVMValueRef value)
 {
+    if (!x->from)
+        return value;
     end_side(g, x, x->other ? 1 : 0);
     if (!x->other)
         x->last[1] = x->from;
     LLVMPositionBuilderAtEnd(g->b, x->join);
+    for (int n = 0; n < x->kept.n; n++) {
+        const carried_value *k = &x->kept.of[n];
+        *k->value = *k->value == k->init ? k->init : qn__join(g, x, *k->value, k->init);
+    }
+    qn__free(x->kept.of);
     return value ? qn__join(g, x, value, LLVMConstNull(LLVMTypeOf(value))) : NULL;
-}
-
-void qn__choose_branch(lower *g, branch *x, LLVMValueRef *values, const LLVMValueRef *others, int n)
-{
-    qn__end_branch(g, x, NULL);
-    for (int m = 0; m < n; m++)
-        if (values[m] != others[m])
-            values[m] = qn__join(g, x, values[m], others[m]);
 }

@@ -124,16 +124,15 @@ static bool is_whole_step(const lower *g, int d, int64_t iterations)
 /** The distance of an index from the begin of the buffer. */
 static LLVMValueRef relative_index(lower *g, const filled *b, int d, int64_t ahead, int *at)
 {
-    const memo_key key = {MEMO_PLACE, g->iv[d], b->base[d], ahead};
-    LLVMValueRef r = qn__memo_find(g, &key, at);
+    sharing x;
+    *at = g->iv_level[d] > b->base_level[d] ? g->iv_level[d] : b->base_level[d];
+    LLVMValueRef r =
+        qn__memo_begin(g, &x, (memo_key){MEMO_PLACE, g->iv[d], b->base[d], ahead}, at);
     if (r)
         return r;
-    place here;
-    *at = g->iv_level[d] > b->base_level[d] ? g->iv_level[d] : b->base_level[d];
-    *at = qn__seek(g, *at, &here);
     r = LLVMBuildSub(g->b, g->iv[d], b->base[d], "");
     r = LLVMBuildAdd(g->b, r, qn__const_i64(g, ahead), "");
-    return qn__memo_end(g, &key, &here, *at, r);
+    return qn__memo_end(g, &x, r);
 }
 
 /** The digits of dimension d at an index, one by one. */

@@ -23,6 +23,51 @@ LLVMValueRef qn__opaque(lower *g, LLVMValueRef v)
     return LLVMBuildCall2(g->b, t, barrier, &v, 1, "");
 }
 
+/* ---------------------------------------------------------------- values that are handed on */
+
+/** Adds a value to the list, without a phi; NULL without memory. */
+static carried_value *add_carried(lower *g, carry *c, LLVMValueRef *value)
+{
+    carried_value *grown = qn__realloc(c->of, (size_t)(c->n + 1) * sizeof *grown);
+    g->failed |= !grown;
+    if (!grown)
+        return NULL;
+    c->of = grown;
+    c->of[c->n] = (carried_value){value, *value, NULL};
+    return &c->of[c->n++];
+}
+
+void qn__carry(lower *g, carry *c, LLVMValueRef *value, int n)
+{
+    for (int m = 0; m < n; m++) {
+        carried_value *x = value[m] ? add_carried(g, c, &value[m]) : NULL;
+        if (x)
+            value[m] = x->phi = LLVMBuildPhi(g->b, LLVMTypeOf(value[m]), "");
+    }
+}
+
+void qn__carry_close(const carry *c, LLVMBasicBlockRef before, LLVMBasicBlockRef latch)
+{
+    for (int n = 0; n < c->n; n++) {
+        LLVMAddIncoming(c->of[n].phi, &c->of[n].init, &before, 1);
+        LLVMAddIncoming(c->of[n].phi, c->of[n].value, &latch, 1);
+    }
+}
+
+void qn__carry_end(carry *c)
+{
+    for (int n = 0; n < c->n; n++)
+        *c->of[n].value = c->of[n].phi;
+    qn__free(c->of);
+}
+
+void qn__branch_keep(lower *g, branch *x, LLVMValueRef *value, int n)
+{
+    for (int m = 0; m < n && x->from; m++)
+        if (value[m])
+            (void)add_carried(g, &x->kept, &value[m]);
+}
+
 /* ---------------------------------------------------------------- counted loops of LLVM */
 
 void qn__loop_open(lower *g, loop *l, span of, int64_t step, int how)
@@ -70,20 +115,8 @@ void qn__loop_open(lower *g, loop *l, span of, int64_t step, int how)
 
 void qn__loop_carry(lower *g, loop *l, LLVMValueRef *value, int n)
 {
-    l->value = value;
-    if (l->is_single)
-        return;
-    l->init = qn__zalloc((size_t)n * 2 + 1, sizeof *l->init);
-    if (!l->init) {
-        g->failed = true;
-        return;
-    }
-    l->n_carried = n;
-    l->phi = l->init + n;
-    for (int m = 0; m < n; m++) {
-        l->init[m] = value[m];
-        value[m] = l->phi[m] = LLVMBuildPhi(g->b, LLVMTypeOf(value[m]), "");
-    }
+    if (!l->is_single)
+        qn__carry(g, &l->carry, value, n);
 }
 
 void qn__loop_times(lower *g, loop *l, int64_t n)
@@ -165,10 +198,7 @@ static LLVMBasicBlockRef close_simple(lower *g, loop *l, LLVMValueRef index, boo
     LLVMBuildCondBr(g->b, goes_on(g, l, index), l->head, l->after);
     LLVMAddIncoming(l->index, &l->start, &l->before, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
-    for (int n = 0; n < l->n_carried; n++) {
-        LLVMAddIncoming(l->phi[n], &l->init[n], &l->before, 1);
-        LLVMAddIncoming(l->phi[n], &l->value[n], &latch, 1);
-    }
+    qn__carry_close(&l->carry, l->before, latch);
     return latch;
 }
 
@@ -190,9 +220,11 @@ void qn__loop_close(lower *g, loop *l)
     if (l->is_guarded)
         qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, l->after);
-    for (int n = 0; n < l->n_carried && l->is_guarded; n++)
-        l->value[n] = qn__phi(g, l->init[n], l->guard, l->value[n], latch);
-    qn__free(l->init);
+    for (int n = 0; n < l->carry.n && l->is_guarded; n++) {
+        const carried_value *x = &l->carry.of[n];
+        *x->value = qn__phi(g, x->init, l->guard, *x->value, latch);
+    }
+    qn__free(l->carry.of);
 }
 
 /* ---------------------------------------------------------------- results of regions */

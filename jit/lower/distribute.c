@@ -7,8 +7,8 @@
  * all results. The function of a piece that is cut calls those of its sections, and of sections of
  * these, each with what it is to do of them.
  */
-#include "jit/lower/access.h"
-#include "jit/lower/distribute.h"
+#include "jit/lower/nest.h"
+#include "jit/schedule/piece.h"
 
 #include <stdio.h>
 
@@ -47,10 +47,9 @@ static void copy_slots(const caller *c)
     if (g->f->n_slots == 0)
         return;
     qn__loop_times(g, &l, g->f->n_slots);
-    LLVMValueRef from = LLVMBuildGEP2(g->b, g->i64, g->slots, &l.index, 1, "");
-    LLVMValueRef to = LLVMBuildGEP2(g->b, g->i64, c->slots, &l.index, 1, "");
-    LLVMValueRef v = qn__load_at(g, g->i64, from, 8);
-    qn__store_at(g, v, to, 8);
+    LLVMValueRef from = qn__gep(g, g->i64, g->slots, l.index),
+                 to = qn__gep(g, g->i64, c->slots, l.index);
+    qn__store_at(g, qn__load_at(g, g->i64, from, 8), to, 8);
     qn__loop_close(g, &l);
 }
 

@@ -3,7 +3,7 @@
  * expression.c: the regions of updates. They hold pure instructions only, and nothing of them is
  * hoisted: they follow the old value, which a loop around compare-exchange finds anew.
  */
-#include "jit/lower/expression.h"
+#include "jit/lower/atomic.h"
 
 enum { MOST_OPERANDS = 3 };
 

@@ -41,14 +41,7 @@ static LLVMValueRef get_field(lower *g, size_t offset)
 /** First active lane, i64. */
 static LLVMValueRef first_lane(lower *g, LLVMValueRef bad)
 {
-    LLVMTypeRef t = LLVMTypeOf(bad);
-    if (LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        return qn__const_i64(g, 0);
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, LLVMGetVectorSize(t));
-    LLVMValueRef v[2] = {LLVMBuildBitCast(g->b, bad, bits, ""), LLVMConstInt(g->i1, 0, false)};
-    if (LLVMGetVectorSize(t) < 64)
-        v[0] = LLVMBuildZExt(g->b, v[0], g->i64, "");
-    return qn__call(g, "llvm.cttz", &g->i64, 1, v, 2);
+    return qn__is_vector(bad) ? qn__first_set(g, qn__mask_bits(g, bad)) : qn__const_i64(g, 0);
 }
 
 /** Index of dimension d at a lane of part p, counted from its begin. */

@@ -4,8 +4,8 @@
  * n places of each lane are n vectors, as they lie in memory: element e of them is place e % n of
  * lane e / n. All nodes of the members' expressions are such vectors.
  */
-#include "jit/lower/flat.h"
 #include "jit/analysis/flat.h"
+#include "jit/lower/lower.h"
 
 /** What is emitted: vector `v` of part p. */
 typedef struct flat {
@@ -64,11 +64,11 @@ static LLVMValueRef uniform(const flat *f, const qn_flat_node *node, int bits)
     LLVMValueRef first = qn__scalar(g, node->inst[f->x->first], f->p);
     int64_t which =
         ((int64_t)f->p << 8 | f->v) << 32 | (node - f->x->node) << 16 | bits << 8 | g->width;
-    const memo_key key = {MEMO_FLAT, first, qn__const_i64(g, f->x->group.last), which};
-    if ((v = qn__memo_find(g, &key, NULL)) != NULL)
+    sharing x;
+    v = qn__memo_begin(
+        g, &x, (memo_key){MEMO_FLAT, first, qn__const_i64(g, f->x->group.last), which}, &wanted);
+    if (v)
         return v;
-    place here;
-    int at = qn__seek(g, wanted, &here);
     for (int p = 0; p < n; p++) {
         if (!node->inst[p])
             continue;
@@ -84,7 +84,7 @@ static LLVMValueRef uniform(const flat *f, const qn_flat_node *node, int bits)
     if (are_constant) {
         v = LLVMConstVector(lane, (unsigned)g->width);
     } else if (are_one) {
-        v = qn__splat(g, scalar[f->x->first], at);
+        v = qn__splat(g, scalar[f->x->first], wanted);
     } else {
         v = LLVMGetPoison(LLVMVectorType(element, (unsigned)n));
         for (int p = 0; p < n; p++)
@@ -93,7 +93,7 @@ static LLVMValueRef uniform(const flat *f, const qn_flat_node *node, int bits)
                                            LLVMConstInt(g->i32, (unsigned)p, false), "");
         v = qn__shuffle(g, v, NULL, index, g->width);
     }
-    return qn__memo_end(g, &key, &here, at, v);
+    return qn__memo_end(g, &x, v);
 }
 
 /** A value of each lane, for all members. */

@@ -5,7 +5,6 @@
  * the first one stands, and the vectors of all members are kept. Stores are made where the last
  * one stands.
  */
-#include "jit/lower/group.h"
 #include "jit/analysis/group.h"
 #include "jit/lower/weave.h"
 

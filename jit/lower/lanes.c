@@ -55,6 +55,18 @@ static void masked_vector(lower *g, const steps *of, LLVMValueRef low, LLVMValue
     qn__clear_masks(g);
 }
 
+/** All of a range, which has at most `most` indices, in vectors under a mask. */
+static void masked_vectors(lower *g, const steps *of, span s, int64_t most)
+{
+    loop l;
+    if (qn__is_known_empty(s))
+        return;
+    LLVMValueRef n = qn__pieces_open(g, &l, s, g->width);
+    qn__loop_most(&l, most);
+    masked_vector(g, of, l.index, n);
+    qn__loop_close(g, &l);
+}
+
 /** Vectors under a mask for [low, high), which is shorter than `step`. In loops they are of half
  * the width: half a register seldom crosses a cache line, a whole one nearly always does, and on
  * average no more vectors are needed. */
@@ -62,66 +74,46 @@ static void masked_rest(lower *g, const steps *of, span s, int64_t step)
 {
     loop l;
     g->width = of->is_inner && g->width >= 8 ? g->width / 2 : g->width;
-    if (qn__is_known_empty(s))
-        return;
-    if (step <= g->width) {
+    if (step > g->width) {
+        masked_vectors(g, of, s, step);
+    } else if (!qn__is_known_empty(s)) {
         LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
         qn__once_open(g, &l, LLVMBuildICmp(g->b, LLVMIntNE, n, qn__const_i64(g, 0), ""));
         masked_vector(g, of, s.low, n);
-    } else {
-        LLVMValueRef n = qn__pieces_open(g, &l, s, g->width);
-        qn__loop_most(&l, step);
-        masked_vector(g, of, l.index, n);
+        qn__loop_close(g, &l);
     }
-    qn__loop_close(g, &l);
-}
-
-/** All of [low, high) in vectors under a mask: a body that is emitted once. */
-static void masked_all(lower *g, const steps *of, span s)
-{
-    loop l;
-    if (qn__is_known_empty(s))
-        return;
-    LLVMValueRef n = qn__pieces_open(g, &l, s, g->width);
-    qn__loop_bound(g, &l, of->d);
-    masked_vector(g, of, l.index, n);
-    qn__loop_close(g, &l);
-}
-
-/** What is left, shorter than `step`, inside other loops: whole vectors, then one by one. */
-static void plain_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
-{
-    place here;
-    g->width = g->width / 2;
-    qn__seek(g, g->lanes_level, &here);
-    LLVMValueRef end = qn__whole_steps(g, s, g->width);
-    qn__unseek(g, &here);
-    qn__nest_some(g, of, (span){s.low, end}, g->width, true, step);
-    g->width = 1;
-    qn__nest_some(g, of, (span){end, s.high}, 1, true, g->block->width / 2);
 }
 
 /** What is left, shorter than `step`, inside other loops: whole vectors, then one under a mask that
- * is made once for all rows. */
-static void masked_rest_of_rows(lower *g, const steps *of, span s, int64_t step)
+ * is made once for all rows, or one by one. */
+static void rest_of_rows(lower *g, const steps *of, span s, int64_t step)
 {
     place here;
-    int width = g->width >= 8 ? g->width / 2 : g->width;
-    LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
+    const bool is_masked = g->block->tail == QN_TAIL_MASK;
+    const int width = g->width >= 8 ? g->width / 2 : g->width;
+    LLVMValueRef mask = NULL, count = NULL;
     g->width = width;
     qn__seek(g, g->lanes_level, &here); /* where the bounds of the lanes are known */
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -(int64_t)width), "");
     LLVMValueRef end = LLVMBuildAdd(g->b, s.low, whole, "");
-    LLVMValueRef count = LLVMBuildSub(g->b, s.high, end, "");
-    LLVMValueRef left = LLVMBuildTrunc(g->b, count, small, "");
-    LLVMValueRef mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1),
-                                      qn__splat(g, left, g->lanes_level), "");
+    if (is_masked) {
+        LLVMTypeRef small = width <= 16 ? g->i32 : g->i8;
+        count = LLVMBuildSub(g->b, s.high, end, "");
+        LLVMValueRef left = LLVMBuildTrunc(g->b, count, small, "");
+        mask = LLVMBuildICmp(g->b, LLVMIntULT, qn__lanes(g, small, 1),
+                             qn__splat(g, left, g->lanes_level), "");
+    }
     qn__unseek(g, &here);
     qn__nest_some(g, of, (span){s.low, end}, width, true, step);
-    set_mask(g, 0, mask, count);
-    qn__nest_once(g, of, end, s.high, end);
-    qn__clear_masks(g);
+    if (is_masked) {
+        set_mask(g, 0, mask, count);
+        qn__nest_once(g, of, end, s.high, end);
+        qn__clear_masks(g);
+    } else {
+        g->width = 1;
+        qn__nest_some(g, of, (span){end, s.high}, 1, true, width);
+    }
 }
 
 /** `n` iterations from `low` on in one vector of `width` >= n lanes; those beyond are masked. */
@@ -279,7 +271,7 @@ void qn__nest_lanes(lower *g, const steps *of)
         return;
     if (has_rest && is_emitted_once(g)) {
         g->width = g->block->width;
-        masked_all(g, of, s);
+        masked_vectors(g, of, s, qn__is_exact(g->f, of->d) ? qn__trips(g->f, of->d) : INT64_MAX);
         g->width = 1;
         return;
     }
@@ -293,8 +285,7 @@ void qn__nest_lanes(lower *g, const steps *of)
     if (has_strips(g))
         qn__lower_strips(g, s.low, middle);
     else
-        qn__lanes_whole(g, of, (span){s.low, middle},
-                       may_have_no_step(g, of, step), STREAM_NONE);
+        qn__lanes_whole(g, of, (span){s.low, middle}, may_have_no_step(g, of, step), STREAM_NONE);
     g->width = g->block->width;
     if (g->block->tail == QN_TAIL_NARROWER) {
         rest_tile(g, of, middle, s.high, qn__known_rest_of(g, g->block->lane_dim, step));
@@ -304,10 +295,10 @@ void qn__nest_lanes(lower *g, const steps *of)
     g->unroll = 1;
     if (has_rest && is_known && is_small)
         known_rest(g, of, low, high);
-    else if (g->block->tail == QN_TAIL_MASK && g->depth > 0 && is_small)
-        masked_rest_of_rows(g, of, (span){middle, s.high}, step);
-    else if (g->block->tail == QN_TAIL_SCALAR && g->depth > 0 && is_small && g->width >= 8)
-        plain_rest_of_rows(g, of, (span){middle, s.high}, step);
+    else if (g->depth > 0 && is_small &&
+             (g->block->tail == QN_TAIL_MASK ||
+              (g->block->tail == QN_TAIL_SCALAR && g->width >= 8)))
+        rest_of_rows(g, of, (span){middle, s.high}, step);
     else if (has_rest)
         qn__lanes_rest(g, of, (span){middle, s.high}, step);
     g->width = 1;

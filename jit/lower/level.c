@@ -55,6 +55,11 @@ LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t)
     return g->width == 1 ? t : LLVMVectorType(t, (unsigned)g->width);
 }
 
+LLVMTypeRef qn__as_many(LLVMTypeRef t, LLVMValueRef v)
+{
+    return qn__is_vector(v) ? LLVMVectorType(t, LLVMGetVectorSize(LLVMTypeOf(v))) : t;
+}
+
 LLVMTypeRef qn__lane_type(const lower *g, int dtype)
 {
     return qn__vector_of(g, qn__scalar_type(g, dtype));
@@ -93,9 +98,25 @@ LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const i
 {
     LLVMValueRef lane[MOST_SHUFFLED];
     for (int l = 0; l < n; l++)
-        lane[l] = LLVMConstInt(g->i32, (unsigned long long)index[l], false);
-    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMConstNull(LLVMTypeOf(a)),
+        lane[l] = index[l] < 0 ? LLVMGetPoison(g->i32)
+                               : LLVMConstInt(g->i32, (unsigned long long)index[l], false);
+    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMGetPoison(LLVMTypeOf(a)),
                                   LLVMConstVector(lane, (unsigned)n), "");
+}
+
+LLVMValueRef qn__part_of(const lower *g, LLVMValueRef v, int first, int n)
+{
+    int index[MOST_SHUFFLED], have = (int)LLVMGetVectorSize(LLVMTypeOf(v));
+    if (first == 0 && n == have)
+        return v;
+    for (int l = 0; l < n; l++)
+        index[l] = first + l < have ? first + l : -1;
+    return qn__shuffle(g, v, NULL, index, n);
+}
+
+LLVMValueRef qn__resized(const lower *g, LLVMValueRef v, int n)
+{
+    return qn__part_of(g, v, 0, n);
 }
 
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes)
@@ -298,11 +319,19 @@ void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result)
     memo_link(g, g->n_memos++);
 }
 
-LLVMValueRef qn__memo_end(lower *g, const memo_key *key, const place *here, int at,
-                          LLVMValueRef result)
+LLVMValueRef qn__memo_begin(lower *g, sharing *x, memo_key key, int *at)
 {
-    qn__unseek(g, here);
-    qn__memo_add(g, key, at, result);
+    LLVMValueRef found = qn__memo_find(g, &key, at);
+    x->key = key;
+    if (!found)
+        x->at = *at = qn__seek(g, *at, &x->here);
+    return found;
+}
+
+LLVMValueRef qn__memo_end(lower *g, const sharing *x, LLVMValueRef result)
+{
+    qn__unseek(g, &x->here);
+    qn__memo_add(g, &x->key, x->at, result);
     return result;
 }
 
@@ -312,32 +341,29 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
         return scalar;
     if (LLVMIsConstant(scalar))
         return qn__const_splat(g, scalar);
-    const memo_key key = {MEMO_SPLAT, scalar, NULL, g->width};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
+    sharing x;
+    LLVMValueRef found =
+        qn__memo_begin(g, &x, (memo_key){MEMO_SPLAT, scalar, NULL, g->width}, &wanted);
     if (found)
         return found;
-    place here;
-    int at = qn__seek(g, wanted, &here);
     LLVMTypeRef t = qn__vector_of(g, LLVMTypeOf(scalar));
     LLVMValueRef zero = LLVMConstNull(t);
     LLVMValueRef one =
         LLVMBuildInsertElement(g->b, zero, scalar, LLVMConstInt(g->i32, 0, false), "");
     LLVMValueRef all = LLVMConstNull(LLVMVectorType(g->i32, (unsigned)g->width));
-    found = LLVMBuildShuffleVector(g->b, one, zero, all, "");
-    return qn__memo_end(g, &key, &here, at, found);
+    return qn__memo_end(g, &x, LLVMBuildShuffleVector(g->b, one, zero, all, ""));
 }
 
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t)
 {
-    const memo_key key = {MEMO_SLOT, (LLVMValueRef)t, NULL, slot};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
+    sharing x = {
+        {MEMO_SLOT, (LLVMValueRef)t, NULL, slot}, {LLVMGetInsertBlock(g->b), g->before}, 0};
+    LLVMValueRef found = qn__memo_find(g, &x.key, NULL);
     if (found)
         return found;
-    place here = {LLVMGetInsertBlock(g->b), g->before};
     stand_at_end_of(g, 0); /* level 0 dominates everything, branches included */
     LLVMValueRef where = qn__gep(g, g->i64, g->slots, qn__const_i64(g, slot));
-    found = qn__load_at(g, t, where, 8);
-    return qn__memo_end(g, &key, &here, 0, found);
+    return qn__memo_end(g, &x, qn__load_at(g, t, where, 8));
 }
 
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact)

@@ -84,9 +84,8 @@ bool qn__line_ends_store(lower *g, uint32_t i, int p, LLVMValueRef v, LLVMValueR
     branch x = qn__begin_choice(g, is_first, "first", "line");
     qn__store_at(g, v, pointer, (unsigned)bytes);
     qn__begin_other(g, &x);
-    LLVMValueRef old = LLVMBuildLoad2(g->b, LLVMTypeOf(v), row, ""),
+    LLVMValueRef old = qn__load_at(g, LLVMTypeOf(v), row, LINE_BYTES),
                  into = bytes_into_line(g, pointer);
-    LLVMSetAlignment(old, LINE_BYTES);
     LLVMValueRef back = LLVMBuildNeg(g->b, into, ""), begin = qn__gep(g, g->i8, pointer, back);
     LLVMValueRef n =
         in_all_lanes(g, LLVMBuildAdd(g->b, back, qn__const_i64(g, LINE_BYTES), ""), bytes);

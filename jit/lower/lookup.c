@@ -56,12 +56,9 @@ static LLVMValueRef global_of(lower *g, uint32_t i)
 /** An element as it stands in memory, as a value. */
 static LLVMValueRef from_memory(lower *g, const qn_elements *a, LLVMValueRef v)
 {
-    LLVMTypeRef wanted = qn__scalar_type(g, a->dtype), type = LLVMTypeOf(v);
-    if (qn_dtype_bytes(a->dtype) >= 4)
-        return v;
-    if (LLVMGetTypeKind(type) == LLVMVectorTypeKind)
-        wanted = LLVMVectorType(wanted, LLVMGetVectorSize(type));
-    return LLVMBuildTrunc(g->b, v, wanted, "");
+    return qn_dtype_bytes(a->dtype) >= 4
+               ? v
+               : LLVMBuildTrunc(g->b, v, qn__as_many(qn__scalar_type(g, a->dtype), v), "");
 }
 
 /** Loads one by one. Lookups at one index share the lanes that are taken out of the index; gathers

@@ -8,11 +8,8 @@
  *   loops:  those of the schedule (lower/walk.c), in them the lanes (lower/lanes.c)
  *   body:   regions and instructions (lower/control.c)
  */
-#include "jit/lower/distribute.h"
-#include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/nest.h"
-#include "jit/lower/walk.h"
 #include "jit/schedule/piece.h"
 
 #include <string.h>
@@ -22,8 +19,7 @@
 LLVMValueRef qn__range_word(lower *g, int n)
 {
     LLVMValueRef at = qn__const_i64(g, g->first_range + n);
-    LLVMValueRef v = qn__load_at(g, g->i64, qn__gep(g, g->i64, g->range, at), 8);
-    return v;
+    return qn__load_at(g, g->i64, qn__gep(g, g->i64, g->range, at), 8);
 }
 
 /** The end of a dimension, not below its begin. A launch where a dimension outside reduces is empty

@@ -199,7 +199,7 @@ typedef struct lower {
     qn_debug *debug;       /* NULL: no lines for debuggers */
     LLVMMetadataRef scope; /* of these */
     int32_t shared_bytes; /* of reduces by blocks, as far as they are emitted */
-    /* of a grid, see target/nvptx/team.h */
+    /* of a grid, see target/nvptx/nvptx.h */
     bool is_team;         /* all lanes of the warp run the code alike */
     uint32_t team_reduce; /* the reduce whose points the lanes share, while its region is emitted;
                              else 0 */
@@ -210,7 +210,7 @@ typedef struct lower {
     LLVMValueRef kept_row; /* of a block's tile, i64; NULL: a warp has one */
     const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] values of staged loads; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see
-                                           target/nvptx/stage.h; NULL: none is */
+                                           target/nvptx/stage.c; NULL: none is */
     int64_t
         work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */
@@ -294,15 +294,20 @@ LLVMTypeRef qn__lane_type(const lower *g,
 LLVMTypeRef qn__scalar_type(const lower *g, int dtype); /* bool is i1 */
 LLVMTypeRef qn__memory_type(const lower *g, int dtype); /* bool is i8 */
 LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t); /* t itself when width is 1 */
+LLVMTypeRef qn__as_many(LLVMTypeRef t, LLVMValueRef v); /* as many of t as lanes of v, or one */
 LLVMValueRef qn__const_i64(const lower *g, int64_t n);
 LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar */
 LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
-/** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; those
- * beyond a are zero then. n is MOST_SHUFFLED at most. */
+/** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; -1: any
+ * element. n is MOST_SHUFFLED at most. */
 enum { MOST_SHUFFLED = 2 * QN_MOST_LANES };
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n);
+/** n elements of a vector from element `first`, or from the first one on; those beyond the last are
+ * any. */
+LLVMValueRef qn__part_of(const lower *g, LLVMValueRef v, int first, int n);
+LLVMValueRef qn__resized(const lower *g, LLVMValueRef v, int n);
 /** The pointer so many bytes further. */
 LLVMValueRef qn__ahead(const lower *g, LLVMValueRef pointer, int64_t bytes);
 /** The address of element `index` of type t. */
@@ -348,9 +353,15 @@ void qn__unseek(lower *g, const place *here);
 /** The value, and its level; NULL: it is not there. */
 LLVMValueRef qn__memo_find(const lower *g, const memo_key *key, int *at);
 void qn__memo_add(lower *g, const memo_key *key, int at, LLVMValueRef result);
-/** Goes back behind qn__seek, and adds a result, which is returned. */
-LLVMValueRef qn__memo_end(lower *g, const memo_key *key, const place *here, int at,
-                          LLVMValueRef result);
+/** The value that is found; else NULL, and the builder stands where a value of level *at belongs,
+ * until qn__memo_end adds it. *at becomes the level of the value. */
+typedef struct sharing {
+    memo_key key;
+    place here;
+    int at;
+} sharing;
+LLVMValueRef qn__memo_begin(lower *g, sharing *x, memo_key key, int *at);
+LLVMValueRef qn__memo_end(lower *g, const sharing *x, LLVMValueRef result);
 LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int at);
 LLVMValueRef qn__slot(lower *g, int slot, LLVMTypeRef t); /* level 0 */
 LLVMValueRef qn__fact(lower *g, const qn_fact *fact);     /* level 0, i64 */
@@ -428,6 +439,24 @@ LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v);
 LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated,
                                LLVMValueRef next);
 
+/* ---- lower/control.c */
+/** Values that blocks of code hand on, from trip to trip of a loop or beyond a branch: where they
+ * stand, and what they were before. */
+typedef struct carried_value {
+    LLVMValueRef *value, init, phi; /* phi: at the head of a loop */
+} carried_value;
+typedef struct carry {
+    carried_value *of;
+    int n;
+} carry;
+/** Makes phis of n values more at the head of a loop, where the builder stands; the values become
+ * these. Those that are NULL are left out. */
+void qn__carry(lower *g, carry *c, LLVMValueRef *value, int n);
+/** Completes the phis: the loop is entered from `before`, and trips leave the values in `latch`. */
+void qn__carry_close(const carry *c, LLVMBasicBlockRef before, LLVMBasicBlockRef latch);
+/** Behind a loop that ends at its head: the values are those there. */
+void qn__carry_end(carry *c);
+
 /* ---- accesses of memory */
 #include "jit/lower/access.h"
 
@@ -448,14 +477,11 @@ void qn__mark_likely(lower *g, LLVMValueRef branch_inst);
 LLVMValueRef qn__opaque(lower *g, LLVMValueRef v);
 void qn__lower_region(lower *g, uint32_t begin, uint32_t end);
 
-/** A loop over low, low + step, ... while != high (high - low a multiple of step), with values that
- * are carried from trip to trip. */
+/** A loop over low, low + step, ... while != high (high - low a multiple of step). */
 typedef struct loop {
     LLVMBasicBlockRef guard, before, head, after;
     LLVMValueRef index, start, end, step;
-    LLVMValueRef *value; /* [n_carried], the caller's */
-    LLVMValueRef *init, *phi; /* [n_carried] */
-    int n_carried;
+    carry carry;
     bool is_single; /* runs once: no jump back */
     bool is_guarded;
     int64_t most_trips; /* INT64_MAX: not known; the caller may know better */
@@ -476,9 +502,9 @@ static inline span qn__up_to(const lower *g, LLVMValueRef n)
 enum { LOOP_MAY_BE_EMPTY = 1, LOOP_IS_SEQUENTIAL = 2 };
 /** Opens a loop and its level. A loop known to be empty must not be opened. */
 void qn__loop_open(lower *g, loop *l, span s, int64_t step, int how);
-/** Carries n values, next after qn__loop_open. value[] holds those before the loop, and now gets
- * those at its head; at qn__loop_close it holds those at the end of a trip, and gets the final
- * ones. */
+/** Carries n values more, next after qn__loop_open. value[] holds those before the loop, and now
+ * gets those at its head; at qn__loop_close it holds those at the end of a trip, and gets the final
+ * ones. Those that are NULL are left out. */
 void qn__loop_carry(lower *g, loop *l, LLVMValueRef *value, int n);
 void qn__loop_close(lower *g, loop *l);
 /** A loop over 0, 1, ... while < n, at least one. */
@@ -571,11 +597,6 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
-/** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. carried: what it carries,
- * before and then behind them. */
-void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried);
-/** The first trips of a `while` in the lanes, `most` at most, while all go on: how many ran. */
-LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, LLVMValueRef *carried);
 /** Points of dimension d, in order, added to acc; how: LOOP_... */
 void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule

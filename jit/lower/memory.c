@@ -3,8 +3,6 @@
  * memory.c: loads and stores. lower/check.c says for which lanes they are performed,
  * lower/address.c where.
  */
-#include "jit/lower/flat.h"
-#include "jit/lower/group.h"
 #include "jit/lower/hooks.h"
 #include "jit/lower/wide.h"
 
@@ -25,6 +23,17 @@ LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
         return v;
     LLVMTypeRef t = qn__is_vector(v) ? qn__vector_of(g, g->i8) : g->i8;
     return LLVMBuildZExt(g->b, v, t, "");
+}
+
+LLVMValueRef qn__load_as(lower *g, int dtype, LLVMValueRef pointer, int64_t align)
+{
+    LLVMValueRef v = qn__load_at(g, qn__memory_type(g, dtype), pointer, (unsigned)align);
+    return qn__to_register(g, dtype, v);
+}
+
+void qn__store_as(lower *g, int dtype, LLVMValueRef v, LLVMValueRef pointer, int64_t align)
+{
+    qn__store_at(g, qn__to_memory(g, dtype, v), pointer, (unsigned)align);
 }
 
 static bool is_atomic_view(const lower *g, uint32_t i)
@@ -415,23 +424,19 @@ void qn__lower_load(lower *g, uint32_t i)
 static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t value)
 {
     int dtype = qn__access_dtype(g->k, i);
-    branch then = {0};
-    LLVMValueRef v = qn__scalar(g, value, p);
-    LLVMValueRef condition = any_active(g, p);
+    LLVMValueRef v = qn__scalar(g, value, p), condition = any_active(g, p);
     if (c->is_needed)
         condition = qn__mask_and(g, condition, c->ok);
     if (g->is_team)
         condition = qn__mask_and(g, condition, g->hooks->team_begin(g));
-    if (condition)
-        then = qn__begin_branch(g, condition);
+    branch then = qn__begin_branch(g, condition);
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     const unsigned align = displace(g, i, &x);
     LLVMValueRef store = qn__store_at(g, qn__to_memory(g, dtype, v), x.pointer, align);
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
-    if (condition)
-        qn__end_branch(g, &then, NULL);
+    qn__end_branch(g, &then, NULL);
     if (g->is_team)
         g->hooks->team_end(g);
 }
@@ -450,19 +455,15 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     if (x.kind == ADDRESS_UNIT || x.kind == ADDRESS_REVERSED) {
         if (!mask && x.kind == ADDRESS_UNIT && qn__line_ends_store(g, i, p, v, x.pointer))
             return;
-        if (!mask) {
-            LLVMValueRef store = qn__store_at(g, v, x.pointer, align);
-            qn__mark_stream(g, i, store);
-            return;
-        }
-        qn__store_masked(g, v, x.pointer, align, mask);
-        return;
-    }
-    if (qn__is_strided(g, i, &x, mask)) {
+        if (!mask)
+            qn__mark_stream(g, i, qn__store_at(g, v, x.pointer, align));
+        else
+            qn__store_masked(g, v, x.pointer, align, mask);
+    } else if (qn__is_strided(g, i, &x, mask)) {
         qn__store_strided(g, i, &x, v, mask);
-        return;
+    } else {
+        qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
     }
-    qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
 }
 
 /** Several vectors from part p on, side by side and without masks. */
@@ -470,9 +471,7 @@ static void store_packed(lower *g, uint32_t i, int p, uint32_t value, int n)
 {
     LLVMValueRef v = qn__pack_vectors(g, i, p, value, n);
     address x = qn__displaced(g, i, p, NULL);
-    LLVMValueRef store = LLVMBuildStore(g->b, v, x.pointer);
-    LLVMSetAlignment(store, qn__align_of(g, i));
-    qn__mark_stream(g, i, store);
+    qn__mark_stream(g, i, qn__store_at(g, v, x.pointer, qn__align_of(g, i)));
 }
 
 /** Whether all lanes of a part store one value to one address. */

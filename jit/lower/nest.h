@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nest.h: private to the lowering: loops over steps of a dimension (lower/nest.c, lower/lanes.c).
+ * nest.h: private to the lowering: loops over steps of a dimension (lower/nest.c, lower/lanes.c),
+ * those of a schedule (lower/walk.c), and those that call the parts of a piece.
  */
 #ifndef QN_JIT_LLVM_NEST_H
 #define QN_JIT_LLVM_NEST_H
@@ -55,5 +56,14 @@ span qn__piece_at(lower *g, LLVMValueRef from, int64_t size, LLVMValueRef end);
 /** Iterations of a dimension beyond the last multiple of `step`, -1 if not known. A chunk of a
  * split dimension has as many or none. */
 int64_t qn__known_rest_of(const lower *g, int d, int64_t step);
+
+/** Emits the loops of g->schedule and what is inside of them. spans[d]: what is run of dimension d,
+ * which is no dimension of reduces. */
+void qn__walk(lower *g, const span *spans);
+
+/** Emits what a piece with parts does, where the entry of its function, `symbol`, ends
+ * (lower/distribute.c). scratch_word: where the memory that a part needs stands in the range, -1:
+ * none does. */
+void qn__lower_parts(lower *g, const struct qn_piece *p, const char *symbol, int scratch_word);
 
 #endif

@@ -15,6 +15,12 @@ static LLVMValueRef like(const lower *g, LLVMValueRef v, int dtype, uint64_t bit
     return qn__constant_like(LLVMTypeOf(v), qn__const_bits(g, dtype, bits));
 }
 
+/** The LLVM type of `dtype` with as many lanes as v has. */
+static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
+{
+    return qn__as_many(qn__scalar_type(g, dtype), v);
+}
+
 /** The intrinsic `name`, overloaded by the type of v. */
 static LLVMValueRef intrinsic(lower *g, const char *name, LLVMValueRef *v, int n)
 {
@@ -65,8 +71,6 @@ static LLVMValueRef safe_divisor(lower *g, int type, LLVMValueRef x, LLVMValueRe
     return choose(g, bad, like(g, y, type, 1), y);
 }
 
-static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v);
-
 /** Quotients of vectors by floats that are wide enough: a / d is no nearer to the next integer than
  * 1 / d, which is more than any rounding moves it. No instruction divides vectors of integers. */
 static LLVMValueRef divide_as_floats(lower *g, int type, LLVMValueRef a, LLVMValueRef d)
@@ -78,8 +82,8 @@ static LLVMValueRef divide_as_floats(lower *g, int type, LLVMValueRef a, LLVMVal
     LLVMValueRef v[2] = {a, d};
     for (int n = 0; n < 2; n++) {
         v[n] = is_wide ? v[n] : LLVMBuildCast(g->b, widen, v[n], words, "");
-        v[n] = LLVMBuildCast(g->b, is_wide && !is_signed ? LLVMUIToFP : LLVMSIToFP, v[n], floats,
-                             "");
+        v[n] =
+            LLVMBuildCast(g->b, is_wide && !is_signed ? LLVMUIToFP : LLVMSIToFP, v[n], floats, "");
     }
     LLVMValueRef q = LLVMBuildFDiv(g->b, v[0], v[1], "");
     q = LLVMBuildCast(g->b, is_wide && !is_signed ? LLVMFPToUI : LLVMFPToSI, q, words, "");
@@ -91,22 +95,20 @@ static bool is_divided_as_floats(int type, LLVMValueRef d)
     return qn__is_vector(d) && !LLVMIsConstant(d) && qn__dtype_width(type) <= 32;
 }
 
-static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_div(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
     if (class_of(type) == QN_CLASS_F)
-        return LLVMBuildFDiv(g->b, a, b, "");
-    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero);
-    LLVMValueRef q = is_divided_as_floats(type, d)      ? divide_as_floats(g, type, a, d)
+        return LLVMBuildFDiv(g->b, v[0], v[1], "");
+    LLVMValueRef a = v[0], by_zero, d = safe_divisor(g, type, a, v[1], &by_zero);
+    LLVMValueRef q = is_divided_as_floats(type, d)  ? divide_as_floats(g, type, a, d)
                      : class_of(type) == QN_CLASS_S ? LLVMBuildSDiv(g->b, a, d, "")
                                                     : LLVMBuildUDiv(g->b, a, d, "");
     return choose(g, by_zero, like(g, a, type, 0), q);
 }
 
-static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_rem(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    LLVMValueRef by_zero, d = safe_divisor(g, type, a, b, &by_zero), r;
+    LLVMValueRef a = v[0], by_zero, d = safe_divisor(g, type, a, v[1], &by_zero), r;
     if (is_divided_as_floats(type, d))
         r = LLVMBuildSub(g->b, a, LLVMBuildMul(g->b, divide_as_floats(g, type, a, d), d, ""), "");
     else
@@ -133,23 +135,21 @@ LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v)
     return op == QN_OP_neg ? LLVMBuildFNeg(g->b, v, "") : intrinsic(g, "llvm.fabs", &v, 1);
 }
 
-static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_neg(lower *g, int type, LLVMValueRef *v)
 {
-    (void)b, (void)c;
-    bool is_fused = g->f->target->fuses_signs && !qn__is_vector(a);
+    bool is_fused = g->f->target->fuses_signs && !qn__is_vector(v[0]);
     if (class_of(type) == QN_CLASS_F && (is_fused || !g->f->target->keeps_signs))
-        return change_sign(g, type, a, false);
-    return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, a, "") : LLVMBuildNeg(g->b, a, "");
+        return change_sign(g, type, v[0], false);
+    return class_of(type) == QN_CLASS_F ? LLVMBuildFNeg(g->b, v[0], "")
+                                        : LLVMBuildNeg(g->b, v[0], "");
 }
 
-static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
-                                   LLVMValueRef c)
+static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    LLVMValueRef v[2] = {a, b};
     if (g->f->target->keeps_signs)
         return intrinsic(g, "llvm.copysign", v, 2);
     int bits_type = qn__dtype_width(type) == 64 ? QN_U64 : QN_U32;
+    LLVMValueRef a = v[0], b = v[1];
     LLVMTypeRef old = LLVMTypeOf(a), bits = type_like(g, bits_type, a);
     uint64_t sign = lowest(bits_type);
     a = LLVMBuildBitCast(g->b, a, bits, "");
@@ -158,16 +158,21 @@ static LLVMValueRef lower_copysign(lower *g, int type, LLVMValueRef a, LLVMValue
     return LLVMBuildBitCast(g->b, qn__opaque(g, LLVMBuildOr(g->b, a, b, "")), old, "");
 }
 
-static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+/** An intrinsic with a flag behind its operand, which is not set. */
+static LLVMValueRef unflagged(lower *g, const char *name, LLVMValueRef a)
 {
-    (void)b, (void)c;
     LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
+    return intrinsic(g, name, v, 2);
+}
+
+static LLVMValueRef lower_abs(lower *g, int type, LLVMValueRef *v)
+{
     if (class_of(type) == QN_CLASS_U)
-        return a;
-    if (class_of(type) == QN_CLASS_F && !g->f->target->keeps_signs)
-        return change_sign(g, type, a, true);
-    return class_of(type) == QN_CLASS_F ? intrinsic(g, "llvm.fabs", v, 1)
-                                        : intrinsic(g, "llvm.abs", v, 2);
+        return v[0];
+    if (class_of(type) == QN_CLASS_S)
+        return unflagged(g, "llvm.abs", v[0]);
+    return g->f->target->keeps_signs ? intrinsic(g, "llvm.fabs", v, 1)
+                                     : change_sign(g, type, v[0], true);
 }
 
 /** Whether v is a constant, no NaN, and not 0 where that is asked for, in all lanes. */
@@ -195,9 +200,9 @@ static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
 }
 
 /** a < b (or >) ? a : b is the machine's min (max), which loses a NaN in the first operand. */
-static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b, bool is_max)
+static LLVMValueRef extremum(lower *g, int type, LLVMValueRef *v, bool is_max)
 {
-    LLVMValueRef v[2] = {a, b};
+    LLVMValueRef a = v[0], b = v[1];
     if (class_of(type) == QN_CLASS_S)
         return intrinsic(g, is_max ? "llvm.smax" : "llvm.smin", v, 2);
     if (class_of(type) == QN_CLASS_U)
@@ -214,22 +219,14 @@ static LLVMValueRef extremum(lower *g, int type, LLVMValueRef a, LLVMValueRef b,
     return keep_nan(g, a, LLVMBuildSelect(g->b, before, a, b, ""));
 }
 
-static LLVMValueRef lower_min(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_min(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    return extremum(g, type, a, b, false);
+    return extremum(g, type, v, false);
 }
 
-static LLVMValueRef lower_max(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_max(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    return extremum(g, type, a, b, true);
-}
-
-static LLVMValueRef lower_not(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    (void)type, (void)b, (void)c;
-    return LLVMBuildNot(g->b, a, "");
+    return extremum(g, type, v, true);
 }
 
 static LLVMValueRef shift_count(lower *g, int type, LLVMValueRef b)
@@ -237,43 +234,23 @@ static LLVMValueRef shift_count(lower *g, int type, LLVMValueRef b)
     return LLVMBuildAnd(g->b, b, like(g, b, type, (uint64_t)qn__dtype_width(type) - 1), "");
 }
 
-static LLVMValueRef lower_shl(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_shl(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    return LLVMBuildShl(g->b, a, shift_count(g, type, b), "");
+    return LLVMBuildShl(g->b, v[0], shift_count(g, type, v[1]), "");
 }
 
-static LLVMValueRef lower_shr(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
+static LLVMValueRef lower_shr(lower *g, int type, LLVMValueRef *v)
 {
-    (void)c;
-    LLVMValueRef n = shift_count(g, type, b);
-    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, a, n, "")
-                                        : LLVMBuildLShr(g->b, a, n, "");
+    LLVMValueRef n = shift_count(g, type, v[1]);
+    return class_of(type) == QN_CLASS_S ? LLVMBuildAShr(g->b, v[0], n, "")
+                                        : LLVMBuildLShr(g->b, v[0], n, "");
 }
 
-static LLVMValueRef zeros(lower *g, const char *name, LLVMValueRef a)
-{
-    LLVMValueRef v[2] = {a, LLVMConstInt(g->i1, 0, false)};
-    return intrinsic(g, name, v, 2);
-}
-
-static LLVMValueRef lower_clz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    (void)type, (void)b, (void)c;
-    return zeros(g, "llvm.ctlz", a);
-}
-
-static LLVMValueRef lower_ctz(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    (void)type, (void)b, (void)c;
-    return zeros(g, "llvm.cttz", a);
-}
-
-static LLVMValueRef lower_select(lower *g, int type, LLVMValueRef a, LLVMValueRef b, LLVMValueRef c)
-{
-    (void)type;
-    return LLVMBuildSelect(g->b, a, b, c, "");
-}
+/* Those that are the same for all types. */
+#define lower_not(g, type, v) LLVMBuildNot((g)->b, (v)[0], "")
+#define lower_clz(g, type, v) unflagged(g, "llvm.ctlz", (v)[0])
+#define lower_ctz(g, type, v) unflagged(g, "llvm.cttz", (v)[0])
+#define lower_select(g, type, v) LLVMBuildSelect((g)->b, (v)[0], (v)[1], (v)[2], "")
 
 /* ---------------------------------------------------------------- the table */
 
@@ -305,13 +282,6 @@ static LLVMValueRef compare(lower *g, int type, const LLVMIntPredicate *of, LLVM
     return LLVMBuildICmp(g->b, of[class != QN_CLASS_S], a, b, "");
 }
 
-static LLVMValueRef call(lower *g, const char *name, int n, LLVMValueRef a, LLVMValueRef b,
-                         LLVMValueRef c)
-{
-    LLVMValueRef v[3] = {a, b, c};
-    return intrinsic(g, name, v, n);
-}
-
 LLVMValueRef qn__lower_saturating(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b)
 {
     static const char *const names[2][2] = {{"llvm.uadd.sat", "llvm.sadd.sat"},
@@ -323,12 +293,13 @@ LLVMValueRef qn__lower_saturating(lower *g, int op, int type, LLVMValueRef a, LL
 LLVMValueRef qn__lower_op(lower *g, int op, int type, LLVMValueRef a, LLVMValueRef b,
                           LLVMValueRef c)
 {
+    LLVMValueRef v[3] = {a, b, c};
     switch (op) {
 #define BIN(s, u, f) binary(g, type, (const LLVMOpcode[]){LLVM##s, LLVM##u, LLVM##f}, a, b)
 #define CMP(s, u, f)                                                                               \
     compare(g, type, (const LLVMIntPredicate[]){LLVMInt##s, LLVMInt##u}, LLVMReal##f, a, b)
-#define CALL(name) call(g, name, n_args, a, b, c)
-#define FN(f) lower_##f(g, type, a, b, c)
+#define CALL(name) intrinsic(g, name, v, n_args)
+#define FN(f) lower_##f(g, type, v)
 #define QN_OP(ID, name, rule, arity, classes, s, u, f, lowering, doc)                              \
     case QN_OP_##name: {                                                                           \
         const int n_args = arity;                                                                  \
@@ -355,14 +326,6 @@ LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef acc
 
 /* ---------------------------------------------------------------- conversions */
 
-/** The LLVM type of `dtype` with as many lanes as v has. */
-static LLVMTypeRef type_like(const lower *g, int dtype, LLVMValueRef v)
-{
-    LLVMTypeRef t = qn__scalar_type(g, dtype), old = LLVMTypeOf(v);
-    return LLVMGetTypeKind(old) == LLVMVectorTypeKind ? LLVMVectorType(t, LLVMGetVectorSize(old))
-                                                      : t;
-}
-
 /** An integer of 32 bits that is in the range of a narrower type, said in a way that the code
  * generator knows: then it packs vectors, and the limits cost nothing. */
 static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
@@ -370,11 +333,10 @@ static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
     bool is_signed = class_of(to) == QN_CLASS_S;
     int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
     int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
-    LLVMTypeRef t = LLVMTypeOf(v);
     LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)},
-                 both[2] = {NULL, like(g, v, QN_I32, (uint64_t)high)};
-    both[0] = qn__call(g, "llvm.smax", &t, 1, above, 2);
-    return qn__call(g, "llvm.smin", &t, 1, both, 2);
+                 both[2] = {intrinsic(g, "llvm.smax", above, 2),
+                            like(g, v, QN_I32, (uint64_t)high)};
+    return intrinsic(g, "llvm.smin", both, 2);
 }
 
 /** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the
@@ -416,7 +378,7 @@ static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
 static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
-    if (LLVMGetTypeKind(types[1]) == LLVMVectorTypeKind)
+    if (qn__is_vector(v))
         return saturate_vector(g, to, from, v);
     if (g->hooks->to_integer)
         return g->hooks->to_integer(g, to, from, v);
@@ -428,9 +390,7 @@ static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
  * here. */
 static LLVMValueRef cast_half(lower *g, int to, int from, LLVMValueRef v)
 {
-    LLVMTypeRef old = LLVMTypeOf(v), half = LLVMHalfTypeInContext(g->context);
-    if (LLVMGetTypeKind(old) == LLVMVectorTypeKind)
-        half = LLVMVectorType(half, LLVMGetVectorSize(old));
+    LLVMTypeRef half = qn__as_many(LLVMHalfTypeInContext(g->context), v);
     if (from == QN_F16)
         return LLVMBuildFPExt(g->b, LLVMBuildBitCast(g->b, v, half, ""), type_like(g, to, v), "");
     if (to == QN_F16) {
@@ -464,7 +424,7 @@ static LLVMValueRef lanes_to_float(lower *g, LLVMTypeRef t, bool is_signed, LLVM
 {
     LLVMValueRef all = LLVMConstNull(t);
     for (unsigned n = 0; n < LLVMGetVectorSize(t); n++) {
-        LLVMValueRef at = LLVMConstInt(LLVMInt32TypeInContext(g->context), n, false),
+        LLVMValueRef at = LLVMConstInt(g->i32, n, false),
                      lane = LLVMBuildExtractElement(g->b, v, at, "");
         lane = int_to_float(g, LLVMGetElementType(t), is_signed, lane);
         all = LLVMBuildInsertElement(g->b, all, lane, at, "");
@@ -489,12 +449,11 @@ LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v)
     bool is_signed = class_of(from) == QN_CLASS_S;
     /* LLVM 19 takes twenty times as long to select the code of the conversion, which is that of
      * this select. */
-    if (to_float && from == QN_BOOL && LLVMGetTypeKind(t) == LLVMVectorTypeKind)
+    if (to_float && from == QN_BOOL && qn__is_vector(v))
         return LLVMBuildSelect(g->b, v,
                                LLVMBuildUIToFP(g->b, LLVMConstAllOnes(LLVMTypeOf(v)), t, ""),
                                LLVMConstNull(t), "");
-    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-    if (to_float && is_vector && g->f->target->rounds_twice && to == QN_F32 &&
+    if (to_float && qn__is_vector(v) && g->f->target->rounds_twice && to == QN_F32 &&
         qn__dtype_width(from) == 64)
         return lanes_to_float(g, t, is_signed, v);
     if (to_float)

@@ -57,7 +57,7 @@ static void reduce_tuple(lower *g, const points *x, const reduction *all, int m,
     qn__reduce_in_order(g, r, n, acc);
     for (int q = 0; q < n; q++) {
         LLVMValueRef to = qn__gep(g, g->i64, results_of(g, x, at[q]), number);
-        qn__store_at(g, qn__to_memory(g, r[q].type, acc[q][0]), to, 8);
+        qn__store_as(g, r[q].type, acc[q][0], to, 8);
     }
 }
 

@@ -48,8 +48,7 @@ int64_t qn__strip_trips(lower *g, LLVMBasicBlockRef head, int64_t most_trips, in
 /** Where the address of the word is read, when the builder stands there. */
 static LLVMValueRef load_address(lower *g)
 {
-    LLVMValueRef at = qn__load_at(g, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), 8);
-    return at;
+    return qn__load_at(g, g->ptr, qn__ahead(g, g->fault, offsetof(qn_fault, cancel)), 8);
 }
 
 /** Number of the first iteration that may be left, in the order of the domain: all that comes
@@ -239,10 +238,11 @@ LLVMBasicBlockRef qn__strip_close(lower *g, loop *l, LLVMValueRef index, int64_t
                  end = qn__phi(g, first, entry, further, next_strip);
     LLVMAddIncoming(l->index, &from, &strip, 1);
     LLVMAddIncoming(l->index, &index, &latch, 1);
-    for (int n = 0; n < l->n_carried; n++) {
-        LLVMValueRef carried = qn__phi(g, l->init[n], entry, l->value[n], next_strip);
-        LLVMAddIncoming(l->phi[n], &carried, &strip, 1);
-        LLVMAddIncoming(l->phi[n], &l->value[n], &latch, 1);
+    for (int n = 0; n < l->carry.n; n++) {
+        carried_value *x = &l->carry.of[n];
+        LLVMValueRef at_strip = qn__phi(g, x->init, entry, *x->value, next_strip);
+        LLVMAddIncoming(x->phi, &at_strip, &strip, 1);
+        LLVMAddIncoming(x->phi, x->value, &latch, 1);
     }
     LLVMBuildBr(g->b, l->head);
     LLVMPositionBuilderAtEnd(g->b, latch);

@@ -66,9 +66,8 @@ bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce)
 /** What the point adds where points are results in memory. */
 static void load_result(lower *g, const reduction *r, addend *a)
 {
-    LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, r->results, &g->iv[r->dim[0]], 1, "");
-    LLVMValueRef v = qn__load_at(g, qn__memory_type(g, r->type), at, 8);
-    a->value[0] = qn__to_register(g, r->type, v);
+    LLVMValueRef at = qn__gep(g, g->i64, r->results, g->iv[r->dim[0]]);
+    a->value[0] = qn__load_as(g, r->type, at, 8);
 }
 
 /** Emits the region once for the indices that stand in g->iv. With `acc` the point is added to each
@@ -547,23 +546,24 @@ static bool is_fold(const lower *g, const reduction *r)
  * checks where one would have failed. */
 static void fold_ahead(lower *g, const reduction *r, LLVMValueRef condition, LLVMValueRef *acc)
 {
-    LLVMValueRef sums[MOST_PARTS + 1], none[MOST_PARTS + 1],
-        in_range = LLVMConstInt(g->i1, 1, false);
+    LLVMValueRef sums[MOST_PARTS + 1], in_range;
     set_identity(g, r, sums);
-    sums[r->n] = in_range;
-    memcpy(none, sums, sizeof none);
-    none[r->n] = LLVMConstInt(g->i1, 0, false);
+    sums[r->n] = LLVMConstInt(g->i1, 0, false);
     branch x = qn__begin_branch(g, condition);
+    qn__branch_keep(g, &x, sums, r->n + 1);
+    sums[r->n] = LLVMConstInt(g->i1, 1, false);
     g->in_range = &in_range;
     if (qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
         fold_indexed(g, r, sums);
     else
         fold(g, r, 0, sums);
     g->in_range = NULL;
-    qn__choose_branch(g, &x, sums, none, r->n + 1);
+    qn__end_branch(g, &x, NULL);
     branch y = qn__begin_branch(g, LLVMBuildNot(g->b, sums[r->n], ""));
+    memcpy(acc, sums, (size_t)r->n * sizeof *acc);
+    qn__branch_keep(g, &y, acc, r->n);
     qn__reduce_in_order(g, r, 1, (LLVMValueRef(*)[MOST_PARTS])acc);
-    qn__choose_branch(g, &y, acc, sums, r->n);
+    qn__end_branch(g, &y, NULL);
 }
 
 const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)

@@ -123,31 +123,12 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, span active, 
     memcpy(g->mask, outer, sizeof outer);
 }
 
-/** Accumulators of all reduces one behind the other, into `flat` or out of it; their number. */
-static int pack(const lower *g, int n_reduces, sums *acc, LLVMValueRef *flat, bool in)
+/** Carries the accumulators of all parts through a loop that was just opened. */
+static void carry_parts(lower *g, loop *l, int n_reduces, sums *acc)
 {
-    int n = 0;
     for (int m = 0; m < n_reduces; m++)
-        FOR_PARTS (g, p) {
-            LLVMValueRef *to = in ? &flat[n] : &acc[m][p];
-            *to = in ? acc[m][p] : flat[n];
-            n++;
-        }
-    return n;
-}
-
-/** Opens a loop's carried values, which are the accumulators of all parts, and closes the loop. */
-static void carry_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRef *flat)
-{
-    qn__loop_carry(g, l, flat, pack(g, n_reduces, acc, flat, true));
-    pack(g, n_reduces, acc, flat, false);
-}
-
-static void close_parts(lower *g, loop *l, int n_reduces, sums *acc, LLVMValueRef *flat)
-{
-    pack(g, n_reduces, acc, flat, true);
-    qn__loop_close(g, l);
-    pack(g, n_reduces, acc, flat, false);
+        FOR_PARTS(g, p)
+            qn__loop_carry(g, l, &acc[m][p], 1);
 }
 
 void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is_whole, sums *acc)
@@ -158,7 +139,6 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
     LLVMValueRef n = LLVMBuildSub(g->b, s.high, s.low, "");
     LLVMValueRef left = LLVMBuildAnd(g->b, n, qn__const_i64(g, step - 1), "");
     LLVMValueRef whole = is_whole ? s.high : LLVMBuildSub(g->b, s.high, left, "");
-    LLVMValueRef carried[MOST_PARTS];
     int64_t first, end;
     loop l;
     if (qn__is_const(s.low, &first) && qn__is_const(whole, &end) && end - first <= 2 * step) {
@@ -170,28 +150,20 @@ void qn__lane_range(lower *g, const reduction *r, int n_reduces, span s, bool is
         }
     } else if (!qn__is_known_empty((span){s.low, whole})) {
         qn__loop_open(g, &l, (span){s.low, whole}, step, how);
-        carry_parts(g, &l, n_reduces, acc, carried);
+        carry_parts(g, &l, n_reduces, acc);
         qn__set_index(g, d, l.index);
         lane_step(g, r, n_reduces, (span){0}, acc);
-        close_parts(g, &l, n_reduces, acc, carried);
+        qn__loop_close(g, &l);
     }
     if (is_whole || (qn__is_const(left, &known) && known == 0))
         return;
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, left, qn__const_i64(g, 0), "");
     some = LLVMBuildZExt(g->b, some, g->i64, "");
     qn__loop_open(g, &l, qn__up_to(g, some), 1, how);
-    carry_parts(g, &l, n_reduces, acc, carried);
+    carry_parts(g, &l, n_reduces, acc);
     qn__set_index(g, d, whole);
     lane_step(g, r, n_reduces, (span){.high = left}, acc);
-    close_parts(g, &l, n_reduces, acc, carried);
-}
-
-static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first, int n)
-{
-    int lane[64];
-    for (int m = 0; m < n; m++)
-        lane[m] = first + m;
-    return qn__shuffle(g, v, NULL, lane, n);
+    qn__loop_close(g, &l);
 }
 
 LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, int j)
@@ -205,9 +177,9 @@ LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, i
             v[u] = qn__combine(g, r, v[u], v[u + n / 2]);
     int half = (int)LLVMGetVectorSize(LLVMTypeOf(v[0])) / 2;
     for (; half > 1; half /= 2)
-        v[0] = qn__combine(g, r, half_of(g, v[0], 0, half), half_of(g, v[0], half, half));
+        v[0] = qn__combine(g, r, qn__resized(g, v[0], half), qn__part_of(g, v[0], half, half));
     if (half == 1) /* of two lanes: no vector of one, which would be scalars */
-        v[0] = qn__combine(g, r, v[0], half_of(g, v[0], 1, 2));
+        v[0] = qn__combine(g, r, v[0], qn__part_of(g, v[0], 1, 2));
     return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
 }
 
@@ -224,15 +196,20 @@ typedef struct rows {
     outside outside;
 } rows;
 
+static void set_identity(lower *g, rows *x)
+{
+    for (int m = 0; m < x->n; m++)
+        FOR_PARTS(g, p)
+            x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
+}
+
 static void rows_open(lower *g, rows *x)
 {
     x->outside = qn__enter_lanes(g);
-    for (int m = 0; m < x->n; m++) {
-        FOR_PARTS (g, p)
-            x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
-        for (int n = 0; n < x->r[m].n && x->has_rest; n++)
+    set_identity(g, x);
+    for (int m = 0; m < x->n && x->has_rest; m++)
+        for (int n = 0; n < x->r[m].n; n++)
             x->rest[m][n] = x->r[m].identity;
-    }
 }
 
 /** All lanes to one scalar for each accumulator. */
@@ -252,33 +229,13 @@ static void rows_close(lower *g, rows *x, sums *out)
             out[m][n] = qn__combine(g, &x->r[m], out[m][n], x->rest[m][n]);
 }
 
-/** All that is carried from row to row, into `flat` or out of it; how much. */
-static int pack_rows(const lower *g, rows *x, LLVMValueRef *flat, bool in)
+/** Carries all that rows are added to. */
+static void carry_rows(lower *g, loop *l, rows *x)
 {
-    int n = pack(g, x->n, x->acc, flat, in);
-    for (int m = 0; m < x->n && x->has_rest; n += x->r[m++].n)
-        memcpy(in ? flat + n : x->rest[m], in ? x->rest[m] : flat + n,
-               (size_t)x->r[m].n * sizeof *flat);
-    if (x->count) {
-        LLVMValueRef *to = in ? &flat[n] : &x->count;
-        *to = in ? x->count : flat[n];
-    }
-    return n + (x->count != NULL);
-}
-
-enum { MOST_CARRIED = 2 * MOST_PARTS + 1 };
-
-static void carry_rows(lower *g, loop *l, rows *x, LLVMValueRef *flat)
-{
-    qn__loop_carry(g, l, flat, pack_rows(g, x, flat, true));
-    pack_rows(g, x, flat, false);
-}
-
-static void close_rows(lower *g, loop *l, rows *x, LLVMValueRef *flat)
-{
-    pack_rows(g, x, flat, true);
-    qn__loop_close(g, l);
-    pack_rows(g, x, flat, false);
+    carry_parts(g, l, x->n, x->acc);
+    for (int m = 0; m < x->n && x->has_rest; m++)
+        qn__loop_carry(g, l, x->rest[m], x->r[m].n);
+    qn__loop_carry(g, l, &x->count, 1);
 }
 
 /** A row that begins at the first lane: all its points in lanes, or the last of them one by one. */
@@ -317,18 +274,15 @@ static void push_block(lower *g, rows *x, LLVMValueRef points)
 /** Closes the block if so many points fill it. */
 static void push_if_full(lower *g, rows *x, LLVMValueRef points)
 {
-    LLVMValueRef before[MOST_CARRIED], after[MOST_CARRIED];
     if (x->r->n_levels == 0)
         return;
     branch full = qn__begin_branch(g, qn__is_multiple_of_block(g, points));
-    int n = pack(g, x->n, x->acc, before, true);
-    push_block(g, x, points);
     for (int m = 0; m < x->n; m++)
-        FOR_PARTS (g, p)
-            x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
-    pack(g, x->n, x->acc, after, true);
-    qn__choose_branch(g, &full, after, before, n);
-    pack(g, x->n, x->acc, after, false);
+        FOR_PARTS(g, p)
+            qn__branch_keep(g, &full, &x->acc[m][p], 1);
+    push_block(g, x, points);
+    set_identity(g, x);
+    qn__end_branch(g, &full, NULL);
 }
 
 /** A step of a row that begins at any partial, up to so many points from the begin of the reduce:
@@ -354,12 +308,11 @@ static void shifted_row(lower *g, rows *x, span s)
     LLVMValueRef has_two = LLVMBuildICmp(g->b, LLVMIntSGT, last, zero, ""),
                  is_some = LLVMBuildICmp(g->b, LLVMIntSGT, s.high, s.low, ""),
                  edges =
-                     LLVMBuildSelect(g->b, has_two, qn__const_i64(g, 2), qn__const_i64(g, 1), ""),
-                 carried[MOST_CARRIED], inner[MOST_CARRIED];
+                     LLVMBuildSelect(g->b, has_two, qn__const_i64(g, 2), qn__const_i64(g, 1), "");
     loop edge, once, middle;
     edges = LLVMBuildSelect(g->b, is_some, edges, zero, "");
     qn__loop_open(g, &edge, qn__up_to(g, edges), 1, LOOP_MAY_BE_EMPTY);
-    carry_parts(g, &edge, x->n, x->acc, carried);
+    carry_parts(g, &edge, x->n, x->acc);
     LLVMValueRef is_first = LLVMBuildICmp(g->b, LLVMIntEQ, edge.index, zero, ""),
                  own = LLVMBuildSelect(g->b, is_first, zero, last, ""),
                  end = qn__umin(g, LLVMBuildSub(g->b, n, own, ""), step);
@@ -371,12 +324,12 @@ static void shifted_row(lower *g, rows *x, span s)
     LLVMValueRef has_middle = LLVMBuildAnd(g->b, is_first, has_two, "");
     qn__loop_open(g, &middle, (span){step, LLVMBuildSelect(g->b, has_middle, last, step, "")},
                   PARTIALS, LOOP_MAY_BE_EMPTY);
-    carry_parts(g, &middle, x->n, x->acc, inner);
+    carry_parts(g, &middle, x->n, x->acc);
     LLVMValueRef after = LLVMBuildAdd(g->b, middle.index, step, "");
     shifted_step(g, x, LLVMBuildAdd(g->b, base, middle.index, ""),
                  LLVMBuildAdd(g->b, before, after, ""), (span){0});
-    close_parts(g, &middle, x->n, x->acc, inner);
-    close_parts(g, &edge, x->n, x->acc, carried);
+    qn__loop_close(g, &middle);
+    qn__loop_close(g, &edge);
     x->count = LLVMBuildAdd(g->b, x->count, LLVMBuildSub(g->b, s.high, s.low, ""), "");
 }
 
@@ -384,7 +337,6 @@ static void shifted_row(lower *g, rows *x, span s)
 static void walk_rows(lower *g, rows *x, int at)
 {
     const reduction *r = x->r;
-    LLVMValueRef carried[MOST_CARRIED];
     loop l;
     if (at == r->n_dims - 1) {
         span s = qn__points_of(g, r, r->dim[at]);
@@ -395,9 +347,9 @@ static void walk_rows(lower *g, rows *x, int at)
         return;
     }
     qn__loop_points(g, &l, r, r->dim[at]);
-    carry_rows(g, &l, x, carried);
+    carry_rows(g, &l, x);
     walk_rows(g, x, at + 1);
-    close_rows(g, &l, x, carried);
+    qn__loop_close(g, &l);
 }
 
 /** Points, at most a block of the striped order, to one scalar for each accumulator. */
@@ -468,17 +420,18 @@ static void shifted_rows(lower *g, const reduction *r, int n_reduces, sums *acc)
  * least or greatest. */
 static void tell_zeros(lower *g, const reduction *r, LLVMValueRef *acc)
 {
-    LLVMValueRef is_zero = NULL, again[MOST_PARTS];
+    LLVMValueRef is_zero = NULL;
     for (int n = 0; n < r->n; n++) {
         LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(acc[n])),
                      own = LLVMBuildFCmp(g->b, LLVMRealOEQ, acc[n], zero, "");
         is_zero = is_zero ? LLVMBuildOr(g->b, is_zero, own, "") : own;
-        again[n] = r->identity;
     }
     branch x = qn__begin_branch(g, is_zero);
-    qn__fold_points(g, r, again);
-    qn__choose_branch(g, &x, again, acc, r->n);
-    memcpy(acc, again, sizeof again);
+    qn__branch_keep(g, &x, acc, r->n);
+    for (int n = 0; n < r->n; n++)
+        acc[n] = r->identity;
+    qn__fold_points(g, r, acc);
+    qn__end_branch(g, &x, NULL);
 }
 
 void qn__lanes_reduce(lower *g, const reduction *r, int n_reduces, LLVMValueRef (*acc)[MOST_PARTS])

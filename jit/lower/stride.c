@@ -245,9 +245,9 @@ static LLVMValueRef load_permuted(lower *g, uint32_t i, const address *x, LLVMTy
                                       qn__splat(g, behind, g->depth), "");
     LLVMValueRef begin = qn__gep(g, number, x->pointer, first);
     LLVMValueRef v = qn__load_masked(g, t, begin, qn__align_of(g, i), mask);
-    v = qn__with_lanes(g, LLVMBuildBitCast(g->b, v, numbers, ""), lanes);
-    v = g->hooks->permute(g, &v, 1, qn__with_lanes(g, at, lanes));
-    return LLVMBuildBitCast(g->b, qn__with_lanes(g, v, g->width), t, "");
+    v = qn__resized(g, LLVMBuildBitCast(g->b, v, numbers, ""), lanes);
+    v = g->hooks->permute(g, &v, 1, qn__resized(g, at, lanes));
+    return LLVMBuildBitCast(g->b, qn__resized(g, v, g->width), t, "");
 }
 
 LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
@@ -275,6 +275,6 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     }
     qn__begin_other(g, &side);
     LLVMValueRef gathered = gather(g, i, x, t);
-    qn__choose_branch(g, &side, &v, &gathered, 1);
-    return v;
+    qn__end_branch(g, &side, NULL);
+    return qn__join(g, &side, v, gathered);
 }

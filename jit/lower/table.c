@@ -17,16 +17,6 @@ typedef struct table {
     const qn_elements *array;  /* a constant one; NULL: the view of load `inst` */
 } table;
 
-LLVMValueRef qn__with_lanes(lower *g, LLVMValueRef v, int n)
-{
-    int pick[64], have = (int)LLVMGetVectorSize(LLVMTypeOf(v));
-    if (have == n)
-        return v;
-    for (int l = 0; l < n; l++)
-        pick[l] = l < have ? l : have;
-    return qn__shuffle(g, v, NULL, pick, n);
-}
-
 /** Register number n of a constant array. */
 static LLVMValueRef array_register(lower *g, const table *t, int n)
 {
@@ -47,12 +37,12 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr),
                  number = LLVMConstInt(g->i32, (unsigned)n, false);
     const bool is_integer = LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind;
-    const memo_key key = {MEMO_TABLE, base, number, t->bits * 2 + is_integer};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
+    sharing x;
+    int at = 0;
+    LLVMValueRef found =
+        qn__memo_begin(g, &x, (memo_key){MEMO_TABLE, base, number, t->bits * 2 + is_integer}, &at);
     if (found)
         return found;
-    place here;
-    int at = qn__seek(g, 0, &here);
     LLVMValueRef pointer = qn__ahead(g, base, (int64_t)n * t->lanes * t->bits / 8), mask[64];
     for (int l = 0; l < t->lanes; l++)
         mask[l] = LLVMConstInt(g->i1, (int64_t)n * t->lanes + l < t->extent, false);
@@ -60,9 +50,9 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     if ((int64_t)(n + 1) * t->lanes <= t->extent)
         found = qn__load_at(g, t->type, pointer, align);
     else
-        found = qn__load_masked(g, t->type, pointer, align,
-                                LLVMConstVector(mask, (unsigned)t->lanes));
-    return qn__memo_end(g, &key, &here, at, found);
+        found =
+            qn__load_masked(g, t->type, pointer, align, LLVMConstVector(mask, (unsigned)t->lanes));
+    return qn__memo_end(g, &x, found);
 }
 
 /** Elements of registers first to first + n - 1, by the low bits of the index. */
@@ -111,8 +101,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
             g->b, t.index,
             qn__const_splat(g, LLVMConstInt(word, (unsigned long long)dim->lower.value, false)),
             "");
-    t.index = qn__with_lanes(g, t.index, lanes);
-    LLVMValueRef v = qn__with_lanes(g, look_up(g, &t, 0, registers), g->width);
+    t.index = qn__resized(g, t.index, lanes);
+    LLVMValueRef v = qn__resized(g, look_up(g, &t, 0, registers), g->width);
     return c->is_needed && c->is_vector
                ? LLVMBuildSelect(g->b, c->ok, v, LLVMConstNull(LLVMTypeOf(v)), "")
                : v;
@@ -130,6 +120,6 @@ LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef inde
     t.type = LLVMVectorType(t.element, (unsigned)t.lanes);
     if (bytes == 8)
         index = LLVMBuildZExt(g->b, index, qn__vector_of(g, g->i64), "");
-    t.index = qn__with_lanes(g, index, t.lanes);
-    return qn__with_lanes(g, look_up(g, &t, 0, registers), g->width);
+    t.index = qn__resized(g, index, t.lanes);
+    return qn__resized(g, look_up(g, &t, 0, registers), g->width);
 }

@@ -32,15 +32,6 @@ typedef struct pieces {
 
 /* ---------------------------------------------------------------- shuffles */
 
-/** The n elements from `first` on of a vector. */
-static LLVMValueRef elements(lower *g, LLVMValueRef v, int first, int n)
-{
-    int index[MOST_LANES];
-    for (int i = 0; i < n; i++)
-        index[i] = first + i;
-    return qn__shuffle(g, v, NULL, index, n);
-}
-
 LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q)
 {
     int index[MOST_LANES];
@@ -111,8 +102,7 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
 static LLVMValueRef load_piece(lower *g, const pieces *s, int l)
 {
     LLVMTypeRef t = LLVMVectorType(s->element, (unsigned)s->q);
-    LLVMValueRef v = qn__load_at(g, t, lane_pointer(g, s, l), (unsigned)s->bytes);
-    return v;
+    return qn__load_at(g, t, lane_pointer(g, s, l), (unsigned)s->bytes);
 }
 
 /** The pieces as q vectors, one for each jammed iteration. */
@@ -126,8 +116,8 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
         r[k] = qn__join_pieces(g, v, groups, s->q);
     }
     qn__transpose_groups(g, r, s->q, n);
-    for (int k = 0; k < s->q && n > s->lanes; k++)
-        r[k] = elements(g, r[k], 0, s->lanes);
+    for (int k = 0; k < s->q; k++)
+        r[k] = qn__resized(g, r[k], s->lanes);
 }
 
 /** Elements of a piece from jammed iteration j on: a power of two, of one iteration of the third
@@ -164,17 +154,13 @@ bool qn__lower_transposed_load(lower *g, uint32_t i)
 static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
 {
     int n = s->lanes < s->q ? s->q : s->lanes;
-    for (int k = 0; k < s->q && n > s->lanes; k++) { /* what is added is not stored */
-        int index[MOST_LANES];
-        for (int l = 0; l < n; l++)
-            index[l] = l < s->lanes ? l : 0;
-        r[k] = qn__shuffle(g, r[k], NULL, index, n);
-    }
+    for (int k = 0; k < s->q; k++) /* what is added is not stored */
+        r[k] = qn__resized(g, r[k], n);
     qn__transpose_groups(g, r, s->q, n);
     for (int l = 0; l < s->lanes; l++) {
         if (s->mask && LLVMIsNull(LLVMGetAggregateElement(s->mask, (unsigned)l)))
             continue;
-        LLVMValueRef piece = elements(g, r[l % s->q], l / s->q * s->q, s->q);
+        LLVMValueRef piece = qn__part_of(g, r[l % s->q], l / s->q * s->q, s->q);
         qn__store_at(g, piece, lane_pointer(g, s, l), (unsigned)s->bytes);
     }
 }

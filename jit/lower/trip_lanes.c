@@ -54,13 +54,13 @@ static LLVMValueRef moved(lower *g, LLVMValueRef first, LLVMValueRef n, int64_t 
 }
 
 /** What the loop carries, before n trips in lanes and then behind them. */
-static void close_combined(lower *g, combined *c, LLVMValueRef n, LLVMValueRef *carried)
+static void close_combined(lower *g, combined *c, LLVMValueRef n, const yields *carried)
 {
     for (int m = 0; m < c->n; m++)
         if (c->of[m].is_step)
-            carried[m] = moved(g, carried[m], n, c->of[m].step);
+            *slot_of(carried, m, 0) = moved(g, *slot_of(carried, m, 0), n, c->of[m].step);
     for (int m = 0; m < c->n_sums; m++) {
-        LLVMValueRef *all = &carried[c->number[m]];
+        LLVMValueRef *all = slot_of(carried, c->number[m], 0);
         *all = qn__combine(g, &c->r[m], *all, qn__across_lanes(g, &c->r[m], c->acc[m], 0));
     }
 }
@@ -117,7 +117,7 @@ void qn__lower_trips_of_step(lower *g, const reduction *r, int n_sums, sums *acc
     lower_body(g, r, n_sums, acc);
 }
 
-void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, LLVMValueRef *carried)
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, yields *carried)
 {
     combined c;
     outside o = qn__enter_lanes(g);
@@ -311,8 +311,7 @@ static LLVMValueRef lower_conditions(lower *g, uint32_t i)
         LLVMValueRef own = qn__mask_and(g, mask[p], g->tail_mask[p]);
         if (!own)
             own = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
-        own = LLVMBuildBitCast(g->b, own, LLVMIntTypeInContext(g->context, (unsigned)g->width), "");
-        own = LLVMBuildZExt(g->b, own, g->i64, "");
+        own = LLVMBuildZExt(g->b, qn__mask_bits(g, own), g->i64, "");
         own = LLVMBuildShl(g->b, own, qn__const_i64(g, p / g->jam_max * g->width), "");
         all = LLVMBuildOr(g->b, all, own, "");
     }
@@ -322,8 +321,7 @@ static LLVMValueRef lower_conditions(lower *g, uint32_t i)
 /** How many lanes from the first one on are set. */
 static LLVMValueRef leading(lower *g, LLVMValueRef bits)
 {
-    LLVMValueRef args[2] = {LLVMBuildNot(g->b, bits, ""), LLVMConstInt(g->i1, 0, false)};
-    return qn__call(g, "llvm.cttz", &g->i64, 1, args, 2);
+    return qn__first_set(g, LLVMBuildNot(g->b, bits, ""));
 }
 
 /** The lanes of a `while` while they are emitted. */
@@ -343,23 +341,20 @@ static void lower_whole_steps(lower *g, search *s)
 {
     combined *c = &s->c;
     const int64_t step = (int64_t)g->width * g->unroll;
-    LLVMValueRef zero = qn__const_i64(g, 0), first[QN_MOST_TRIP_SUMS][MOST_PARTS];
     LLVMValueRef most = LLVMBuildUDiv(g->b, s->all, qn__const_i64(g, step), "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), head = qn__new_block(g, "lanes"),
                       go_on = qn__new_block(g, "all"), latch;
     pace own;
+    carry values = {NULL};
     LLVMBuildBr(g->b, head);
     qn__level_open(g, false, true, false);
     LLVMPositionBuilderAtEnd(g->b, head);
-    s->step = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(s->step, &zero, &before, 1);
+    s->step = qn__const_i64(g, 0);
+    qn__carry(g, &values, &s->step, 1);
     qn__pace_open(g, &own, most, INT64_MAX);
     for (int m = 0; m < c->n_sums; m++)
-        FOR_PARTS (g, p) {
-            LLVMValueRef init = c->acc[m][p];
-            first[m][p] = c->acc[m][p] = LLVMBuildPhi(g->b, LLVMTypeOf(init), "");
-            LLVMAddIncoming(first[m][p], &init, &before, 1);
-        }
+        FOR_PARTS(g, p)
+            qn__carry(g, &values, &c->acc[m][p], 1);
     s->ran = LLVMBuildMul(g->b, s->step, qn__const_i64(g, step), "");
     qn__pace_test(g, &own, s->step, s->end);
     qn__set_index(g, g->block->lane_dim, s->ran);
@@ -373,14 +368,10 @@ static void lower_whole_steps(lower *g, search *s)
     LLVMPositionBuilderAtEnd(g->b, go_on);
     if (c->n_sums)
         lower_body(g, c->r, c->n_sums, c->acc);
-    LLVMValueRef next = LLVMBuildAdd(g->b, s->step, qn__const_i64(g, 1), "");
+    s->step = LLVMBuildAdd(g->b, s->step, qn__const_i64(g, 1), "");
     latch = LLVMGetInsertBlock(g->b);
-    LLVMAddIncoming(s->step, &next, &latch, 1);
-    for (int m = 0; m < c->n_sums; m++)
-        FOR_PARTS (g, p) {
-            LLVMAddIncoming(first[m][p], &c->acc[m][p], &latch, 1);
-            c->acc[m][p] = first[m][p];
-        }
+    qn__carry_close(&values, before, latch);
+    qn__carry_end(&values);
     LLVMBuildBr(g->b, head);
     qn__pace_close(g, &own, before, head, latch);
     qn__level_close(g);
@@ -408,7 +399,7 @@ static LLVMValueRef lower_last_step(lower *g, search *s)
     return LLVMBuildAdd(g->b, s->ran, n, "");
 }
 
-LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, LLVMValueRef *carried)
+LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, yields *carried)
 {
     const qn_inst *x = &g->k->inst[i];
     search s = {.inst = i, .end = qn__new_block(g, "end"), .done = qn__new_block(g, "done")};

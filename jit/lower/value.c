@@ -309,10 +309,7 @@ int qn__level_of(lower *g, uint32_t i, int p)
 
 LLVMValueRef qn__in_bits(lower *g, LLVMValueRef v, bool is_signed, int bits)
 {
-    LLVMTypeRef t = qn__int_type(g, bits);
-    if (qn__is_vector(v))
-        t = LLVMVectorType(t, LLVMGetVectorSize(LLVMTypeOf(v)));
-    return LLVMBuildIntCast2(g->b, v, t, is_signed, "");
+    return LLVMBuildIntCast2(g->b, v, qn__as_many(qn__int_type(g, bits), v), is_signed, "");
 }
 
 /** v, an integer of `from` bits, in so many others; shared, at the level of what it belongs to. */
@@ -321,13 +318,10 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 {
     if (from == to)
         return v;
+    sharing x;
     const memo_key key = {MEMO_RESIZE, v, LLVMConstInt(g->i1, is_signed, false), to};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
-    if (found)
-        return found;
-    place here;
-    int at = qn__seek(g, level_of_v, &here);
-    return qn__memo_end(g, &key, &here, at, qn__in_bits(g, v, is_signed, to));
+    LLVMValueRef found = qn__memo_begin(g, &x, key, &level_of_v);
+    return found ? found : qn__memo_end(g, &x, qn__in_bits(g, v, is_signed, to));
 }
 
 /** The first vector of a linear value in `bits` bits: from its first lane, without the lanes in 64
@@ -337,17 +331,16 @@ static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
     int64_t step = g->a.affine[i].coef[g->block->lane_dim];
     LLVMValueRef first = value_of(g, i, p),
                  width = LLVMConstInt(g->i32, (unsigned long long)(g->width * 64 + bits), false);
-    const memo_key key = {MEMO_LINEAR, first, width, step};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
+    const int level_of_first = g->value[i].level;
+    int at = level_of_first;
+    sharing x;
+    LLVMValueRef found = qn__memo_begin(g, &x, (memo_key){MEMO_LINEAR, first, width, step}, &at);
     if (found)
         return found;
-    int level_of_first = g->value[i].level;
     LLVMValueRef all =
         qn__splat(g, resize(g, first, level_of_first, 64, true, bits), level_of_first);
-    place here;
-    int at = qn__seek(g, level_of_first, &here);
-    found = LLVMBuildAdd(g->b, all, qn__lanes(g, qn__int_type(g, bits), step), "");
-    return qn__memo_end(g, &key, &here, at, found);
+    all = LLVMBuildAdd(g->b, all, qn__lanes(g, qn__int_type(g, bits), step), "");
+    return qn__memo_end(g, &x, all);
 }
 
 /** A linear value in `bits` bits as a vector. That of a later vector of the step is the first one,
@@ -362,14 +355,12 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
     LLVMValueRef by =
         qn__const_splat(g, LLVMConstInt(qn__int_type(g, bits), (unsigned long long)ahead, true));
     LLVMValueRef width = LLVMConstInt(g->i32, (unsigned long long)g->width, false);
-    const memo_key key = {MEMO_AHEAD, first, width, ahead};
-    LLVMValueRef found = qn__memo_find(g, &key, NULL);
-    if (found || LLVMIsConstant(first))
-        return found ? found : LLVMConstAdd(first, by);
-    place here;
-    int at = qn__seek(g, g->value[i].level, &here);
-    found = LLVMBuildAdd(g->b, first, by, "");
-    return qn__memo_end(g, &key, &here, at, found);
+    if (LLVMIsConstant(first))
+        return LLVMConstAdd(first, by);
+    sharing x;
+    int at = g->value[i].level;
+    LLVMValueRef found = qn__memo_begin(g, &x, (memo_key){MEMO_AHEAD, first, width, ahead}, &at);
+    return found ? found : qn__memo_end(g, &x, LLVMBuildAdd(g->b, first, by, ""));
 }
 
 LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)

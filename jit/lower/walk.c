@@ -6,7 +6,6 @@
  * left of the dimension follows as the tail of the cut says. Statements that have no loops of their
  * own are emitted as the body, or as a part of it.
  */
-#include "jit/lower/walk.h"
 #include "jit/lower/fill.h"
 
 #include <string.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weave.c: loads and stores of members that lie between one another, by the ways of
- * analysis/weave.h. All shuffles are of units, which are integers. Index -1 is any element.
+ * analysis/weave.h. All shuffles are of units, which are integers.
  */
 #include "jit/lower/hooks.h"
-#include "jit/lower/weave_parts.h"
+#include "jit/lower/weave.h"
 
 /* ---------------------------------------------------------------- permutations of two registers */
 
@@ -20,7 +20,7 @@ static LLVMValueRef permuted(lower *g, LLVMValueRef a, LLVMValueRef b, const int
     LLVMValueRef registers[2] = {a, b}, at[QN_MOST_UNITS];
     if (!g->f->target->permutes_pairs || bits < (b ? 16 : 32) ||
         8 * g->f->target->vector_bytes != (int)bits * units)
-        return qn__pick(g, a, b, index, n);
+        return qn__shuffle(g, a, b, index, n);
     for (int i = 0; i < units; i++)
         at[i] = LLVMConstInt(LLVMGetElementType(t), i < n && index[i] > 0 ? (unsigned)index[i] : 0,
                              false);
@@ -159,7 +159,7 @@ static LLVMValueRef blended(lower *g, const qn_weave *w, const LLVMValueRef *v, 
             is_here |= from[l] == r;
         }
         if (is_here)
-            all = all ? qn__pick(g, all, v[r], index, w->lanes) : v[r];
+            all = all ? qn__shuffle(g, all, v[r], index, w->lanes) : v[r];
     }
     return all;
 }
@@ -173,7 +173,7 @@ static void load_blends(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVM
             index[l] = (w->n * l + m) % w->lanes;
         }
         if (w->places >> m & 1)
-            member[m] = qn__pick(g, blended(g, w, v, from), NULL, index, w->lanes);
+            member[m] = qn__shuffle(g, blended(g, w, v, from), NULL, index, w->lanes);
     }
 }
 
@@ -185,7 +185,7 @@ static void store_blends(lower *g, const woven *x, const LLVMValueRef *member)
     for (int m = 0; m < w->n; m++) {
         for (int l = 0; l < w->lanes; l++)
             index[(w->n * l + m) % w->lanes] = l;
-        turned[m] = qn__pick(g, member[m], NULL, index, w->lanes);
+        turned[m] = qn__shuffle(g, member[m], NULL, index, w->lanes);
     }
     for (int r = 0; r < w->n; r++) {
         for (int l = 0; l < w->lanes; l++)
@@ -205,7 +205,7 @@ static void load_by_chunks(lower *g, const qn_weave *w, const LLVMValueRef *v, L
             int in = l % chunk;
             index[l] = (in < half ? 0 : w->lanes) + l - in + in % half * 2 + m;
         }
-        member[m] = qn__pick(g, v[0], v[1], index, w->lanes);
+        member[m] = qn__shuffle(g, v[0], v[1], index, w->lanes);
     }
 }
 
@@ -219,7 +219,7 @@ static void store_by_chunks(lower *g, const woven *x, const LLVMValueRef *member
             index[t] = in % 2 * w->lanes + t - in + r * chunk / 2 + in / 2;
         }
         qn__store_woven_piece(g, x, qn__register_at(w, r),
-                              qn__pick(g, member[0], member[1], index, w->lanes));
+                              qn__shuffle(g, member[0], member[1], index, w->lanes));
     }
 }
 
@@ -283,7 +283,7 @@ static void load_two(lower *g, const qn_weave *w, const LLVMValueRef *r, int n,
     for (int p = 0; p < 2; p++) {
         for (int i = 0; i < n; i++)
             index[i] = i / 4 * 4 + i % 2 * 2 + p + (i % 4 < 2 ? 0 : n);
-        member[p] = qn__resized(g, qn__pick(g, r[0], r[1], index, n), w->lanes);
+        member[p] = qn__resized(g, qn__shuffle(g, r[0], r[1], index, n), w->lanes);
     }
 }
 

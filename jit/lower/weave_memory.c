@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * weave_memory.c: registers and chunks of a weave in memory, plain, under masks and with their
- * bytes in the order of members; shuffles of units. Index -1 is any element.
+ * bytes in the order of members.
  */
 #include "jit/lower/hooks.h"
-#include "jit/lower/weave_parts.h"
+#include "jit/lower/weave.h"
 
 LLVMTypeRef qn__unit_type(const lower *g, int bytes)
 {
@@ -14,32 +14,6 @@ LLVMTypeRef qn__unit_type(const lower *g, int bytes)
 LLVMValueRef qn__as_units(lower *g, LLVMValueRef v, int bytes, int n)
 {
     return LLVMBuildBitCast(g->b, v, LLVMVectorType(qn__unit_type(g, bytes), (unsigned)n), "");
-}
-
-LLVMValueRef qn__pick(lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n)
-{
-    LLVMValueRef at[QN_MOST_UNITS];
-    for (int i = 0; i < n; i++)
-        at[i] =
-            index[i] < 0 ? LLVMGetPoison(g->i32) : LLVMConstInt(g->i32, (unsigned)index[i], false);
-    return LLVMBuildShuffleVector(g->b, a, b ? b : LLVMGetPoison(LLVMTypeOf(a)),
-                                  LLVMConstVector(at, (unsigned)n), "");
-}
-
-LLVMValueRef qn__part_of(lower *g, LLVMValueRef v, int first, int n)
-{
-    int index[QN_MOST_UNITS];
-    for (int i = 0; i < n; i++)
-        index[i] = first + i;
-    return qn__pick(g, v, NULL, index, n);
-}
-
-LLVMValueRef qn__resized(lower *g, LLVMValueRef v, int n)
-{
-    int have = (int)LLVMGetVectorSize(LLVMTypeOf(v)), index[QN_MOST_UNITS];
-    for (int i = 0; i < n; i++)
-        index[i] = i < have ? i : -1;
-    return have == n ? v : qn__pick(g, v, NULL, index, n);
 }
 
 /* ---------------------------------------------------------------- bytes of a chunk */
@@ -57,7 +31,7 @@ LLVMValueRef qn__sort_chunks(lower *g, const qn_weave *w, LLVMValueRef v, int by
                 int sorted = b / w->bytes * w->unit + l * w->bytes + b % w->bytes;
                 index[i + (is_load ? sorted : in_memory)] = i + (is_load ? in_memory : sorted);
             }
-    return qn__pick(g, qn__as_units(g, v, 1, bytes), NULL, index, bytes);
+    return qn__shuffle(g, qn__as_units(g, v, 1, bytes), NULL, index, bytes);
 }
 
 /** Chunks of `words` words of four bytes, from side by side to 16 bytes each, or back. */
@@ -68,7 +42,7 @@ static LLVMValueRef spread_chunks(lower *g, LLVMValueRef v, int bytes, int words
         index[i] = i % 4 < words ? i / 4 * words + i % 4 : -1;
     for (int i = 0; i < n && !is_load; i++)
         index[i] = i < n / 4 * words ? i / words * 4 + i % words : -1;
-    return qn__pick(g, qn__as_units(g, v, 4, n), NULL, index, n);
+    return qn__shuffle(g, qn__as_units(g, v, 4, n), NULL, index, n);
 }
 
 /* ---------------------------------------------------------------- memory */
@@ -86,8 +60,7 @@ static int all_bytes(const qn_weave *w)
 LLVMValueRef qn__load_plain(lower *g, const woven *x, int at, int unit, int n)
 {
     LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, unit), (unsigned)n);
-    LLVMValueRef v = qn__load_at(g, t, qn__ahead(g, x->pointer, at), (unsigned)x->w->bytes);
-    return v;
+    return qn__load_at(g, t, qn__ahead(g, x->pointer, at), (unsigned)x->w->bytes);
 }
 
 void qn__store_plain(lower *g, const woven *x, int at, LLVMValueRef v)
@@ -103,7 +76,7 @@ static LLVMValueRef in_all(lower *g, LLVMTypeRef t, LLVMValueRef number)
         return qn__constant_like(t, number);
     LLVMValueRef v =
         LLVMBuildInsertElement(g->b, LLVMGetPoison(t), number, LLVMConstInt(g->i32, 0, false), "");
-    return qn__pick(g, v, NULL, first, (int)LLVMGetVectorSize(t));
+    return qn__shuffle(g, v, NULL, first, (int)LLVMGetVectorSize(t));
 }
 
 /**

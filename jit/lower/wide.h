@@ -14,6 +14,19 @@ typedef struct thread_place {
     LLVMValueRef ahead[2], extent[2];
 } thread_place;
 
+/** Elements in memory that one instruction moves, up to 16 bytes. In registers those of 4 and 8
+ * bytes are a vector, smaller ones parts of words. */
+typedef struct bundle {
+    LLVMTypeRef element;
+    int bytes, n; /* of an element */
+} bundle;
+LLVMTypeRef qn__bundle_type(const lower *g, bundle b);
+/** Takes the elements out of a bundle, and makes one of them. */
+void qn__unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out);
+LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value);
+/** Loads a bundle, which is aligned, as elements. */
+void qn__load_bundle(lower *g, bundle b, LLVMValueRef pointer, LLVMValueRef *out);
+
 /** What the address of an access of a thread of a grid is known to be a multiple of, up to 16
  * bytes: the code generator joins accesses that follow one another. */
 unsigned qn__wide_align(lower *g, uint32_t i, const address *x);

@@ -14,54 +14,74 @@ static LLVMValueRef lane_number(const lower *g, int n)
     return LLVMConstInt(g->i32, (unsigned long long)n, false);
 }
 
-/** What a piece is in registers: elements of 4 and 8 bytes are those of a vector, smaller ones
- * parts of words. */
-static LLVMTypeRef piece_type(const lower *g, const element *e, int count)
+LLVMTypeRef qn__bundle_type(const lower *g, bundle b)
 {
-    int bytes = e->bytes * count;
-    if (e->bytes >= 4)
-        return LLVMVectorType(e->type, (unsigned)count);
-    if (bytes <= 4)
-        return qn__int_type(g, bytes * 8);
-    return LLVMVectorType(g->i32, (unsigned)bytes / 4);
+    const int bytes = b.bytes * b.n;
+    if (b.n == 1 || b.bytes >= 4)
+        return b.n == 1 ? b.element : LLVMVectorType(b.element, (unsigned)b.n);
+    return bytes <= 4 ? qn__int_type(g, bytes * 8) : LLVMVectorType(g->i32, (unsigned)bytes / 4);
 }
 
-static LLVMValueRef take(lower *g, const element *e, LLVMValueRef piece, int n)
+void qn__unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
 {
-    if (e->bytes >= 4)
-        return LLVMBuildExtractElement(g->b, piece, lane_number(g, n), "");
-    int each = 4 / e->bytes, shift = n % each * e->bytes * 8;
-    bool has_words = qn__is_vector(piece);
-    LLVMValueRef word =
-        has_words ? LLVMBuildExtractElement(g->b, piece, lane_number(g, n / each), "") : piece;
-    if (shift)
-        word =
-            LLVMBuildLShr(g->b, word, LLVMConstInt(LLVMTypeOf(word), (unsigned)shift, false), "");
-    return LLVMBuildTrunc(g->b, word, e->type, "");
-}
-
-/** `count` elements from e on as a piece. */
-static LLVMValueRef join(lower *g, const element *e, int count)
-{
-    LLVMTypeRef t = piece_type(g, e, count);
-    LLVMValueRef piece = LLVMConstNull(t), word = NULL;
-    bool has_words = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
-    LLVMTypeRef word_type = has_words ? g->i32 : t;
-    int each = e->bytes >= 4 ? 1 : 4 / e->bytes;
-    for (int n = 0; n < count; n++) {
-        if (e->bytes >= 4) {
-            piece = LLVMBuildInsertElement(g->b, piece, e[n].value, lane_number(g, n), "");
-            continue;
-        }
-        int shift = n % each * e->bytes * 8;
-        LLVMValueRef v = LLVMBuildZExt(g->b, e[n].value, word_type, "");
+    const int each = b.bytes >= 4 ? 1 : 4 / b.bytes; /* elements of a word */
+    for (int n = 0; n < b.n; n++) {
+        const int shift = n % each * b.bytes * 8;
+        LLVMValueRef x =
+            qn__is_vector(v) ? LLVMBuildExtractElement(g->b, v, lane_number(g, n / each), "") : v;
         if (shift)
-            v = LLVMBuildShl(g->b, v, LLVMConstInt(word_type, (unsigned)shift, false), "");
+            x = LLVMBuildLShr(g->b, x, LLVMConstInt(LLVMTypeOf(x), (unsigned)shift, false), "");
+        out[n] = each > 1 && b.n > 1 ? LLVMBuildTrunc(g->b, x, b.element, "") : x;
+    }
+}
+
+LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value)
+{
+    const int each = b.bytes >= 4 ? 1 : 4 / b.bytes;
+    LLVMTypeRef t = qn__bundle_type(g, b);
+    const bool has_words = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    LLVMTypeRef word_type = has_words ? LLVMGetElementType(t) : t;
+    LLVMValueRef all = LLVMConstNull(t), word = value[0];
+    for (int n = 0; n < b.n && b.n > 1; n++) {
+        const unsigned shift = (unsigned)(n % each * b.bytes * 8);
+        LLVMValueRef v = value[n];
+        if (each > 1)
+            v = LLVMBuildZExt(g->b, v, word_type, "");
+        if (shift)
+            v = LLVMBuildShl(g->b, v, LLVMConstInt(word_type, shift, false), "");
         word = n % each ? LLVMBuildOr(g->b, word, v, "") : v;
         if (has_words && n % each == each - 1)
-            piece = LLVMBuildInsertElement(g->b, piece, word, lane_number(g, n / each), "");
+            all = LLVMBuildInsertElement(g->b, all, word, lane_number(g, n / each), "");
     }
-    return e->bytes < 4 && !has_words ? word : piece;
+    return has_words ? all : word;
+}
+
+void qn__load_bundle(lower *g, bundle b, LLVMValueRef pointer, LLVMValueRef *out)
+{
+    const unsigned align = (unsigned)(b.bytes * b.n);
+    qn__unbundle(g, b, qn__load_at(g, qn__bundle_type(g, b), pointer, align), out);
+}
+
+/** `count` elements from e on. */
+static bundle bundle_of(const element *e, int count)
+{
+    return (bundle){e->type, e->bytes, count};
+}
+
+static void take_all(lower *g, element *e, LLVMValueRef v, int count)
+{
+    LLVMValueRef value[MOST_BYTES];
+    qn__unbundle(g, bundle_of(e, count), v, value);
+    for (int n = 0; n < count; n++)
+        e[n].value = value[n];
+}
+
+static LLVMValueRef join(lower *g, const element *e, int count)
+{
+    LLVMValueRef value[MOST_BYTES];
+    for (int n = 0; n < count; n++)
+        value[n] = e[n].value;
+    return qn__bundle(g, bundle_of(e, count), value);
 }
 
 static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
@@ -107,10 +127,8 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
 
 static void load_whole(lower *g, const group *s, element *e, int count)
 {
-    LLVMValueRef v =
-        load_from(g, e, piece_type(g, e, count), pointer_of(g, s, e), (int64_t)count * e->bytes);
-    for (int n = 0; n < count; n++)
-        e[n].value = take(g, e, v, n);
+    LLVMTypeRef t = qn__bundle_type(g, bundle_of(e, count));
+    take_all(g, e, load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes), count);
 }
 
 /** The nearest element of the same base that is loaded in any case, or NULL: it stands in for one
@@ -157,12 +175,10 @@ static bool has_one_condition(const element *e, int count)
 /** A piece that is needed as a whole or not at all. */
 static void load_if(lower *g, const group *s, element *e, int count)
 {
-    LLVMTypeRef t = piece_type(g, e, count);
+    LLVMTypeRef t = qn__bundle_type(g, bundle_of(e, count));
     branch then = qn__begin_branch(g, e->condition);
     LLVMValueRef v = load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes);
-    v = qn__end_branch(g, &then, v);
-    for (int n = 0; n < count; n++)
-        e[n].value = take(g, e, v, n);
+    take_all(g, e, qn__end_branch(g, &then, v), count);
 }
 
 /** A piece of which some elements may not be needed: whole where all are, else one by one. */
@@ -175,12 +191,9 @@ static void load_apart(lower *g, const group *s, element *e, int count)
         whole[n] = e[n].value;
     qn__begin_other(g, &x);
     for (int n = 0; n < count; n++) {
-        branch then = {0};
-        if (e[n].condition)
-            then = qn__begin_branch(g, e[n].condition);
+        branch then = qn__begin_branch(g, e[n].condition);
         e[n].value = load_from(g, &e[n], e->type, pointer_of(g, s, &e[n]), align_of(s, &e[n]));
-        if (e[n].condition)
-            e[n].value = qn__end_branch(g, &then, e[n].value);
+        e[n].value = qn__end_branch(g, &then, e[n].value);
     }
     qn__end_branch(g, &x, NULL);
     for (int n = 0; n < count; n++)
@@ -229,12 +242,9 @@ static void store_to(lower *g, const group *s, const element *e, LLVMValueRef v,
 
 static void store_one(lower *g, const group *s, const element *e)
 {
-    branch then = {0};
-    if (e->condition)
-        then = qn__begin_branch(g, e->condition);
+    branch then = qn__begin_branch(g, e->condition);
     store_to(g, s, e, e->value, align_of(s, e));
-    if (e->condition)
-        qn__end_branch(g, &then, NULL);
+    qn__end_branch(g, &then, NULL);
 }
 
 static void store_apart(lower *g, const group *s, const element *e, int count)

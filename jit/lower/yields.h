@@ -2,7 +2,7 @@
 /*
  * yields.h: what regions end with, on its way to the instructions that receive it. Private to the
  * lowering of control flow: lower/control.c (regions, loops over the domain, `if`) and
- * lower/loops.c (`for` and `while`).
+ * lower/loops.c and lower/while.c (`for` and `while`).
  */
 #ifndef QN_JIT_LLVM_YIELDS_H
 #define QN_JIT_LLVM_YIELDS_H
@@ -37,7 +37,30 @@ LLVMValueRef qn__any_part(lower *g);
 
 /* ---- lower/loops.c */
 void qn__lower_for(lower *g, uint32_t i);
+/** Collects what loop i carries into its first trip; false without memory. */
+bool qn__open_carried(lower *g, uint32_t i, yields *y);
+/** Values become those of receivers, or of the results of loop i. */
+void qn__set_yields(lower *g, const yields *y, const uint32_t *receiver);
+void qn__set_results(lower *g, const yields *y, uint32_t i);
+/** Trips of a `for`, scalars or vectors. */
+LLVMValueRef qn__count_trips(lower *g, LLVMValueRef begin, LLVMValueRef end, int64_t step);
+LLVMValueRef qn__index_of_trip(lower *g, LLVMValueRef begin, LLVMValueRef trip, int64_t step);
+/** Sets the index of a loop, by part; is_vector: v[p] are vectors. */
+void qn__set_trip_index(lower *g, uint32_t index, LLVMValueRef *v, bool is_vector);
+/** Whether the trips of loop i may be lanes. */
+bool qn__has_trip_lanes(const lower *g, uint32_t i);
+
+/* ---- lower/trip_lanes.c */
+/** Trips 0 to n of a `for` in the lanes; is_whole: they are whole steps. carried: what the loop
+ * carries, before and then behind them. */
+void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, yields *carried);
+/** The first trips of a `while` in the lanes, `most` at most, while all go on: how many ran. */
+LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, yields *carried);
+
+/* ---- lower/while.c */
 void qn__lower_while(lower *g, uint32_t i);
+/** A `for` whose trips differ between lanes. */
+void qn__lower_divergent_for(lower *g, uint32_t i);
 /** The `if` whose result alone ends the region [begin, end), and is false where the condition of
  * the `if` is; 0: there is none. */
 uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end);

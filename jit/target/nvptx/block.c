@@ -6,18 +6,15 @@
  * few and their points many, blocks of 4096 points are units of work of their own, and a second
  * kernel does the rest.
  */
-#include "jit/target/nvptx/block.h"
-#include "jit/target/nvptx/rest.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/schedule/grid.h"
-
-#include <string.h>
 
 /** Results of blocks of points that are loaded before the first of them is added. */
 enum { TOGETHER = 16, LEVELS = MOST_DEPTH + 1 };
 
 /** The body for the iteration of this thread, if there is one, with the values of the reduces. */
 static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVMValueRef *value,
-                     void (*body)(lower *g, void *arg), void *arg)
+                     const span *spans)
 {
     int x = g->grid->axis[0], n = 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
@@ -28,7 +25,7 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     qn__set_index(g, x, at);
     FOR_TOP_REDUCES (g->k, i)
         qn__set(g, i, 0, value[n++], g->depth);
-    body(g, arg);
+    qn__thread_body(g, spans);
     qn__end_branch(g, &then, NULL);
 }
 
@@ -55,30 +52,27 @@ static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction
 {
     LLVMValueRef tile = qn__const_i64(g, g->grid->block[g->grid->axis[0]]);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
-    LLVMValueRef at = value_at(g, reduce, thread);
-    qn__store_at(g, qn__to_memory(g, r->type, v), at, 8);
+    qn__store_as(g, r->type, v, value_at(g, reduce, thread), 8);
     qn__end_branch(g, &then, NULL);
 }
 
 LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration)
 {
-    int n = 0, type = g->k->inst[reduce].type;
+    int n = 0;
     FOR_TOP_REDUCES (g->k, i)
         n += i < reduce;
-    LLVMTypeRef t = qn__memory_type(g, type);
-    LLVMValueRef v = qn__load_at(g, t, value_at(g, n, iteration), 8);
-    return qn__to_register(g, type, v);
+    return qn__load_as(g, g->k->inst[reduce].type, value_at(g, n, iteration), 8);
 }
 
-static void set_values(lower *g, LLVMValueRef row)
+void qn__block_set_values(lower *g, LLVMValueRef iteration)
 {
     FOR_TOP_REDUCES (g->k, i)
-        qn__set(g, i, 0, qn__block_value(g, i, row), g->depth);
+        qn__set(g, i, 0, qn__block_value(g, i, iteration), g->depth);
 }
 
 /* ---------------------------------------------------------------- a tile */
 
-void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg), void *arg)
+void qn__block_tile(lower *g, LLVMValueRef low, const span *spans)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     int n = 0;
@@ -93,11 +87,11 @@ void qn__block_tile(lower *g, LLVMValueRef low, void (*body)(lower *g, void *arg
         n++;
     }
     if (!g->grid->rest_dims) {
-        run_body(g, low, thread, value, body, arg);
+        run_body(g, low, thread, value, spans);
         return;
     }
     qn__nvptx_barrier(g);
-    qn__rest_of_block(g, low, set_values);
+    qn__rest_of_block(g, low);
 }
 
 /* ---------------------------------------------------------------- blocks of points apart */
@@ -130,8 +124,7 @@ void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRe
             LLVMBuildMul(g->b, tiles, qn__const_i64(g, (r.points + BLOCK - 1) / BLOCK), "");
         LLVMValueRef value = qn__block_fold(g, i, low, number);
         branch then = qn__begin_branch(g, mine);
-        LLVMValueRef at = scratch_at(g, n++, units, unit, thread);
-        qn__store_at(g, qn__to_memory(g, r.type, value), at, 8);
+        qn__store_as(g, r.type, value, scratch_at(g, n++, units, unit, thread), 8);
         qn__end_branch(g, &then, NULL);
     }
 }
@@ -150,8 +143,7 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
     LLVMValueRef at = LLVMBuildMul(g->b, l.index, pitch, "");
     at = qn__gep(g, g->i8, from, at);
     for (int n = 0; n < step; n++) {
-        LLVMValueRef v = qn__load_at(g, qn__memory_type(g, r->type), at, 8);
-        value[n] = qn__to_register(g, r->type, v);
+        value[n] = qn__load_as(g, r->type, at, 8);
         at = qn__gep(g, g->i8, at, pitch);
     }
     for (int n = 0; n < step; n++) {
@@ -162,7 +154,7 @@ static void add_blocks(lower *g, const reduction *r, LLVMValueRef from, LLVMValu
 }
 
 void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
-                      void (*body)(lower *g, void *arg), void *arg)
+                      const span *spans)
 {
     LLVMValueRef value[MOST_BLOCK_REDUCES], thread = qn__nvptx_register(g, "tid.x", g->i64);
     LLVMValueRef mine = qn__umin(g, thread, qn__const_i64(g, g->grid->block[g->grid->axis[0]] - 1));
@@ -183,5 +175,5 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
         add_blocks(g, &r, from, pitch, whole, blocks, 1, sums);
         value[n++] = qn__fold_levels(g, &r, sums, 1);
     }
-    run_body(g, low, thread, value, body, arg);
+    run_body(g, low, thread, value, spans);
 }

@@ -3,6 +3,7 @@
  * block_add.c: what a reduce of a block has in shared memory, added in order: by the first threads,
  * one for each iteration of the tile.
  */
+#include "jit/lower/wide.h"
 #include "jit/target/nvptx/block_parts.h"
 
 #include <string.h>
@@ -22,27 +23,7 @@ LLVMValueRef qn__block_place(lower *g, const block_fold *m, int n_array, LLVMVal
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, x, qn__const_i64(g, v->by_x), ""), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, k, qn__const_i64(g, v->by_k), ""), "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->first), "");
-    return LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
-}
-
-/** A piece of 16 bytes, as words of which small elements are parts. */
-static void get_piece(lower *g, const block_fold *m, LLVMValueRef at, LLVMValueRef *out)
-{
-    LLVMTypeRef word = m->bytes == 8 ? g->i64 : g->i32, t = qn__memory_type(g, m->r.type);
-    LLVMTypeRef bits = LLVMIntTypeInContext(g->context, (unsigned)(8 * m->bytes));
-    int n = (int)(16 / m->bytes), each = m->bytes < 4 ? (int)(4 / m->bytes) : 1;
-    LLVMValueRef v = LLVMBuildLoad2(g->b, LLVMVectorType(word, (unsigned)(n / each)), at, "");
-    LLVMSetAlignment(v, 16);
-    for (int e = 0; e < n; e++) {
-        LLVMValueRef w =
-            LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)(e / each), false), "");
-        if (each > 1) {
-            w = LLVMBuildLShr(
-                g->b, w, LLVMConstInt(g->i32, (unsigned)(e % each * 8 * (int)m->bytes), false), "");
-            w = LLVMBuildTrunc(g->b, w, bits, "");
-        }
-        out[e] = qn__to_register(g, m->r.type, LLVMBuildBitCast(g->b, w, t, ""));
-    }
+    return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
 /** `count` neighbouring points, from number q of a multiple of count on. */
@@ -52,17 +33,14 @@ static void get_points(lower *g, const block_fold *m, const block_array *v, LLVM
     int piece = (int)(16 / m->bytes);
     bool in_pieces = count % piece == 0 && v->by_k == m->bytes;
     LLVMValueRef offset = LLVMBuildMul(g->b, q, qn__const_i64(g, v->by_k), "");
-    from = LLVMBuildGEP2(g->b, g->i8, from, &offset, 1, "");
+    from = qn__gep(g, g->i8, from, offset);
     for (int n = 0; n < count; n += in_pieces ? piece : 1) {
         LLVMValueRef at = qn__block_further(g, v, from, 0, n);
-        if (in_pieces) {
-            get_piece(g, m, at, out + n);
-            continue;
-        }
-        LLVMValueRef x = LLVMBuildLoad2(g->b, qn__memory_type(g, m->r.type), at, "");
-        LLVMSetAlignment(x, (unsigned)m->bytes);
-        out[n] = qn__to_register(g, m->r.type, x);
+        const bundle b = {qn__memory_type(g, m->r.type), (int)m->bytes, in_pieces ? piece : 1};
+        qn__load_bundle(g, b, at, out + n);
     }
+    for (int n = 0; n < count; n++)
+        out[n] = qn__to_register(g, m->r.type, out[n]);
 }
 
 /* ---------------------------------------------------------------- sums */
@@ -163,9 +141,10 @@ static LLVMValueRef add_quickly(lower *g, const block_fold *m, const LLVMValueRe
     LLVMValueRef found = add_range(g, &quick, from, n, m->r.identity);
     LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(found));
     branch again = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, found, zero, ""));
-    LLVMValueRef exact = add_range(g, m, from, n, m->r.identity);
-    qn__choose_branch(g, &again, &exact, &found, 1);
-    return qn__combine(g, &m->r, acc, exact);
+    qn__branch_keep(g, &again, &found, 1);
+    found = add_range(g, m, from, n, m->r.identity);
+    qn__end_branch(g, &again, NULL);
+    return qn__combine(g, &m->r, acc, found);
 }
 
 LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, LLVMValueRef points,
@@ -174,11 +153,12 @@ LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, L
     LLVMValueRef zero = qn__const_i64(g, 0);
     LLVMValueRef mine = LLVMBuildICmp(g->b, LLVMIntULT, m->thread, qn__const_i64(g, m->tile), "");
     branch then = qn__begin_branch(g, mine);
-    LLVMValueRef from[2];
+    LLVMValueRef from[2], sum = acc;
+    qn__branch_keep(g, &then, &sum, 1);
     for (int n = 0; n < m->n_arrays; n++)
         from[n] = qn__block_place(g, m, n, c->q, m->thread, zero);
-    LLVMValueRef sum = has_quick(g, m) ? add_quickly(g, m, from, points, acc)
-                                       : add_range(g, m, from, points, acc);
-    qn__choose_branch(g, &then, &sum, &acc, 1);
+    sum =
+        has_quick(g, m) ? add_quickly(g, m, from, points, acc) : add_range(g, m, from, points, acc);
+    qn__end_branch(g, &then, NULL);
     return sum;
 }

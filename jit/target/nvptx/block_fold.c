@@ -12,7 +12,6 @@
  * is evaluated again: what comes of it is not added.
  */
 #include "jit/target/nvptx/block_parts.h"
-#include "jit/target/nvptx/team.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
@@ -138,7 +137,7 @@ static void find_loads(lower *g, block_fold *m)
  * made before one is added. */
 static void fold_whole(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef *sums)
 {
-    LLVMValueRef state[MOST_VALUES], before[MOST_VALUES];
+    LLVMValueRef state[MOST_VALUES];
     LLVMValueRef zero = qn__const_i64(g, 0), size = qn__const_i64(g, m->chunk);
     int n_sums = m->r.n_levels + 1, n = n_sums + m->n_values;
     loop l;
@@ -146,12 +145,12 @@ static void fold_whole(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef
     qn__block_fetch(g, m, &(block_part){.q = zero}, state + n_sums);
     qn__loop_open(g, &l, (span){zero, whole}, m->chunk, 0);
     qn__loop_carry(g, &l, state, n);
-    memcpy(before, state, (size_t)n * sizeof *state);
     const block_part now = {.q = l.index}, after = {.q = LLVMBuildAdd(g->b, l.index, size, "")};
     qn__block_put_chunk(g, m, &now, state + n_sums);
     branch more = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, after.q, whole, ""));
+    qn__branch_keep(g, &more, state + n_sums, m->n_values);
     qn__block_fetch(g, m, &after, state + n_sums);
-    qn__choose_branch(g, &more, state + n_sums, before + n_sums, m->n_values);
+    qn__end_branch(g, &more, NULL);
     state[0] = qn__block_add(g, m, &now, size, state[0]);
     qn__fold_up(g, &m->r, state, after.q);
     qn__loop_close(g, &l);
@@ -169,14 +168,13 @@ static bool is_known(LLVMValueRef v, bool is_zero)
 static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef left,
                       LLVMValueRef *sums)
 {
-    LLVMValueRef before[LEVELS], some = left ? left : whole;
-    bool is_open = !is_known(some, false);
-    branch then = {0};
+    LLVMValueRef some = left ? left : whole;
     if (is_known(some, true))
         return;
-    memcpy(before, sums, sizeof before);
-    if (is_open)
-        then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, some, qn__const_i64(g, 0), ""));
+    branch then = qn__begin_branch(
+        g, is_known(some, false) ? NULL
+                                 : LLVMBuildICmp(g->b, LLVMIntNE, some, qn__const_i64(g, 0), ""));
+    qn__branch_keep(g, &then, sums, m->r.n_levels + 1);
     if (left) {
         LLVMValueRef values[MOST_VALUES];
         const block_part rest = {.q = whole, .is_clamped = !g->kept, .left = g->kept ? left : NULL};
@@ -187,8 +185,7 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
     } else {
         fold_whole(g, m, whole, sums);
     }
-    if (is_open)
-        qn__choose_branch(g, &then, sums, before, m->r.n_levels + 1);
+    qn__end_branch(g, &then, NULL);
 }
 
 /* ---------------------------------------------------------------- one reduce */

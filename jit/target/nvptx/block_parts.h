@@ -6,7 +6,7 @@
 #ifndef QN_JIT_LLVM_BLOCK_PARTS_H
 #define QN_JIT_LLVM_BLOCK_PARTS_H
 
-#include "jit/target/nvptx/block.h"
+#include "jit/target/nvptx/nvptx.h"
 
 enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
 /** Points that are evaluated together where a region branches. */

@@ -5,7 +5,6 @@
  * Points of regions that branch are evaluated a few at a time.
  */
 #include "jit/target/nvptx/block_parts.h"
-#include "jit/target/nvptx/team.h"
 #include "jit/schedule/grid.h"
 
 /* ---------------------------------------------------------------- places */
@@ -239,12 +238,9 @@ static void store_point(lower *g, const block_fold *m, int i, int j, const adden
     for (int n = 0; n < m->n_arrays; n++) {
         if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
             continue;
-        LLVMValueRef v = qn__to_memory(g, m->r.type, n ? a->factor[p] : a->value[p]);
-        LLVMValueRef store =
-            LLVMBuildStore(g->b, v,
-                           qn__block_further(g, &m->array[n], to[n], i * m->step_x,
-                                             j * (m->is_thin ? m->threads : m->step_k)));
-        LLVMSetAlignment(store, (unsigned)m->bytes);
+        const int64_t ahead = j * (m->is_thin ? m->threads : m->step_k);
+        LLVMValueRef at = qn__block_further(g, &m->array[n], to[n], i * m->step_x, ahead);
+        qn__store_as(g, m->r.type, n ? a->factor[p] : a->value[p], at, m->bytes);
     }
 }
 

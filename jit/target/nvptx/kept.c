@@ -6,8 +6,8 @@
  * its tile, and waits between reduces. What a region reads is loaded before the region is emitted
  * for a point, and what it writes is stored behind: an area may be read and written in one region.
  */
-#include "jit/target/nvptx/block.h"
-#include "jit/target/nvptx/team.h"
+#include "jit/lower/wide.h"
+#include "jit/target/nvptx/nvptx.h"
 
 int32_t qn__kept_bytes(const qn_grid *p)
 {
@@ -36,7 +36,8 @@ void qn__kept_open(lower *g)
     g->kept = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
-LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
+/** The address of a kept value of point at + ahead, of row g->kept_row of a block. */
+static LLVMValueRef kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
 {
     int64_t bytes = qn_dtype_bytes(g->k->inst[x->from].type);
     LLVMValueRef near = LLVMBuildMul(g->b, at, qn__const_i64(g, bytes), ""), row = g->kept_row;
@@ -46,20 +47,23 @@ LLVMValueRef qn__kept_place(lower *g, const qn_kept *x, LLVMValueRef at, int64_t
     return qn__ahead(g, qn__gep(g, g->i8, g->kept, near), x->at + ahead * bytes);
 }
 
+/** `count` consecutive values, a power of two, as far as 16 bytes hold them. */
+static bundle bundle_of(const lower *g, int type, int count)
+{
+    const int bytes = (int)qn_dtype_bytes(type);
+    return (bundle){qn__memory_type(g, type), bytes, count * bytes < 16 ? count : 16 / bytes};
+}
+
 /** Sets what is kept of consecutive points, one for each part, 16 bytes at once. */
 static void read_parts(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahead)
 {
-    const int type = g->k->inst[x->to].type, bytes = (int)qn_dtype_bytes(type),
-              count = g->unroll * bytes < 16 ? g->unroll : 16 / bytes;
-    LLVMTypeRef t = LLVMVectorType(qn__memory_type(g, type), (unsigned)count);
-    for (int p = 0; p < g->unroll; p += count) {
-        LLVMValueRef all =
-            qn__load_at(g, t, qn__kept_place(g, x, at, ahead + p), (unsigned)(count * bytes));
-        for (int n = 0; n < count; n++) {
-            LLVMValueRef v =
-                LLVMBuildExtractElement(g->b, all, LLVMConstInt(g->i32, (unsigned)n, false), "");
-            qn__set(g, x->to, p + n, qn__to_register(g, type, v), g->depth);
-        }
+    const int type = g->k->inst[x->to].type;
+    const bundle b = bundle_of(g, type, g->unroll);
+    LLVMValueRef v[MOST_OF_PIECE];
+    for (int p = 0; p < g->unroll; p++) {
+        if (p % b.n == 0)
+            qn__load_bundle(g, b, kept_place(g, x, at, ahead + p), v);
+        qn__set(g, x->to, p, qn__to_register(g, type, v[p % b.n]), g->depth);
     }
 }
 
@@ -74,9 +78,8 @@ void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
             continue;
         }
         int type = g->k->inst[x->to].type;
-        LLVMValueRef v = qn__load_at(g, qn__memory_type(g, type), qn__kept_place(g, x, at, ahead),
-                                     (unsigned)qn_dtype_bytes(type));
-        qn__set(g, x->to, 0, qn__to_register(g, type, v), g->depth);
+        LLVMValueRef from = kept_place(g, x, at, ahead);
+        qn__set(g, x->to, 0, qn__load_as(g, type, from, qn_dtype_bytes(type)), g->depth);
     }
 }
 
@@ -110,15 +113,12 @@ void qn__kept_put(lower *g, const kept_point *point, int count, LLVMValueRef at,
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
-        const int bytes = (int)qn_dtype_bytes(g->k->inst[x->from].type),
-                  together = count * bytes < 16 ? count : 16 / bytes;
-        for (int first = 0; first < count && point->value[n]; first += together) {
-            LLVMTypeRef t = LLVMVectorType(LLVMTypeOf(point->value[n]), (unsigned)together);
-            LLVMValueRef all = LLVMGetUndef(t), to = qn__kept_place(g, x, at, ahead + first);
-            for (int m = 0; m < together && together > 1; m++)
-                all = LLVMBuildInsertElement(g->b, all, point[first + m].value[n],
-                                             LLVMConstInt(g->i32, (unsigned)m, false), "");
-            qn__store_at(g, together > 1 ? all : point->value[n], to, (unsigned)(together * bytes));
+        const bundle b = bundle_of(g, g->k->inst[x->from].type, count);
+        for (int first = 0; first < count && point->value[n]; first += b.n) {
+            LLVMValueRef to = kept_place(g, x, at, ahead + first), v[MOST_OF_PIECE];
+            for (int m = 0; m < b.n; m++)
+                v[m] = point[first + m].value[n];
+            qn__store_at(g, qn__bundle(g, b, v), to, (unsigned)(b.n * b.bytes));
         }
     }
 }

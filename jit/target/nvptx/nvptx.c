@@ -4,10 +4,7 @@
  * atomic reductions, and the fault record that many threads share. units.c walks the domain; the
  * body is the scalar code that x86 has, too.
  */
-#include "jit/target/nvptx/block.h"
-#include "jit/target/nvptx/private.h"
-#include "jit/target/nvptx/stage.h"
-#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/target/target.h"
 
 #include <llvm-c/Target.h>
@@ -22,8 +19,7 @@ enum { MOST_PARAMETER_BYTES = 4096 };
 
 static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
 {
-    LLVMValueRef v = qn__load_at(g, t, qn__gep(g, g->i64, words, qn__const_i64(g, n)), 8);
-    return v;
+    return qn__load_at(g, t, qn__gep(g, g->i64, words, qn__const_i64(g, n)), 8);
 }
 
 /** Blocks that a multiprocessor should have room for. Those of threads that load little are as many

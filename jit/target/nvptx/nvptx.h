@@ -11,6 +11,8 @@ enum { QN_MOST_HELD = 64 }; /* sites of g->held for each part */
 
 /** The hook `run`: the body for all iterations of this thread (target/nvptx/units.c). */
 void qn__nvptx_run(lower *g, const span *spans);
+/** What a thread runs for the indices that are set; spans: the bounds of all loops. */
+void qn__thread_body(lower *g, const span *spans);
 /** Whether the body is straight code and branches of a thread that loads little: more registers
  * than its values need would only let fewer threads have loads under way. */
 bool qn__nvptx_is_light(const qn_kernel *k, const qn_grid *p);
@@ -44,4 +46,144 @@ LLVMValueRef qn__is_inside(lower *g, int d, int64_t side);
 /** The body for first, first + step, ... below end, unsigned; i32 or i64. */
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg);
+
+/* ---- target/nvptx/team.c, team_grid.c, team_trips.c: reduces whose points are shared by the lanes
+ * of a warp, or by all blocks */
+
+/* Team code (g->is_team) is run alike by all 32 lanes: they hold the same values and take the same
+ * branches. In it, lane 0 alone stores; what memory may answer differently is taken from lane 0.
+ * The points of a reduce are shared: there each lane is on its own, until the partials are combined
+ * by shuffles. */
+enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
+
+/** Lanes of a team: those of a warp, or of two. */
+static inline int qn__team_lanes(const qn_grid *p)
+{
+    return p->is_pair ? 2 * WARP_LANES : WARP_LANES;
+}
+
+/* Hooks (lower/hooks.h). The team is a warp, or a pair of warps: lane 0 stores, and its value is
+ * that of all. */
+LLVMValueRef qn__team_begin(lower *g);
+void qn__team_end(lower *g);
+LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
+LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
+bool qn__team_trips(lower *g, uint32_t i);
+
+/** All lanes of a team wait for one another; whether this is lane n of it. */
+void qn__team_wait(lower *g);
+LLVMValueRef qn__is_lane(lower *g, int n);
+/** Points of a reduce, or numbers in memory. */
+typedef struct team_source {
+    const reduction *r;
+    LLVMValueRef array; /* NULL: the points of r */
+    LLVMValueRef total; /* points, i64 */
+} team_source;
+/** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. */
+LLVMValueRef qn__team_block(lower *g, const team_source *s, span of);
+LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of);
+
+/** Sets the indices of n dimensions, whose iterations count lexicographically, to those of number
+ * q; of the iterations that a thread has at once the first counts. is_small: in 32 bits. */
+void qn__set_indices(lower *g, const int *dim, int n, LLVMValueRef q, bool is_small);
+/** Those of point q of a reduce. */
+void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q);
+/** Points of all its dimensions, i64. */
+LLVMValueRef qn__team_points(lower *g, const reduction *r);
+
+/* ---- target/nvptx/kept.c: values of points in shared memory (grid->kept) */
+/** Shared memory of a block for them. */
+int32_t qn__kept_bytes(const qn_grid *p);
+/** Where the memory of this team begins; before the first unit of work. */
+void qn__kept_open(lower *g);
+/** Sets what a region has of an earlier one: of point `at`, i64, and `ahead` more. */
+void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead);
+/** Sets held[site] of loads of a region that were read so: they are not made again. */
+void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held);
+/** What later regions need of a point of a reduce, for each entry of grid->kept; NULL: nothing. */
+enum { MOST_OF_PIECE = 16 };
+typedef struct kept_point {
+    LLVMValueRef value[QN_MOST_KEPT];
+} kept_point;
+/** Takes it once the region was emitted for the point. */
+void qn__kept_take(lower *g, uint32_t reduce, kept_point *out);
+/** Keeps `count` consecutive points, a power of two, 16 bytes at once. */
+void qn__kept_put(lower *g, const kept_point *point, int count, LLVMValueRef at, int64_t ahead);
+/** Both for one point. */
+void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
+
+/** QN_TEAM_GRID: the first kernel leaves the result of each block of 4096 points in scratch memory,
+ * the second combines them and runs the body with the reduces' values known. */
+void qn__team_first(lower *g);
+void qn__team_second(lower *g);
+/** What a launch must know of both. */
+void qn__team_info(const qn_kernel *k, qn_gpu_info *info);
+
+/* ---- target/nvptx/rest.c: the iterations that share the reduces of a team */
+/** The reduces by all lanes of a warp, then what is left of the body by the lanes, each of which
+ *  takes other iterations of grid->rest_dims. */
+void qn__rest_of_warp(lower *g);
+/** The body for all iterations of grid->rest_dims and of the tile that begins at `low`, by all
+ *  threads of a block. */
+void qn__rest_of_block(lower *g, LLVMValueRef low);
+/** `one` for q = first, first + threads, ... below count, of which `threads`, a power of two,
+ * threads take some each; where that may reach beyond the count, under a condition. */
+void qn__share_out(lower *g, LLVMValueRef count, LLVMValueRef first, int64_t threads,
+                   void (*one)(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg),
+                   void *arg);
+
+/* ---- target/nvptx/block.c: reduces that are shared by the threads of a block */
+/** The reduces, then the body for each iteration, for the tile of dimension axis[0] that begins at
+ * `low`. */
+void qn__block_tile(lower *g, LLVMValueRef low, const span *spans);
+/** What qn__block_tile emits, in two kernels: the first does block `number` of 4096 points of the
+ * tile, the second the rest. `tile` is the tile's number, of `tiles`; i64. */
+void qn__block_first(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                     LLVMValueRef number);
+void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueRef tile,
+                      const span *spans);
+
+/** Shared memory before the buffers for the values of reduces, where other threads than the one
+ *  that added them need them; else 0. */
+int64_t qn__block_value_bytes(const lower *g);
+/** The value of a reduce for an iteration of the tile, which stands in shared memory; those of all
+ *  become the values of the reduces. */
+LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration);
+void qn__block_set_values(lower *g, LLVMValueRef iteration);
+/** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
+ * on, in the first threads (target/nvptx/block_fold.c, block_add.c). */
+LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);
+
+/* ---- target/nvptx/private.c: copies of views in shared memory */
+/** Shared memory of all copies. */
+int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p);
+/** Before the first unit of work, and behind the last. */
+void qn__private_open(lower *g);
+void qn__private_close(lower *g);
+/** Shared memory of all records that a block moves. */
+int32_t qn__moved_bytes(const qn_grid *p);
+/** Moves the records of this block's iterations, before its threads take theirs, and behind; the
+ * index of each thread is set, also of one that has no iteration. */
+void qn__moved_fetch(lower *g);
+void qn__moved_flush(lower *g);
+/** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
+LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
+
+/* ---- target/nvptx/stage.c, product.c: loads through shared memory */
+/** Whether load i comes from shared memory where the lowering stands. */
+bool qn__is_shared(const lower *g, uint32_t i);
+/** Its value for the present iteration. */
+LLVMValueRef qn__staged_value(lower *g, uint32_t i);
+/** Bytes of shared memory of a block. */
+int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p);
+/** Emits one tile of the dimensions axis[0] and stage_dim, which begins at (low_x, low_y): loads
+ * into shared memory, and the body for each iteration. The other indices are set. */
+void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
+
+/** Shared memory for the tile of a product (target/nvptx/product.c). */
+int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p);
+/** Blocks that a multiprocessor should have registers for. */
+int qn__product_blocks(const qn_kernel *k, const qn_grid *p);
+void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
+
 #endif

@@ -6,7 +6,7 @@
  * element. Records are moved there and back (grid->moved): word by word, those of the iterations
  * that a block takes at once.
  */
-#include "jit/target/nvptx/private.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/schedule/grid.h"
 
 /** A view with a copy. */

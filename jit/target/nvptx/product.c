@@ -11,7 +11,8 @@
  * blocks go to local memory and are added there. Beyond the end of a dimension the last element is
  * loaded again: what comes of it is not stored.
  */
-#include "jit/target/nvptx/stage.h"
+#include "jit/lower/wide.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/schedule/grid.h"
 
 #include <string.h>
@@ -182,15 +183,11 @@ static int64_t iteration(const product *m, int n, int e)
 static void get(lower *g, const product *m, const operand *o, LLVMValueRef point, int64_t ahead,
                 LLVMValueRef *value)
 {
-    LLVMTypeRef t = qn__memory_type(g, g->k->inst[o->value].type);
+    const bundle b = {qn__memory_type(g, g->k->inst[o->value].type), (int)o->bytes, m->piece};
     int d = o->d == m->y;
     for (int e = 0; e < m->each[d]; e += m->piece) {
         LLVMValueRef at = address_of(g, m, o, point, m->of_thread[d], ahead, iteration(m, d, e));
-        LLVMValueRef v = qn__load_at(g, LLVMVectorType(t, (unsigned)m->piece), at,
-                                     (unsigned)(m->piece * o->bytes));
-        for (int n = 0; n < m->piece; n++)
-            value[e + n] =
-                LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)n, false), "");
+        qn__load_bundle(g, b, at, value + e);
     }
 }
 
@@ -254,6 +251,13 @@ static void share_chunk(lower *g, const product *m, const LLVMValueRef *fetched)
     qn__nvptx_barrier(g);
 }
 
+/** Whether v is not 0; NULL: v is a known number. */
+static LLVMValueRef unless_known(lower *g, LLVMValueRef v)
+{
+    int64_t n;
+    return qn__is_const(v, &n) ? NULL : LLVMBuildICmp(g->b, LLVMIntNE, v, qn__const_i64(g, 0), "");
+}
+
 static bool is_zero(LLVMValueRef v)
 {
     int64_t n;
@@ -286,17 +290,11 @@ static void fold_range(lower *g, const product *m, LLVMValueRef begin, LLVMValue
         qn__loop_close(g, &l);
     }
     if (!is_zero(left)) {
-        LLVMValueRef before[STATE];
-        int64_t known;
-        bool is_open = !qn__is_const(left, &known);
-        branch then = {0};
-        memcpy(before, state, sizeof before);
-        if (is_open)
-            then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, left, zero, ""));
+        branch then = qn__begin_branch(g, unless_known(g, left));
+        qn__branch_keep(g, &then, state, m->n_sums);
         share_chunk(g, m, state + m->n_sums);
         use_chunk(g, m, LLVMBuildAdd(g->b, begin, whole, ""), left, 1, state);
-        if (is_open)
-            qn__choose_branch(g, &then, state, before, m->n_sums);
+        qn__end_branch(g, &then, NULL);
     }
     memcpy(acc, state, (size_t)m->n_sums * sizeof *acc);
 }
@@ -383,49 +381,39 @@ static void fold_blocks(lower *g, const product *m, LLVMValueRef points, LLVMVal
 
 static void fold(lower *g, const product *m, LLVMValueRef *acc)
 {
-    LLVMValueRef points = LLVMBuildSub(g->b, g->end[m->k], g->begin[m->k], ""), before[MOST_SUMS];
-    int64_t known;
-    bool is_open = !qn__is_const(points, &known);
-    branch then = {0};
+    LLVMValueRef points = LLVMBuildSub(g->b, g->end[m->k], g->begin[m->k], "");
     for (int e = 0; e < m->n_sums; e++)
-        acc[e] = before[e] = m->r.identity;
-    if (is_open)
-        then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, points, qn__const_i64(g, 0), ""));
+        acc[e] = m->r.identity;
+    branch then = qn__begin_branch(g, unless_known(g, points));
+    qn__branch_keep(g, &then, acc, m->n_sums);
     if (m->r.n_levels > 0)
         fold_blocks(g, m, points, acc);
     else
         fold_range(g, m, g->begin[m->k], points, acc);
-    if (is_open)
-        qn__choose_branch(g, &then, acc, before, m->n_sums);
+    qn__end_branch(g, &then, NULL);
     for (int e = 0; e < m->n_sums; e++)
         acc[e] = qn__or_empty(g, &m->r, acc[e]);
 }
 
 /** The body for iteration e of this thread, with the value of its reduce; nothing beyond the
  * domain. */
-static void finish(lower *g, const product *m, int e, LLVMValueRef value,
-                   void (*body)(lower *g, void *arg), void *arg)
+static void finish(lower *g, const product *m, int e, LLVMValueRef value, const span *spans)
 {
     loop once;
     qn__once_open(g, &once, NULL);
     set_iteration(g, m, m->x, e % m->each[0]);
     set_iteration(g, m, m->y, e / m->each[0]);
-    LLVMValueRef ok =
-        qn__mask_and(g, qn__is_inside(g, m->x, m->side), qn__is_inside(g, m->y, m->side));
-    branch then = {0};
-    if (ok)
-        then = qn__begin_branch(g, ok);
+    branch then = qn__begin_branch(
+        g, qn__mask_and(g, qn__is_inside(g, m->x, m->side), qn__is_inside(g, m->y, m->side)));
     qn__set(g, m->r.inst, 0, value, g->depth);
-    body(g, arg);
-    if (ok)
-        qn__end_branch(g, &then, NULL);
+    qn__thread_body(g, spans);
+    qn__end_branch(g, &then, NULL);
     qn__set_ahead(g, m->x, 0, 0);
     qn__set_ahead(g, m->y, 0, 0);
     qn__loop_close(g, &once);
 }
 
-void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
-                      void (*body)(lower *g, void *arg), void *arg)
+void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans)
 {
     product m = {.x = g->grid->axis[0], .y = g->grid->stage_dim, .low = {low_x, low_y}};
     LLVMValueRef acc[MOST_SUMS];
@@ -441,5 +429,5 @@ void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
     m.of_thread[1] = LLVMBuildMul(g->b, LLVMBuildUDiv(g->b, m.thread, across, ""), piece, "");
     fold(g, &m, acc);
     for (int e = 0; e < m.n_sums; e++)
-        finish(g, &m, e, acc[e], body, arg);
+        finish(g, &m, e, acc[e], spans);
 }

@@ -5,22 +5,15 @@
  * lexicographically, and neighbouring threads take neighbouring ones. Of the last dimension a
  * thread takes grid->wide at once, whose accesses are vectors; here these count as one.
  */
-#include "jit/target/nvptx/rest.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/lower/wide.h"
 #include "jit/schedule/grid.h"
-
-#include <string.h>
 
 /** The dimensions, the last one fastest. */
 typedef struct rest {
     int n, dim[QN_MAX_RANK];
     LLVMValueRef count; /* iterations, i64 */
 } rest;
-
-static LLVMValueRef extent_of(lower *g, int d)
-{
-    return LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
-}
 
 static rest find_rest(lower *g)
 {
@@ -30,7 +23,8 @@ static rest find_rest(lower *g)
         if (!(g->grid->rest_dims >> d & 1))
             continue;
         r.dim[r.n++] = d;
-        LLVMValueRef extent = extent_of(g, d), zero = qn__const_i64(g, 0);
+        LLVMValueRef extent = LLVMBuildSub(g->b, g->end[d], g->begin[d], ""),
+                     zero = qn__const_i64(g, 0);
         LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntSGT, extent, zero, "");
         extent = LLVMBuildSelect(g->b, some, extent, zero, "");
         extent = LLVMBuildUDiv(g->b, extent, qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
@@ -39,35 +33,14 @@ static rest find_rest(lower *g)
     return r;
 }
 
-/** Sets the indices of iteration q; in 32 bits where their number is known to be so small. */
-static void set_iteration(lower *g, const rest *r, LLVMValueRef q)
-{
-    int64_t count;
-    bool is_small = r->n > 1 && qn__is_const(r->count, &count) && count <= INT32_MAX;
-    q = is_small ? LLVMBuildTrunc(g->b, q, g->i32, "") : q;
-    for (int n = r->n - 1; n >= 0; n--) {
-        int d = r->dim[n];
-        LLVMValueRef index = q;
-        if (n > 0) {
-            LLVMValueRef extent = LLVMBuildUDiv(g->b, extent_of(g, d),
-                                                qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
-            extent = is_small ? LLVMBuildTrunc(g->b, extent, g->i32, "") : extent;
-            index = LLVMBuildURem(g->b, q, extent, "");
-            q = LLVMBuildUDiv(g->b, q, extent, "");
-        }
-        index = is_small ? LLVMBuildZExt(g->b, index, g->i64, "") : index;
-        index = LLVMBuildMul(g->b, index, qn__const_i64(g, qn__grid_at_once(g->grid, d)), "");
-        qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
-    }
-}
-
 /** Iteration q, if `condition` holds; NULL: it does. */
 static void lower_iteration(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg)
 {
     const rest *r = arg;
     loop once;
+    int64_t count;
     qn__once_open(g, &once, condition);
-    set_iteration(g, r, q);
+    qn__set_indices(g, r->dim, r->n, q, qn__is_const(r->count, &count) && count <= INT32_MAX);
     LLVMValueRef held[QN_MOST_HELD] = {NULL};
     g->unroll = g->grid->wide;
     if (g->kept) {
@@ -139,7 +112,7 @@ static int64_t threads_of_row(const lower *g, const rest *r)
     return threads;
 }
 
-void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, LLVMValueRef row))
+void qn__rest_of_block(lower *g, LLVMValueRef low)
 {
     int x = g->grid->axis[0];
     rest r = find_rest(g);
@@ -156,7 +129,7 @@ void qn__rest_of_block(lower *g, LLVMValueRef low, void (*set_values)(lower *g, 
     LLVMValueRef row = LLVMBuildAdd(g->b, l.index, own, "");
     qn__once_open(g, &once, rows > 1 ? LLVMBuildICmp(g->b, LLVMIntULT, row, here, "") : NULL);
     qn__set_index(g, x, LLVMBuildAdd(g->b, low, row, ""));
-    set_values(g, row);
+    qn__block_set_values(g, row);
     g->kept_row = row;
     qn__share_out(g, r.count, first, threads, lower_iteration, &r);
     g->kept_row = NULL;

@@ -12,9 +12,7 @@
  * different banks both ways. All threads reach every barrier: units are the same for the whole
  * block, and guards stand between barriers.
  */
-#include "jit/target/nvptx/stage.h"
-
-#include <string.h>
+#include "jit/target/nvptx/nvptx.h"
 
 enum { SIDE = QN_STAGE_SIDE, ROWS = QN_STAGE_THREADS / SIDE, EACH = SIDE / ROWS, MOST_STAGED = 64 };
 /** Bodies above this size are emitted once, in a loop, not for each of a thread's iterations. */
@@ -65,17 +63,14 @@ static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
         }
     LLVMValueRef at = LLVMBuildMul(g->b, p->x, qn__const_i64(g, row_bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, p->y, qn__const_i64(g, bytes), ""), "");
-    at = LLVMBuildGEP2(g->b, g->i8, qn__nvptx_shared(g), &at, 1, "");
+    at = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
     return qn__ahead(g, at, first + p->ahead_x * row_bytes + p->ahead_y * bytes);
 }
 
 LLVMValueRef qn__staged_value(lower *g, uint32_t i)
 {
-    int dtype = g->k->inst[i].type;
-    LLVMValueRef v =
-        LLVMBuildLoad2(g->b, qn__memory_type(g, dtype), address_of(g, i, g->stage_at), "");
-    LLVMSetAlignment(v, (unsigned)qn__access_bytes(g->k, i));
-    return qn__to_register(g, dtype, v);
+    return qn__load_as(g, g->k->inst[i].type, address_of(g, i, g->stage_at),
+                       qn__access_bytes(g->k, i));
 }
 
 /* ---------------------------------------------------------------- into shared memory */
@@ -149,7 +144,7 @@ static void stage_all(lower *g, const tile *t)
 /* ---------------------------------------------------------------- the body */
 
 /** The rows of a thread, along x: one behind the other, or in a loop. */
-static void run_rows(lower *g, const tile *t, void (*body)(lower *g, void *arg), void *arg)
+static void run_rows(lower *g, const tile *t, const span *spans)
 {
     const bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
     LLVMValueRef side = qn__const_i64(g, SIDE), rows = qn__const_i64(g, ROWS),
@@ -168,7 +163,7 @@ static void run_rows(lower *g, const tile *t, void (*body)(lower *g, void *arg),
                       qn__mask_and(g, qn__is_inside(g, t->x, SIDE), qn__is_inside(g, t->y, SIDE)));
         qn__set_ahead(g, t->y, ROWS * n, g->depth);
         g->stage_at = &at;
-        body(g, arg);
+        qn__thread_body(g, spans);
         g->stage_at = NULL;
         qn__set_ahead(g, t->y, 0, 0);
         qn__loop_close(g, &once);
@@ -176,8 +171,7 @@ static void run_rows(lower *g, const tile *t, void (*body)(lower *g, void *arg),
     qn__loop_close(g, &all);
 }
 
-void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
-                    void (*body)(lower *g, void *arg), void *arg)
+void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans)
 {
     const tile t = {.x = g->grid->axis[0],
                     .y = g->grid->stage_dim,
@@ -187,5 +181,5 @@ void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y,
     qn__nvptx_barrier(g); /* the tile before has been read */
     stage_all(g, &t);
     qn__nvptx_barrier(g);
-    run_rows(g, &t, body, arg);
+    run_rows(g, &t, spans);
 }

@@ -6,10 +6,9 @@
  * partials of the block above in the same way. Integers, whose order does not matter, go the same
  * way.
  */
-#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/lower/wide.h"
-
-#include <string.h>
+#include "jit/schedule/grid.h"
 
 /** Steps of 64 points that are emitted together, so that their loads are under way at the same
  * time. */
@@ -70,11 +69,9 @@ static LLVMValueRef from_lane(lower *g, LLVMValueRef v, LLVMValueRef lane)
     LLVMValueRef base = qn__ahead(g, qn__nvptx_shared(g), g->grid->kept_bytes);
     v = is_bit ? LLVMBuildZExt(g->b, v, g->i8, "") : v;
     LLVMTypeRef t = LLVMTypeOf(v);
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, base, &g->lane, 1, "")),
-                     8);
+    qn__store_at(g, v, qn__gep(g, g->i64, base, g->lane), 8);
     qn__nvptx_barrier(g);
-    v = LLVMBuildLoad2(g->b, t, LLVMBuildGEP2(g->b, g->i64, base, &lane, 1, ""), "");
-    LLVMSetAlignment(v, 8);
+    v = qn__load_at(g, t, qn__gep(g, g->i64, base, lane), 8);
     qn__nvptx_barrier(g);
     return is_bit ? LLVMBuildTrunc(g->b, v, g->i1, "") : v;
 }
@@ -107,26 +104,29 @@ static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
     return n ? LLVMBuildAdd(g->b, q, qn__const_i64(g, n), "") : q;
 }
 
-void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q)
+void qn__set_indices(lower *g, const int *dim, int n, LLVMValueRef q, bool is_small)
 {
-    bool is_small = r->points >= 0 && r->points <= INT32_MAX;
-    LLVMTypeRef t = is_small ? g->i32 : g->i64;
-    LLVMValueRef rest = is_small ? LLVMBuildTrunc(g->b, q, t, "") : q;
-    for (int m = r->n_dims - 1; m >= 0; m--) {
-        int d = r->dim[m];
-        LLVMValueRef index = rest;
+    const LLVMTypeRef t = is_small && n > 1 ? g->i32 : g->i64;
+    LLVMValueRef rest = LLVMBuildIntCast2(g->b, q, t, false, "");
+    for (int m = n - 1; m >= 0; m--) {
+        const int d = dim[m];
+        LLVMValueRef index = rest, at_once = qn__const_i64(g, qn__grid_at_once(g->grid, d));
         if (m > 0) {
             LLVMValueRef extent = LLVMBuildSub(g->b, g->end[d], g->begin[d], "");
-            extent = is_small ? LLVMBuildTrunc(g->b, extent, t, "") : extent;
+            extent =
+                LLVMBuildIntCast2(g->b, LLVMBuildUDiv(g->b, extent, at_once, ""), t, false, "");
             index = LLVMBuildURem(g->b, rest, extent, "");
             rest = LLVMBuildUDiv(g->b, rest, extent, "");
         }
-        if (r->n_dims == 1)
-            index = q;
-        else if (is_small)
-            index = LLVMBuildZExt(g->b, index, g->i64, "");
+        index = LLVMBuildIntCast2(g->b, index, g->i64, false, "");
+        index = LLVMBuildMul(g->b, index, at_once, "");
         qn__set_index(g, d, LLVMBuildAdd(g->b, g->begin[d], index, ""));
     }
+}
+
+void qn__team_set_point(lower *g, const reduction *r, LLVMValueRef q)
+{
+    qn__set_indices(g, r->dim, r->n_dims, q, r->points >= 0 && r->points <= INT32_MAX);
 }
 
 static bool is_one_dimension(const team_source *s)
@@ -149,14 +149,9 @@ static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t 
     loop once;
     qn__once_open(g, &once, NULL);
     if (s->array) {
-        LLVMValueRef at = LLVMBuildGEP2(g->b, g->i64, s->array, &q, 1, ""),
-                     ahead = qn__const_i64(g, n);
-        at = LLVMBuildGEP2(g->b, g->i64, at, &ahead, 1, "");
-        LLVMValueRef v = LLVMBuildLoad2(g->b, qn__memory_type(g, s->r->type), at, "");
-        LLVMSetAlignment(v, 8);
-        if (s->r->type == QN_BOOL)
-            v = LLVMBuildTrunc(g->b, v, g->i1, "");
-        acc = qn__combine(g, s->r, acc, v);
+        LLVMValueRef at = qn__gep(g, g->i64, s->array, q);
+        at = qn__gep(g, g->i64, at, qn__const_i64(g, n));
+        acc = qn__combine(g, s->r, acc, qn__load_as(g, s->r->type, at, 8));
     } else {
         bool is_team = g->is_team;
         uint32_t outer = g->team_reduce;
@@ -186,9 +181,10 @@ static LLVMValueRef add_if(lower *g, const team_source *s, LLVMValueRef conditio
                            int64_t n, LLVMValueRef acc)
 {
     branch then = qn__begin_branch(g, condition);
-    LLVMValueRef sum = add(g, s, q, n, acc);
-    qn__choose_branch(g, &then, &sum, &acc, 1);
-    return sum;
+    qn__branch_keep(g, &then, &acc, 1);
+    acc = add(g, s, q, n, acc);
+    qn__end_branch(g, &then, NULL);
+    return acc;
 }
 
 /* ---------------------------------------------------------------- blocks */
@@ -384,10 +380,11 @@ static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
     reduction any = *s->r;
     any.is_unordered = true;
     LLVMValueRef v = warp_same(g, fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
-                 found = v, zero = LLVMConstNull(g->f32);
+                 zero = LLVMConstNull(g->f32);
     branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
+    qn__branch_keep(g, &then, &v, 1);
     v = fold_pieces(g, s, 1);
-    qn__choose_branch(g, &then, &v, &found, 1);
+    qn__end_branch(g, &then, NULL);
     return v;
 }
 

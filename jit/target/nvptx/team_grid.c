@@ -3,7 +3,7 @@
  * team_grid.c: kernels that only reduce, by all blocks of a grid: a first kernel leaves the result
  * of each block of 4096 points in scratch memory, a second one combines them and runs the body.
  */
-#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/nvptx.h"
 
 /* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of
  * blocks of those. */
@@ -28,16 +28,15 @@ static grid open_grid(lower *g)
 static LLVMValueRef array_of(lower *g, const grid *x, int n, int above)
 {
     LLVMValueRef at = LLVMBuildMul(g->b, x->places, qn__const_i64(g, 2 * n + above), "");
-    return LLVMBuildGEP2(g->b, g->i64, x->scratch, &at, 1, "");
+    return qn__gep(g, g->i64, x->scratch, at);
 }
 
 /** array[n] = v, by lane 0 */
 static void put(lower *g, LLVMValueRef array, LLVMValueRef n, LLVMValueRef v)
 {
     branch then = qn__begin_branch(g, qn__is_lane(g, 0));
-    if (LLVMTypeOf(v) == g->i1)
-        v = LLVMBuildZExt(g->b, v, g->i8, "");
-    LLVMSetAlignment(LLVMBuildStore(g->b, v, LLVMBuildGEP2(g->b, g->i64, array, &n, 1, "")), 8);
+    v = LLVMTypeOf(v) == g->i1 ? LLVMBuildZExt(g->b, v, g->i8, "") : v;
+    qn__store_at(g, v, qn__gep(g, g->i64, array, n), 8);
     qn__end_branch(g, &then, NULL);
 }
 

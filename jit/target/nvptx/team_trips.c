@@ -3,8 +3,7 @@
  * team_trips.c: loops whose trips may run in any order (jit/analysis/trips.c), shared by the lanes
  * of a team: lane l runs trips l, l + 32, ...
  */
-#include "jit/target/nvptx/rest.h"
-#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/nvptx.h"
 
 /** Whether the lanes share the trips of loop i: those may run at once and carry nothing, and none
  * fails, as other lanes would wait for the one that does. */

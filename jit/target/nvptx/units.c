@@ -4,11 +4,7 @@
  * dimensions (grid->block). Blocks take units blockIdx.x, blockIdx.x + gridDim.x, ...; the threads
  * of a block take the iterations of its unit (grid->axis).
  */
-#include "jit/target/nvptx/block.h"
-#include "jit/target/nvptx/private.h"
-#include "jit/target/nvptx/rest.h"
-#include "jit/target/nvptx/stage.h"
-#include "jit/target/nvptx/team.h"
+#include "jit/target/nvptx/nvptx.h"
 #include "jit/lower/nest.h"
 #include "jit/lower/wide.h"
 
@@ -61,6 +57,7 @@ typedef struct walk {
     LLVMValueRef apart;       /* blocks of points of each, in the first of two steps; else NULL */
     LLVMTypeRef type;
     thread_place place;
+    const span *spans; /* of all loops, by their place */
 } walk;
 
 static LLVMValueRef constant(LLVMTypeRef t, int64_t n)
@@ -201,49 +198,48 @@ static LLVMValueRef set_indices(lower *g, walk *w)
     return ok;
 }
 
-typedef struct unit_body {
-    walk *w;
-    void (*run)(lower *g, void *arg);
-    void *arg;
-} unit_body;
-
 static LLVMValueRef as_i64(lower *g, LLVMValueRef v)
 {
     return LLVMTypeOf(v) == g->i64 ? v : LLVMBuildZExt(g->b, v, g->i64, "");
 }
 
 /** A tile whose reduces all threads share, or a block of its points. */
-static void run_block(lower *g, const unit_body *body, LLVMValueRef tile, LLVMValueRef number)
+static void run_block(lower *g, const walk *w, LLVMValueRef tile, LLVMValueRef number)
 {
-    LLVMValueRef low = g->iv[g->grid->axis[0]], tiles = as_i64(g, body->w->units);
+    LLVMValueRef low = g->iv[g->grid->axis[0]], tiles = as_i64(g, w->units);
     if (!g->grid->is_split)
-        qn__block_tile(g, low, body->run, body->arg);
+        qn__block_tile(g, low, w->spans);
     else if (g->step == 0)
         qn__block_first(g, low, tiles, as_i64(g, tile), as_i64(g, number));
     else
-        qn__block_second(g, low, tiles, as_i64(g, tile), body->run, body->arg);
+        qn__block_second(g, low, tiles, as_i64(g, tile), w->spans);
 }
 
-static void run_thread(lower *g, const unit_body *body)
+static void run_body(lower *g, void *walk_of_units)
+{
+    qn__thread_body(g, ((const walk *)walk_of_units)->spans);
+}
+
+static void run_thread(lower *g, walk *w)
 {
     if (g->grid->wide_dim >= 0 && !g->grid->rest_dims)
-        qn__wide_unit(g, &body->w->place, body->run, body->arg);
+        qn__wide_unit(g, &w->place, run_body, w);
     else
-        body->run(g, body->arg);
+        run_body(g, w);
 }
 
 /** The body, if `ok`; NULL: it is. */
-static void run_some(lower *g, const unit_body *body, LLVMValueRef ok)
+static void run_some(lower *g, walk *w, LLVMValueRef ok)
 {
     if (!ok) {
-        run_thread(g, body);
+        run_thread(g, w);
         return;
     }
     LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
     LLVMBuildCondBr(g->b, ok, inside, join);
     qn__level_open(g, false, false, true);
     LLVMPositionBuilderAtEnd(g->b, inside);
-    run_thread(g, body);
+    run_thread(g, w);
     LLVMBuildBr(g->b, join);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, join);
@@ -252,30 +248,26 @@ static void run_some(lower *g, const unit_body *body, LLVMValueRef ok)
 /** A unit: the body, if this thread has an iteration in it. */
 static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
-    const unit_body *body = arg;
+    walk *w = arg;
+    const qn_grid *p = g->grid;
     LLVMValueRef number = unit;
-    if (body->w->apart) {
-        number = LLVMBuildUDiv(g->b, unit, body->w->units, "");
-        unit = LLVMBuildURem(g->b, unit, body->w->units, "");
+    if (w->apart) {
+        number = LLVMBuildUDiv(g->b, unit, w->units, "");
+        unit = LLVMBuildURem(g->b, unit, w->units, "");
     }
-    body->w->unit = unit;
-    LLVMValueRef ok = set_indices(g, body->w);
-    if (g->grid->is_product) {
-        qn__product_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run,
-                         body->arg);
-        return;
+    w->unit = unit;
+    LLVMValueRef ok = set_indices(g, w);
+    if (p->is_product) {
+        qn__product_tile(g, g->iv[p->axis[0]], g->iv[p->stage_dim], w->spans);
+    } else if (p->team == QN_TEAM_BLOCK) {
+        run_block(g, w, unit, number);
+    } else if (p->staged) {
+        qn__stage_tile(g, g->iv[p->axis[0]], g->iv[p->stage_dim], w->spans);
+    } else {
+        qn__moved_fetch(g);
+        run_some(g, w, ok);
+        qn__moved_flush(g);
     }
-    if (g->grid->team == QN_TEAM_BLOCK) {
-        run_block(g, body, unit, number);
-        return;
-    }
-    if (g->grid->staged) {
-        qn__stage_tile(g, g->iv[g->grid->axis[0]], g->iv[g->grid->stage_dim], body->run, body->arg);
-        return;
-    }
-    qn__moved_fetch(g);
-    run_some(g, body, ok);
-    qn__moved_flush(g);
 }
 
 /** body(first, arg) if first < end. */
@@ -349,7 +341,7 @@ static void thread_loops(lower *g, const span *spans, int at)
     qn__nest_over(g, &x.steps, spans[at], 1, false);
 }
 
-static void emit_body(lower *g, void *spans)
+void qn__thread_body(lower *g, const span *spans)
 {
     if (g->grid->rest_dims)
         qn__rest_of_warp(g);
@@ -361,10 +353,7 @@ static void emit_body(lower *g, void *spans)
  * indices of the tiled dimensions set. */
 static void run_units(lower *g, const span *spans)
 {
-    walk w = {0};
-    span inside[QN_MAX_RANK];
-    unit_body unit = {&w, emit_body, inside};
-    memcpy(inside, spans, (size_t)g->grid->n_loops * sizeof *inside);
+    walk w = {.spans = spans};
     for (int at = 0; at < g->grid->n_loops; at++)
         if (g->grid->block[g->grid->order[at]] > 0) {
             w.dim[w.n] = g->grid->order[at];
@@ -379,9 +368,9 @@ static void run_units(lower *g, const span *spans)
                  step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
     if (qn__nvptx_has_block_for_each(g->k, g->f, g->grid))
-        once_below(g, first, units, run_unit, &unit);
+        once_below(g, first, units, run_unit, &w);
     else
-        qn__nvptx_stride(g, first, units, step, run_unit, &unit);
+        qn__nvptx_stride(g, first, units, step, run_unit, &w);
     qn__private_close(g);
 }
 

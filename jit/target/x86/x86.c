@@ -103,15 +103,6 @@ static LLVMValueRef add_pairs(lower *g, LLVMValueRef *v)
                     NULL, 0, v, 2);
 }
 
-/** Half of a vector, from lane `first` on. */
-static LLVMValueRef half_of(lower *g, LLVMValueRef v, int first)
-{
-    int lane[64], n = (int)LLVMGetVectorSize(LLVMTypeOf(v)) / 2;
-    for (int l = 0; l < n; l++)
-        lane[l] = first + l;
-    return qn__shuffle(g, v, NULL, lane, n);
-}
-
 /* The class of each element of a, of which there are eight, names what the result has: the element
  * of v (0) or that of a (1), four bits for each class from quiet and signalling NaN on. */
 static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
@@ -135,8 +126,10 @@ static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
         int lane[64];
         for (int l = 0; l < n; l++)
             lane[l] = l;
-        LLVMValueRef low = keep_nan(g, half_of(g, a, 0), half_of(g, v, 0)),
-                     high = keep_nan(g, half_of(g, a, n / 2), half_of(g, v, n / 2));
+        const int half = n / 2;
+        LLVMValueRef low = keep_nan(g, qn__resized(g, a, half), qn__resized(g, v, half)),
+                     high = keep_nan(g, qn__part_of(g, a, half, half),
+                                     qn__part_of(g, v, half, half));
         return qn__shuffle(g, low, high, lane, n);
     }
     LLVMTypeRef mask = LLVMIntTypeInContext(g->context, n < 8 ? 8 : (unsigned)n);
