@@ -97,10 +97,10 @@ bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int6
 bool qn__is_known_before(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step);
 /** Whether an integer is a known number that an i64 holds. */
 bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n);
-/** Whether trips of loop i may run at once: lanes may hold what they carry, and no two of them
- * access an element that one of them stores; those of a `while` store nothing, and where they load
- * is known before it (jit/analysis/trips.c). */
-bool qn__trips_are_free(const qn_analysis *a, uint32_t i);
+/** How many trips of loop i that follow one another may run at once, INT64_MAX: all. Lanes may hold
+ * what they carry, and no two of them access an element that one of them stores; those of a `while`
+ * store nothing, and where they load is known before it (jit/analysis/trips.c). */
+int64_t qn__trips_at_once(const qn_analysis *a, uint32_t i);
 /** Elements the address of an access moves from one trip of `for` i around it to the next; false if
  * that is not a known constant. */
 bool qn__trip_stride(const qn_analysis *a, uint32_t inst, uint32_t i, int64_t *stride);

@@ -54,7 +54,7 @@ bool qn__has_short_trips(const qn_analysis *a);
 /** Makes these loops of a kernel and facts of the caller's own straight code with the same results,
  * bit by bit. A dimension has one index then, which nothing uses. What the ranges of the dimensions
  * tell of a value takes its place, and so does the taken side of a condition. False where the code
- * would be too long, where a failure would be reported otherwise, or without memory: then the kernel
+ * would be too long, where failures would be reported otherwise, or without memory: then the kernel
  * is as it was. */
 bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * trips.c: which loops of the body may have their trips as lanes. That a trip stores to other
- * elements than all others follows from an index that differs between trips: no two index tuples of
- * a view that is stored to are one element. What such a loop carries is a number that moves by a
- * constant, or made by one operation of integers that may be done in any order: then each lane has
- * a part of it.
+ * elements than its neighbours follows from an index that differs between trips: no two index
+ * tuples of a view that is stored to are one element, or so many trips apart. What such a loop
+ * carries is a number that moves by a constant, or made by one operation of integers that may be
+ * done in any order: then each lane has a part of it.
  */
 #include "jit/analysis/analyse.h"
 
@@ -281,11 +281,12 @@ bool qn__trip_stride(const qn_analysis *a, uint32_t inst, uint32_t i, int64_t *s
     return true;
 }
 
-/** Whether two values are one sum in each trip. */
-static bool is_same(const qn_analysis *a, uint32_t x, uint32_t y)
+/** Whether two values differ by a constant in each trip: the second one is *more. */
+static bool is_near(const qn_analysis *a, uint32_t x, uint32_t y, int64_t *more)
 {
     const qn_affine *f = &a->affine[x], *h = &a->affine[y];
-    bool is = f->constant == h->constant;
+    bool is = true;
+    *more = qn__wrap_sub(h->constant, f->constant);
     for (int d = 0; d < QN_MAX_RANK; d++)
         is = is && f->coef[d] == h->coef[d];
     for (int s = 0; s < 2; s++)
@@ -293,21 +294,26 @@ static bool is_same(const qn_analysis *a, uint32_t x, uint32_t y)
     return is;
 }
 
-/** Whether accesses m and n, in different trips of loop i, are of different elements: an index of
- * both, which tells elements apart, is one sum that moves from trip to trip. Indices are numbers of
- * 64 bits: they do not come back to where they were in fewer than 2^56 trips. */
-static bool are_apart(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t n)
+/** Trips of loop i of which two that access one element, by m and by n, are at least so far from
+ * one another; INT64_MAX: no two do. An index of both, which tells elements apart, is a sum that
+ * moves from trip to trip, and differs by a constant. Indices are numbers of 64 bits: they do not
+ * come back to where they were in fewer than 2^56 trips. */
+static int64_t distance_of(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t n)
 {
     const qn_kernel *k = a->k;
-    int64_t step;
+    int64_t step, more, most = 1;
     for (int r = 0; r < qn__n_indices(k, m); r++) {
         const uint32_t value = qn__args(k, m)[r];
-        if (a->f->param[k->inst[m].imm].dim[r].n_digits > 0 &&
-            is_same(a, value, qn__args(k, n)[r]) && is_of_trip(a, value, i) &&
-            step_of_index(a, value, i, &step) && step && step >= -MOST_STEP && step <= MOST_STEP)
-            return true;
+        if (a->f->param[k->inst[m].imm].dim[r].n_digits == 0 ||
+            !is_near(a, value, qn__args(k, n)[r], &more) || !is_of_trip(a, value, i) ||
+            !step_of_index(a, value, i, &step) || !step || step < -MOST_STEP || step > MOST_STEP ||
+            more < INT32_MIN || more > INT32_MAX)
+            continue;
+        int64_t trips = more % step ? 0 : more / step;
+        trips = trips < 0 ? -trips : trips;
+        most = trips == 0 ? INT64_MAX : trips > most ? trips : most;
     }
-    return false;
+    return most;
 }
 
 /** Whether instruction n of loop i may stand beside itself in other trips, whatever it accesses. */
@@ -357,25 +363,24 @@ static bool only_loads(const qn_analysis *a, uint32_t i)
     return true;
 }
 
-bool qn__trips_are_free(const qn_analysis *a, uint32_t i)
+int64_t qn__trips_at_once(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     const qn_inst *x = &k->inst[i];
+    int64_t least = INT64_MAX;
     if ((x->op != QN_I_FOR && x->op != QN_I_WHILE) || a->f->is_ordered || qn__trips_dim(k) < 0 ||
         (x->op == QN_I_WHILE && !only_loads(a, i)))
-        return false;
+        return 1;
     for (uint32_t n = x->region[0]; n < x->region[2]; n++)
         if (!is_plain(a, i, n))
-            return false;
+            return 1;
     if (qn__trips_sums(a, i) < 0)
-        return false;
-    for (uint32_t m = x->region[0]; m < x->region[2]; m++) {
-        if (k->inst[m].op != QN_I_STORE)
-            continue;
-        for (uint32_t n = x->region[0]; n < x->region[2]; n++)
-            if (qn__is_access(&k->inst[n]) && qn__may_meet(a, k->inst[m].imm, k->inst[n].imm) &&
-                !are_apart(a, i, m, n))
-                return false;
-    }
-    return true;
+        return 1;
+    for (uint32_t m = x->region[0]; m < x->region[2]; m++)
+        for (uint32_t n = x->region[0]; n < x->region[2] && k->inst[m].op == QN_I_STORE; n++)
+            if (qn__is_access(&k->inst[n]) && qn__may_meet(a, k->inst[m].imm, k->inst[n].imm)) {
+                int64_t trips = distance_of(a, i, m, n);
+                least = trips < least ? trips : least;
+            }
+    return least;
 }

@@ -62,7 +62,7 @@ static void choose(const qn_analysis *a, uint32_t begin, uint32_t end, qn_trip_l
         for (int n = before; n < out->n; n++)
             inner += cost_along(a, out->loop[n]);
         bool is_better = out->n == before || cost_along(a, i) < inner;
-        if (is_better && before < QN_MOST_TRIP_LANES && qn__trips_are_free(a, i) &&
+        if (is_better && before < QN_MOST_TRIP_LANES && qn__trips_at_once(a, i) > 1 &&
             may_be_tested_before(a, i)) {
             out->n = before;
             out->loop[out->n++] = i;
@@ -90,14 +90,19 @@ static int widest_in(const qn_analysis *a, uint32_t i)
 int qn__plan_trips(const qn_analysis *a, qn_trip_lanes *out)
 {
     int widest = 8;
+    int64_t most = QN_MOST_LANES;
     *out = (qn_trip_lanes){0};
     if (!a->value)
         return 0;
     choose(a, a->k->body, a->k->n_insts, out);
     for (int n = 0; n < out->n; n++) {
         int bits = widest_in(a, out->loop[n]);
+        int64_t at_once = qn__trips_at_once(a, out->loop[n]);
         widest = bits > widest ? bits : widest;
+        most = at_once < most ? at_once : most;
     }
     int lanes = 8 * a->f->target->vector_bytes / widest;
-    return out->n == 0 ? 0 : lanes > QN_MOST_LANES ? QN_MOST_LANES : lanes;
+    while (lanes > most)
+        lanes /= 2;
+    return out->n == 0 ? 0 : lanes;
 }

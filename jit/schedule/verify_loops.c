@@ -173,8 +173,14 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
             !qn__may_walk_points(v->x, v->s, r->inst[m], &w, &why))
             return qn__refuse(v, "place %%%u: %s", r->inst[m], why);
     }
+    double together = 1; /* trips */
+    for (int i = 0; i < w.n; i++)
+        together *= w.role[i] == QN_ROLE_SEQUENTIAL
+                        ? 1
+                        : (double)qn__axis_count(v->x, v->s, w.loop[i]).most;
     for (int i = 0; i < w.n && qn__is_body_loop(k, r->inst[0]); i++) {
-        bool is_free = w.role[i] == QN_ROLE_VECTOR && qn__trips_are_free(v->x, r->inst[0]);
+        bool is_free = w.role[i] == QN_ROLE_VECTOR &&
+                       together <= (double)qn__trips_at_once(v->x, r->inst[0]);
         if (w.role[i] != QN_ROLE_SEQUENTIAL && w.role[i] != QN_ROLE_UNROLLED && !is_free)
             return qn__refuse(v, "loop %s: trips come in order, and it is %s",
                               qn__axis_text(v, w.loop[i]).name, qn__role_names[w.role[i]]);

@@ -192,7 +192,7 @@ static bool add_trips(const drawing *d, step_text *s)
     const char *tail = random_percent(d->random, 50) ? "mask" : "scalar";
     bool has_lanes = false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
-        if (!qn__trips_are_free(&d->x, i))
+        if (qn__trips_at_once(&d->x, i) < INT64_MAX)
             continue;
         has_lanes = true;
         add_loops(d, s, i);

@@ -10,7 +10,8 @@
 static bool may_share_trips(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1 || !qn__trips_are_free(&g->a, i))
+    if (x->op != QN_I_FOR || x->n_args != 2 || x->imm != 1 ||
+        qn__trips_at_once(&g->a, i) < INT64_MAX)
         return false;
     FOR_ACCESSES (g->k, site, j) {
         if (j >= x->region[0] && j < x->region[2] && qn__is_checked(g->f, g->k, site))
