@@ -138,14 +138,17 @@ static void add(const placed *p, double weight, double instructions, double slot
     p->in->demand.slots += weight * p->parts * slots;
 }
 
+static bool is_divider(int work)
+{
+    return work == QN_WORK_DIVIDE || work == QN_WORK_FLOAT_DIVIDE || work == QN_WORK_ROOT;
+}
+
 /** How often a port takes a part of a register. A divider is as slow as the table says. */
 static double passes_of(const qn_estimator *e, const placed *p, int work, int bits)
 {
     double bytes = qn__register_bytes(e, bits, p->lanes);
-    bool is_divider =
-        work == QN_WORK_DIVIDE || work == QN_WORK_FLOAT_DIVIDE || work == QN_WORK_ROOT;
     bool is_by_lane = qn__cost_of(work, e->x->f->target)->slots[bits > 32 ? 4 : 3] < 0;
-    return !is_divider && !is_by_lane && p->lanes > 1 && bytes > e->m->port_bytes
+    return !is_divider(work) && !is_by_lane && p->lanes > 1 && bytes > e->m->port_bytes
                ? bytes / e->m->port_bytes
                : 1;
 }
@@ -165,6 +168,16 @@ static double latency_of(const qn_estimator *e, int work)
     return latency ? latency : e->m->latency;
 }
 
+/** Of all lanes: a divider takes the halves of a vector one after the other. */
+static double latency_of_lanes(const qn_estimator *e, const placed *p, int work, int bits)
+{
+    int lanes = p->lanes * bits > 8 * e->x->f->target->vector_bytes
+                    ? 8 * e->x->f->target->vector_bytes / bits
+                    : p->lanes;
+    double busy = (double)qn__work_slots(work, bits, lanes, e->x->f->target) / e->m->ports;
+    return latency_of(e, work) + (is_divider(work) && lanes > 1 ? busy / 2 : 0);
+}
+
 static void add_pure(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
@@ -180,7 +193,8 @@ static void add_pure(qn_estimator *e, uint32_t i, const region *r)
     for (int n = 0; n < k->inst[i].n_args; n++)
         begin = qn__larger(begin, e->ready[qn__args(k, i)[n]]);
     bool is_mask = p.lanes > 1 && k->inst[i].type == QN_BOOL;
-    e->ready[i] = begin + (is_fused ? 0 : is_mask ? e->m->latency : latency_of(e, work));
+    double latency = is_mask ? e->m->latency : latency_of_lanes(e, &p, work, bits);
+    e->ready[i] = begin + (is_fused ? 0 : latency);
 }
 
 /* ---------------------------------------------------------------- accesses */
