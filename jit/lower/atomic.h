@@ -54,10 +54,27 @@ enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
 LLVMValueRef qn__lane_buffer(lower *g, int which);
 /** Puts a vector of integers there. */
 operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits);
-/** Offsets of lanes that are emitted one by one stay in a register: an element waits longer for an
- * address that was stored as one of a vector. */
-operand qn__keep_offsets(lower *g, LLVMValueRef offsets, bool is_straight);
-LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane);
+
+/** What a lane updates in its turn: elements side by side, so many bytes behind its own. */
+typedef struct run {
+    update u;
+    int64_t constant;
+    operand values, expected; /* expected: empty if nothing is compared */
+} run;
+/** Turns of the lanes of an address, each with all of some runs. */
+typedef struct turns {
+    const address *x;
+    const run *of;
+    int n;
+    bool is_straight; /* lanes are emitted one by one */
+    operand offset;   /* of lanes whose distance is not known */
+    operand results;  /* what was there before, of a single run; empty: nobody asks */
+} turns;
+/** Puts the offsets where the lanes take them from. */
+void qn__keep_offsets(lower *g, turns *t);
+/** The turn of one lane; those of all lanes. */
+void qn__take_turn(lower *g, const turns *t, LLVMValueRef lane);
+void qn__take_turns(lower *g, const turns *t);
 
 /** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte
  * but 0 is true. */

@@ -15,25 +15,15 @@ enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane, of the buffer */
 typedef struct member {
     uint32_t inst;
     check c;
-    LLVMValueRef pointer, value;
-    int64_t constant; /* bytes from pointer */
+    LLVMValueRef value;
+    int64_t constant; /* bytes from where the lanes begin */
 } member;
-
-/** Neighbours: elements that follow one another, and what their lanes bring, side by side. */
-typedef struct run {
-    update u;
-    LLVMValueRef pointer;
-    int64_t constant;
-    int n;
-    operand values;
-} run;
 
 typedef struct group {
     int p, n, n_runs;
     member m[MOST_MEMBERS];
-    run r[MOST_MEMBERS];
-    LLVMValueRef offsets; /* of the lanes, in elements of `unit` */
-    LLVMTypeRef unit;
+    run r[MOST_MEMBERS]; /* elements that follow one another; what lanes bring is side by side */
+    address first;       /* of the lanes of member 0, without its displacement */
 } group;
 
 /* ---------------------------------------------------------------- members */
@@ -82,22 +72,17 @@ static int find_members(const lower *g, uint32_t i, uint32_t end, group *of)
     return of->n;
 }
 
-/** The lanes' offsets, and where each member is from there; false if these are not what differs
- * between lanes. */
+/** Where the lanes are, and each member from there; false if lanes differ by more than their
+ * offsets. */
 static bool find_places(lower *g, group *of)
 {
-    address x;
     for (int n = 0; n < of->n; n++) {
-        member *m = &of->m[n];
-        qn__make_address(g, m->inst, of->p, NULL, &x);
-        if (x.kind != ADDRESS_LANES || (n && x.pointer != of->m[0].pointer))
+        address x;
+        qn__make_address(g, of->m[n].inst, of->p, NULL, &x);
+        of->first = n ? of->first : x;
+        if (x.kind != ADDRESS_LANES || x.pointer != of->first.pointer)
             return false;
-        m->pointer = x.pointer;
-        m->constant = x.constant;
-        if (n)
-            continue;
-        of->unit = x.scaled ? LLVMIntTypeInContext(g->context, (unsigned)x.scale * 8) : g->i8;
-        of->offsets = x.scaled ? x.scaled : x.lanes;
+        of->m[n].constant = x.constant;
     }
     return true;
 }
@@ -155,7 +140,7 @@ static void keep_runs(lower *g, group *of)
         LLVMValueRef values[MOST_RUN];
         n = run_length(g, of, first);
         run *r = &of->r[of->n_runs++];
-        *r = (run){.pointer = m->pointer, .constant = m->constant, .n = n};
+        *r = (run){.constant = m->constant};
         r->u = (update){.inst = m->inst, .dtype = x->type, .combine = x->sub, .is_plain = true};
         for (int i = 0; i < n; i++)
             values[i] = qn__as_bits(g, x->type, of->m[first + i].value);
@@ -171,31 +156,15 @@ static void keep_runs(lower *g, group *of)
 
 /* ---------------------------------------------------------------- turns */
 
-static void take_turn(lower *g, const group *of, const operand *offsets, LLVMValueRef lane)
-{
-    LLVMValueRef first = qn__gep(g, of->unit, of->r[0].pointer, qn__lane_of(g, offsets, lane));
-    for (int n = 0; n < of->n_runs; n++) {
-        const run *r = &of->r[n];
-        LLVMValueRef v = qn__from_bits(g, r->u.dtype, qn__lane_of(g, &r->values, lane));
-        qn__update_element(g, &r->u, r->constant ? qn__ahead(g, first, r->constant) : first, v,
-                           NULL);
-    }
-}
-
 static void update_together(lower *g, group *of)
 {
     keep_runs(g, of);
-    bool is_straight = of->n_runs * g->width <= MOST_STRAIGHT;
-    operand offsets = qn__keep_offsets(g, of->offsets, is_straight);
-    if (is_straight) {
-        for (int lane = 0; lane < g->width; lane++)
-            take_turn(g, of, &offsets, qn__const_i64(g, lane));
-        return;
-    }
-    loop each;
-    qn__loop_times(g, &each, g->width);
-    take_turn(g, of, &offsets, each.index);
-    qn__loop_close(g, &each);
+    turns t = {.x = &of->first,
+               .of = of->r,
+               .n = of->n_runs,
+               .is_straight = of->n_runs * g->width <= MOST_STRAIGHT};
+    qn__keep_offsets(g, &t);
+    qn__take_turns(g, &t);
 }
 
 /** Where some lane is out of range, or other threads meet the elements. */

@@ -10,13 +10,6 @@
 /** Lanes of a vector, and of all atomics of a body, that are emitted without a loop. */
 enum { MOST_STRAIGHT = 16, MOST_STRAIGHT_LANES = 64 };
 
-/** What the lanes of an atomic take their turns with. */
-typedef struct turns {
-    operand offset, value,
-        expected; /* offset: of lanes whose distance is not known, in elements of `unit` */
-    LLVMTypeRef unit;
-} turns;
-
 /** One atomic of one part. */
 typedef struct lanes {
     uint32_t inst;
@@ -45,18 +38,12 @@ operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits)
     return o;
 }
 
-operand qn__keep_offsets(lower *g, LLVMValueRef offsets, bool is_straight)
-{
-    return is_straight ? (operand){.lanes = offsets}
-                       : qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), offsets);
-}
-
 static LLVMValueRef place_of(lower *g, const operand *o, LLVMValueRef lane)
 {
     return qn__gep(g, o->type, o->buffer, lane);
 }
 
-LLVMValueRef qn__lane_of(lower *g, const operand *o, LLVMValueRef lane)
+static LLVMValueRef lane_of(lower *g, const operand *o, LLVMValueRef lane)
 {
     if (o->lanes)
         return LLVMBuildExtractElement(g->b, o->lanes, lane, "");
@@ -72,31 +59,37 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
                           qn__as_bits(g, dtype, qn__vector(g, value, p)));
 }
 
-/** What the lanes take their turns with. */
-static turns keep_operands(lower *g, const lanes *l, bool is_straight)
+/** What the lanes of an atomic bring to their turns. */
+static run keep_operands(lower *g, const update *u, const lanes *l)
 {
     const uint32_t *arg = qn__args(g->k, l->inst) + qn__n_indices(g->k, l->inst);
-    int dtype = g->k->inst[l->inst].type;
-    bool is_scaled = l->x.scaled != NULL;
-    turns t = {.value = {.scalar = LLVMConstNull(
-                             qn__bits_like(g, dtype, LLVMConstNull(qn__scalar_type(g, dtype))))}};
+    run r = {.u = *u};
     if (!qn__is_update(&g->k->inst[l->inst]))
-        t.value = keep_value(g, BUFFER_VALUES, arg[0], l->p, dtype);
+        r.values = keep_value(g, BUFFER_VALUES, arg[0], l->p, u->dtype);
+    else
+        r.values.scalar = LLVMConstNull(qn__int_type(g, 8 * qn_dtype_bytes(u->dtype)));
     if (l->expected)
-        t.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, dtype);
-    if (l->x.kind == ADDRESS_LANES) {
-        t.unit = is_scaled ? LLVMIntTypeInContext(g->context, (unsigned)l->x.scale * 8) : g->i8;
-        t.offset = qn__keep_offsets(g, is_scaled ? l->x.scaled : l->x.lanes, is_straight);
-    }
-    return t;
+        r.expected = keep_value(g, BUFFER_EXPECTED, arg[1], l->p, u->dtype);
+    return r;
 }
 
-static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLVMValueRef lane)
+/* Offsets of lanes that are emitted one by one stay in a register: an element waits longer for an
+ * address that was stored as one of a vector. */
+void qn__keep_offsets(lower *g, turns *t)
 {
-    if (x->kind == ADDRESS_LANES) {
-        LLVMValueRef offset = qn__lane_of(g, &t->offset, lane);
-        return qn__gep(g, t->unit, x->pointer, offset);
-    }
+    LLVMValueRef offsets = t->x->scaled ? t->x->scaled : t->x->lanes;
+    if (t->x->kind == ADDRESS_LANES)
+        t->offset = t->is_straight
+                        ? (operand){.lanes = offsets}
+                        : qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), offsets);
+}
+
+static LLVMValueRef lane_pointer(lower *g, const turns *t, LLVMValueRef lane)
+{
+    const address *x = t->x;
+    LLVMTypeRef unit = x->scaled ? qn__int_type(g, x->scale * 8) : g->i8;
+    if (x->kind == ADDRESS_LANES)
+        return qn__gep(g, unit, x->pointer, lane_of(g, &t->offset, lane));
     if (x->kind == ADDRESS_UNIFORM)
         return x->pointer;
     LLVMValueRef base = x->kind == ADDRESS_REVERSED
@@ -107,16 +100,41 @@ static LLVMValueRef lane_pointer(lower *g, const address *x, const turns *t, LLV
 
 /* ---------------------------------------------------------------- each in its turn */
 
-/** The update of one lane; the bits that were there. */
-static LLVMValueRef update_lane(lower *g, const update *u, const lanes *l, const turns *t,
-                                LLVMValueRef lane)
+static bool is_kept(const operand *o)
 {
-    LLVMValueRef v = qn__from_bits(g, u->dtype, qn__lane_of(g, &t->value, lane));
-    qn__expression_take(g, u->of, lane);
-    LLVMValueRef expected =
-        l->expected ? qn__from_bits(g, u->dtype, qn__lane_of(g, &t->expected, lane)) : NULL;
-    LLVMValueRef old = qn__update_element(g, u, lane_pointer(g, &l->x, t, lane), v, expected);
-    return u->is_used ? qn__as_bits(g, u->dtype, old) : NULL;
+    return o->scalar || o->buffer;
+}
+
+void qn__take_turn(lower *g, const turns *t, LLVMValueRef lane)
+{
+    LLVMValueRef first = NULL;
+    for (int n = 0; n < t->n; n++) {
+        const run *r = &t->of[n];
+        const int dtype = r->u.dtype;
+        LLVMValueRef v = qn__from_bits(g, dtype, lane_of(g, &r->values, lane)), expected = NULL;
+        if (r->u.of)
+            qn__expression_take(g, r->u.of, lane);
+        if (is_kept(&r->expected))
+            expected = qn__from_bits(g, dtype, lane_of(g, &r->expected, lane));
+        first = first ? first : lane_pointer(g, t, lane);
+        LLVMValueRef at = r->constant ? qn__ahead(g, first, r->constant) : first,
+                     old = qn__update_element(g, &r->u, at, v, expected);
+        if (t->results.buffer)
+            qn__store_at(g, qn__as_bits(g, dtype, old), place_of(g, &t->results, lane),
+                         t->results.align);
+    }
+}
+
+void qn__take_turns(lower *g, const turns *t)
+{
+    loop each;
+    for (int lane = 0; lane < g->width && t->is_straight; lane++)
+        qn__take_turn(g, t, qn__const_i64(g, lane));
+    if (t->is_straight)
+        return;
+    qn__loop_times(g, &each, g->width);
+    qn__take_turn(g, t, each.index);
+    qn__loop_close(g, &each);
 }
 
 static LLVMTypeRef bits_of_lanes(lower *g, const update *u)
@@ -126,26 +144,23 @@ static LLVMTypeRef bits_of_lanes(lower *g, const update *u)
         (unsigned)g->width);
 }
 
-/** What was there before, for all lanes; nothing stands for results that nobody uses. */
-static operand open_results(lower *g, const update *u)
+/** Turns of one atomic. */
+static turns open_turns(lower *g, const lanes *l, const run *r, bool is_straight)
 {
-    return u->is_used ? qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS),
-                                       LLVMConstNull(bits_of_lanes(g, u)))
-                      : (operand){0};
+    turns t = {.x = &l->x, .of = r, .n = 1, .is_straight = is_straight};
+    if (r->u.is_used)
+        t.results = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS),
+                                   LLVMConstNull(bits_of_lanes(g, &r->u)));
+    qn__keep_offsets(g, &t);
+    return t;
 }
 
-static void put_result(lower *g, const operand *results, LLVMValueRef lane, LLVMValueRef bits)
+static LLVMValueRef close_turns(lower *g, const turns *t)
 {
-    if (results->buffer)
-        qn__store_at(g, bits, place_of(g, results, lane), results->align);
-}
-
-static LLVMValueRef close_results(lower *g, const update *u, const operand *results)
-{
-    LLVMTypeRef t = bits_of_lanes(g, u);
-    if (!results->buffer)
+    const update *u = &t->of->u;
+    if (!u->is_used)
         return NULL;
-    LLVMValueRef all = qn__load_at(g, t, results->buffer, 64);
+    LLVMValueRef all = qn__load_at(g, bits_of_lanes(g, u), t->results.buffer, 64);
     return qn__from_bits(g, u->dtype, all);
 }
 
@@ -161,27 +176,17 @@ static bool is_straight(const lower *g, const update *u)
 
 static LLVMValueRef update_all(lower *g, const update *u, const lanes *l)
 {
-    operand results = open_results(g, u);
-    bool is_by_lane = is_straight(g, u);
-    turns t = keep_operands(g, l, is_by_lane);
-    if (is_by_lane) {
-        for (int lane = 0; lane < g->width; lane++)
-            put_result(g, &results, qn__const_i64(g, lane),
-                       update_lane(g, u, l, &t, qn__const_i64(g, lane)));
-        return close_results(g, u, &results);
-    }
-    loop each;
-    qn__loop_times(g, &each, g->width);
-    put_result(g, &results, each.index, update_lane(g, u, l, &t, each.index));
-    qn__loop_close(g, &each);
-    return close_results(g, u, &results);
+    const run r = keep_operands(g, u, l);
+    const turns t = open_turns(g, l, &r, is_straight(g, u));
+    qn__take_turns(g, &t);
+    return close_turns(g, &t);
 }
 
 /** Those lanes whose bit is set, lowest first; the others give zero. */
 static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
 {
-    operand results = open_results(g, u);
-    turns turn_of = keep_operands(g, l, false);
+    const run r = keep_operands(g, u, l);
+    const turns t = open_turns(g, l, &r, false);
     LLVMValueRef all = qn__mask_bits(g, l->mask), zero = qn__const_i64(g, 0);
     all = LLVMBuildIntCast2(g->b, all, g->i64, false, "");
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), turn = qn__new_block(g, "turn"),
@@ -189,18 +194,16 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, turn);
-    LLVMValueRef left = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMValueRef lane = qn__first_set(g, left);
-    put_result(g, &results, lane, update_lane(g, u, l, &turn_of, lane));
-    LLVMValueRef less = LLVMBuildSub(g->b, left, qn__const_i64(g, 1), ""),
-                 next = LLVMBuildAnd(g->b, left, less, "");
-    LLVMValueRef values[2] = {all, next};
-    LLVMBasicBlockRef blocks[2] = {before, LLVMGetInsertBlock(g->b)};
-    LLVMAddIncoming(left, values, blocks, 2);
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, next, zero, ""), turn, done);
+    carry lanes_left = {NULL};
+    qn__carry(g, &lanes_left, &all, 1);
+    qn__take_turn(g, &t, qn__first_set(g, all));
+    all = LLVMBuildAnd(g->b, all, LLVMBuildSub(g->b, all, qn__const_i64(g, 1), ""), "");
+    qn__carry_close(&lanes_left, before, LLVMGetInsertBlock(g->b));
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);
+    qn__carry_end(&lanes_left);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, done);
-    return close_results(g, u, &results);
+    return close_turns(g, &t);
 }
 
 /* ---------------------------------------------------------------- all at once */

@@ -46,25 +46,30 @@ static bool starts(const char *name, size_t n, const char *with)
     return n >= strlen(with) && memcmp(name, with, strlen(with)) == 0;
 }
 
+/** The kind of work of a call under a mask, -1: there is none. */
+static int masked_work(const char *name, size_t n)
+{
+    return starts(name, n, "llvm.masked.gather")    ? QN_WORK_GATHER
+           : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
+           : starts(name, n, "llvm.masked.")        ? QN_WORK_MASKED
+                                                    : -1;
+}
+
 static int64_t units_of_call(LLVMValueRef i, const qn_target *target)
 {
     size_t n = 0;
     const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
     unsigned n_args = LLVMGetNumArgOperands(i);
     shape s = n_args ? shape_of(LLVMGetOperand(i, 0)) : (shape){64, 1};
-    if (starts(name, n, "llvm.masked.gather"))
+    if (starts(name, n, "llvm.masked.gather") || starts(name, n, "llvm.masked.load"))
         s = shape_of(i);
-    if (starts(name, n, "llvm.masked.load"))
-        s = shape_of(i);
-    int work = starts(name, n, "llvm.masked.gather")    ? QN_WORK_GATHER
-               : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
-               : starts(name, n, "llvm.masked.")        ? QN_WORK_MASKED
-               : starts(name, n, "llvm.ct")             ? QN_WORK_COUNT_BITS
+    int work = starts(name, n, "llvm.ct")             ? QN_WORK_COUNT_BITS
                : starts(name, n, "llvm.smax") || starts(name, n, "llvm.smin") ||
                        starts(name, n, "llvm.umax") || starts(name, n, "llvm.umin") ||
                        starts(name, n, "llvm.abs")
                    ? QN_WORK_EXTREMUM
                    : QN_WORK_SIMPLE;
+    work = masked_work(name, n) < 0 ? work : masked_work(name, n);
     return qn__work_units(work, s.bits, s.lanes, target);
 }
 
@@ -147,12 +152,10 @@ static int n_splits(LLVMValueRef i, const qn_target *target)
         return 0;
     size_t n = 0;
     const char *name = LLVMGetValueName2(LLVMGetCalledValue(i), &n);
-    if (!starts(name, n, "llvm.masked."))
+    const int work = masked_work(name, n);
+    if (work < 0)
         return 0;
     s = starts(name, n, "llvm.masked.s") ? shape_of(LLVMGetOperand(i, 0)) : s;
-    int work = starts(name, n, "llvm.masked.gather")    ? QN_WORK_GATHER
-               : starts(name, n, "llvm.masked.scatter") ? QN_WORK_SCATTER
-                                                        : QN_WORK_MASKED;
     return qn__work_units(work, s.bits, s.lanes, target) >= 8 * s.lanes ? s.lanes : 0;
 }
 

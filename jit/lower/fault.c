@@ -112,25 +112,21 @@ static bool is_out_of_time(const lower *g)
 
 static LLVMValueRef is_earlier(lower *g, LLVMValueRef iteration, LLVMValueRef point, uint32_t r)
 {
-    LLVMValueRef old = get_field(g, offsetof(qn_fault, iteration));
-    LLVMValueRef earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
-    if (r && is_out_of_time(g)) {
-        LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
-        LLVMValueRef before =
-            LLVMBuildICmp(g->b, LLVMIntULT, point, get_field(g, offsetof(qn_fault, point)), "");
-        return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
-    }
-    bool over_lanes = r && g->width > 1 && qn__is_reduction(g->k, g->block->lane_dim);
-    bool in_strip = r && g->strip.done; /* several points at once, in the order of partials */
-    if (!over_lanes && !in_strip && !(r && g->block->team == QN_TEAM_WARP))
+    LLVMValueRef old = get_field(g, offsetof(qn_fault, iteration)),
+                 earlier = LLVMBuildICmp(g->b, LLVMIntULT, iteration, old, "");
+    const bool over_lanes = g->width > 1 && qn__is_reduction(g->k, g->block->lane_dim),
+               in_strip = g->strip.done; /* several points at once, in the order of partials */
+    if (!r || !(is_out_of_time(g) || over_lanes || in_strip || g->block->team == QN_TEAM_WARP))
         return earlier;
-    LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)), by = qn__const_i64(g, 48);
-    LLVMValueRef same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, "");
-    LLVMValueRef same_reduce = LLVMBuildICmp(
-        g->b, LLVMIntEQ, LLVMBuildLShr(g->b, old_point, by, ""), qn__const_i64(g, (int64_t)r), "");
-    LLVMValueRef lower_point = LLVMBuildICmp(g->b, LLVMIntULT, point, old_point, "");
-    same = LLVMBuildAnd(g->b, same, LLVMBuildAnd(g->b, same_reduce, lower_point, ""), "");
-    return LLVMBuildOr(g->b, earlier, same, "");
+    LLVMValueRef old_point = get_field(g, offsetof(qn_fault, point)),
+                 same = LLVMBuildICmp(g->b, LLVMIntEQ, iteration, old, ""),
+                 before = LLVMBuildICmp(g->b, LLVMIntULT, point, old_point, "");
+    if (!is_out_of_time(g)) { /* points of one reduce only */
+        LLVMValueRef of = LLVMBuildLShr(g->b, old_point, qn__const_i64(g, 48), "");
+        of = LLVMBuildICmp(g->b, LLVMIntEQ, of, qn__const_i64(g, (int64_t)r), "");
+        before = LLVMBuildAnd(g->b, of, before, "");
+    }
+    return LLVMBuildOr(g->b, earlier, LLVMBuildAnd(g->b, same, before, ""), "");
 }
 
 /** A value as the 64 bits of its canonical form. */

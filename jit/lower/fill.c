@@ -23,16 +23,16 @@ static void copy_block(fill *f)
 
 static void copy_points(fill *f, int at);
 
-/** Steps of the block along a dimension of the fill. */
-typedef struct block_steps {
+/** Steps of the block along a dimension of the fill, or along the lanes. */
+typedef struct fill_steps {
     steps steps;
     fill *f;
-    int at; /* the place of the dimension */
-} block_steps;
+    int at; /* the place of the dimension, -1: the lanes, which are outside of all */
+} fill_steps;
 
 static void inside_steps(lower *g, const steps *of)
 {
-    const block_steps *x = (const block_steps *)of;
+    const fill_steps *x = (const fill_steps *)of;
     (void)g;
     copy_points(x->f, x->at + 1);
 }
@@ -51,7 +51,7 @@ static void copy_in_steps(fill *f, int at)
 {
     int d = f->how.dim[at];
     int64_t low, high, step = step_of(f, d);
-    const block_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
+    const fill_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
                            .f = f,
                            .at = at};
     bool is_known = qn__is_const(x.steps.all.low, &low) && qn__is_const(x.steps.all.high, &high);
@@ -72,30 +72,16 @@ static void copy_points(fill *f, int at)
         copy_in_steps(f, at);
         return;
     }
-    int64_t low, high;
-    bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
     loop l;
-    if (is_known && high <= low)
+    if (qn__is_known_empty(s))
         return;
-    qn__loop_open(g, &l, s, 1, !is_known ? LOOP_MAY_BE_EMPTY : 0);
+    qn__loop_open(g, &l, s, 1, LOOP_MAY_BE_EMPTY);
     qn__set_index(g, d, l.index);
     copy_points(f, at + 1);
     qn__loop_close(g, &l);
 }
 
 /* ---------------------------------------------------------------- steps of the lanes */
-
-/** A step of the lanes, whole or what is left of them. */
-typedef struct lane_steps {
-    steps steps;
-    fill *f;
-} lane_steps;
-
-static void inside_lanes(lower *g, const steps *of)
-{
-    (void)g;
-    copy_points(((const lane_steps *)of)->f, 0);
-}
 
 static void first_of_lanes(lower *g, const steps *of)
 {
@@ -108,13 +94,14 @@ static void copy_all_steps(fill *f)
     lower *g = f->g;
     int lanes = g->block->lane_dim;
     const span s = f->of[lanes];
-    const lane_steps x = {.steps = {.d = lanes,
+    const fill_steps x = {.steps = {.d = lanes,
                                     .all = s,
                                     .is_inner = true,
                                     .may_be_short = true,
-                                    .inside = inside_lanes,
+                                    .inside = inside_steps,
                                     .first = first_of_lanes},
-                          .f = f};
+                          .f = f,
+                          .at = -1};
     if (f->has_rest) {
         qn__nest_lanes(g, &x.steps);
         return;

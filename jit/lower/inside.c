@@ -157,22 +157,8 @@ static void sort_ranges(const lower *g, ranges *all)
 /** Where the lowest index stands in the dimension. */
 static LLVMValueRef position_of(lower *g, const range *r)
 {
-    LLVMValueRef sum = qn__const_i64(g, r->low);
-    for (int s = 0; s < 2; s++)
-        if (r->sum->sym[s]) {
-            LLVMValueRef by = qn__const_i64(g, r->sum->sym_coef[s]);
-            sum = LLVMBuildAdd(g->b, sum,
-                               LLVMBuildMul(g->b, qn__scalar(g, r->sum->sym[s], 0), by, ""), "");
-        }
-    sum = LLVMBuildSub(g->b, sum, qn__fact(g, &r->dim->lower), "");
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (r->sum->coef[d] && !qn__is_reduction(g->k, d)) {
-            LLVMValueRef by = qn__const_i64(g, r->sum->coef[d]);
-            LLVMValueRef index =
-                r->sum->coef[d] == 1 ? g->iv[d] : LLVMBuildMul(g->b, g->iv[d], by, "");
-            sum = LLVMBuildAdd(g->b, sum, index, "");
-        }
-    return sum;
+    LLVMValueRef sum = qn__affine_value(g, r->sum, r->low, false);
+    return LLVMBuildSub(g->b, sum, qn__fact(g, &r->dim->lower), "");
 }
 
 /** In how many places the lowest index may stand. */

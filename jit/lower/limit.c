@@ -77,25 +77,13 @@ void qn__limit_prepare(lower *g, uint32_t i, countdown *c)
     LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
     int64_t known;
     if (qn__is_const(v[0], &known) && known <= ROUND) {
-        c->first = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
+        c->left = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
         return;
     }
     LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2),
                  round = qn__umin(g, all, qn__const_i64(g, ROUND));
-    c->first = LLVMBuildTrunc(g->b, round, g->i32, "");
-    c->later = LLVMBuildSub(g->b, all, round, "");
-}
-
-void qn__limit_open(lower *g, countdown *c, LLVMBasicBlockRef before)
-{
-    if (!c->first)
-        return;
-    c->left = c->head_left = LLVMBuildPhi(g->b, g->i32, "");
-    LLVMAddIncoming(c->left, &c->first, &before, 1);
-    if (!c->later)
-        return;
-    c->rest = c->head_rest = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(c->rest, &c->later, &before, 1);
+    c->left = LLVMBuildTrunc(g->b, round, g->i32, "");
+    c->rest = LLVMBuildSub(g->b, all, round, "");
 }
 
 void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit)
@@ -122,11 +110,6 @@ void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBl
 
 void qn__limit_close(lower *g, countdown *c)
 {
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
-    if (!c->first)
-        return;
-    LLVMValueRef next = LLVMBuildSub(g->b, c->left, LLVMConstInt(g->i32, 1, false), "");
-    LLVMAddIncoming(c->head_left, &next, &latch, 1);
-    if (c->rest)
-        LLVMAddIncoming(c->head_rest, &c->rest, &latch, 1);
+    if (c->left)
+        c->left = LLVMBuildSub(g->b, c->left, LLVMConstInt(g->i32, 1, false), "");
 }

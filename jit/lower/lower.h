@@ -422,6 +422,9 @@ lane_operand qn__lane_operand(const lower *g, uint32_t i, int n);
 /** The op of instruction i, of which part p is emitted, on such operands. */
 LLVMValueRef qn__build_lanes(lower *g, uint32_t i, int p, const LLVMValueRef *v);
 int qn__level_of(lower *g, uint32_t i, int p);
+/** The sum of a constant and of the terms of an affine form, i64, in lane 0; has_points: also those
+ * of indices of reduces, which are set. */
+LLVMValueRef qn__affine_value(lower *g, const qn_affine *f, int64_t constant, bool has_points);
 /** Whether control flow on a value is the same for the whole block. */
 bool qn__is_uniform(const lower *g, uint32_t i);
 /** Sets part p of value i as emitted at level `at`. */

@@ -107,23 +107,21 @@ static int n_sums(const reduction *r)
     return n;
 }
 
-/** What is carried from point to point: the accumulators, and behind them, ahead of checks, whether
+/** Carries the accumulators through a loop that was just opened, and, ahead of checks, whether
  * these would have held. */
-static int n_carried(const lower *g, const reduction *r)
+static void carry_sums(lower *g, loop *l, const reduction *r, LLVMValueRef *acc)
 {
-    return n_sums(r) + (g->in_range != NULL);
+    qn__loop_carry(g, l, acc, n_sums(r));
+    if (g->in_range)
+        qn__loop_carry(g, l, g->in_range, 1);
 }
 
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
-    if (g->in_range)
-        *g->in_range = acc[n_sums(r)];
     emit_point(g, r, &a, acc);
     for (int m = 0, n = r->n; m < r->n_beside; n += r->beside[m++].n)
         emit_point(g, &r->beside[m], &a, acc + n);
-    if (g->in_range)
-        acc[n_sums(r)] = *g->in_range;
 }
 
 /** The reduce that accumulator n belongs to. */
@@ -195,7 +193,7 @@ static void fold_steps(lower *g, const run *x, span s, int step, LLVMValueRef *a
     if (qn__is_known_empty(s))
         return;
     qn__loop_open(g, &l, s, step, x->how);
-    qn__loop_carry(g, &l, acc, n_carried(g, r));
+    carry_sums(g, &l, r, acc);
     qn__set_index(g, d, l.index);
     for (int n = 0; n < step && step > 1; n += together)
         qn__wide_points(g, r, d, n, step - n < together ? step - n : together, add_point,
@@ -283,7 +281,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     loop l;
     qn__loop_points(g, &l, r, d);
-    qn__loop_carry(g, &l, acc, n_carried(g, r));
+    carry_sums(g, &l, r, acc);
     fold(g, r, at + 1, acc);
     qn__loop_close(g, &l);
 }
@@ -333,7 +331,7 @@ LLVMValueRef qn__fold_levels(lower *g, const reduction *r, const LLVMValueRef *s
 /** A range of one dimension in blocks of 4096^depth: each block's result is folded in order. */
 static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMValueRef *acc)
 {
-    LLVMValueRef inner[MOST_PARTS + 1];
+    LLVMValueRef inner[MOST_PARTS];
     loop l;
     int64_t size = qn__block_size(depth);
     set_identity(g, r, acc);
@@ -343,13 +341,10 @@ static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMVal
     }
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, n_carried(g, r));
-    inner[n_sums(r)] = g->in_range ? acc[n_sums(r)] : NULL;
+    carry_sums(g, &l, r, acc);
     fold_blocks(g, r, depth - 1, qn__block_at(g, s, l.index, size), inner);
     for (int m = 0; m < n_sums(r); m++)
         acc[m] = qn__combine(g, owner_of(r, m), acc[m], inner[m]);
-    if (g->in_range)
-        acc[n_sums(r)] = inner[n_sums(r)];
     qn__loop_close(g, &l);
 }
 
@@ -402,6 +397,14 @@ static void fold_indexed(lower *g, const reduction *r, LLVMValueRef *acc)
     fold_counted(g, r, 0, state);
     for (int n = 0; n < r->n; n++)
         acc[n] = qn__fold_levels(g, r, &state[n], r->n);
+}
+
+static void fold_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    if (qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
+        fold_indexed(g, r, acc);
+    else
+        fold(g, r, 0, acc);
 }
 
 /* ---------------------------------------------------------------- stripes */
@@ -500,10 +503,8 @@ static void fold_beside(lower *g, const reduction *r, int n, LLVMValueRef (*acc)
     all.beside = r + 1;
     all.n_beside = n - 1;
     set_identity(g, &all, sums);
-    if (r->points != 0 && qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
-        fold_indexed(g, &all, sums);
-    else if (r->points != 0)
-        fold(g, &all, 0, sums);
+    if (r->points != 0)
+        fold_in_order(g, &all, sums);
     for (int m = 0; m < n; from += r[m++].n)
         memcpy(acc[m], from, (size_t)r[m].n * sizeof *from);
 }
@@ -512,8 +513,7 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
 {
     bool over_lanes =
         g->block->lane_dim >= 0 && r->dim[r->n_dims - 1] == g->block->lane_dim && !r->results;
-    int order = qn__order_rule(g->k, r->inst);
-    int scratch_used = g->scratch_used;
+    const int scratch_used = g->scratch_used;
     if (n > 1 && !over_lanes) {
         fold_beside(g, r, n, acc);
         return;
@@ -524,12 +524,10 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
         ;
     else if (over_lanes)
         qn__lanes_reduce(g, r, n, acc);
-    else if (order == QN_STRIPED)
+    else if (qn__order_rule(g->k, r->inst) == QN_STRIPED)
         fold_striped(g, r, acc[0]);
-    else if (order == QN_INDEXED && r->n_levels > 0)
-        fold_indexed(g, r, acc[0]);
     else
-        fold(g, r, 0, acc[0]);
+        fold_in_order(g, r, acc[0]);
     g->scratch_used = scratch_used;
 }
 
@@ -546,21 +544,17 @@ static bool is_fold(const lower *g, const reduction *r)
  * checks where one would have failed. */
 static void fold_ahead(lower *g, const reduction *r, LLVMValueRef condition, LLVMValueRef *acc)
 {
-    LLVMValueRef sums[MOST_PARTS + 1], in_range;
-    set_identity(g, r, sums);
-    sums[r->n] = LLVMConstInt(g->i1, 0, false);
+    LLVMValueRef in_range = LLVMConstInt(g->i1, 0, false);
+    set_identity(g, r, acc);
     branch x = qn__begin_branch(g, condition);
-    qn__branch_keep(g, &x, sums, r->n + 1);
-    sums[r->n] = LLVMConstInt(g->i1, 1, false);
+    qn__branch_keep(g, &x, acc, r->n);
+    qn__branch_keep(g, &x, &in_range, 1);
+    in_range = LLVMConstInt(g->i1, 1, false);
     g->in_range = &in_range;
-    if (qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
-        fold_indexed(g, r, sums);
-    else
-        fold(g, r, 0, sums);
+    fold_in_order(g, r, acc);
     g->in_range = NULL;
     qn__end_branch(g, &x, NULL);
-    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, sums[r->n], ""));
-    memcpy(acc, sums, (size_t)r->n * sizeof *acc);
+    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, in_range, ""));
     qn__branch_keep(g, &y, acc, r->n);
     qn__reduce_in_order(g, r, 1, (LLVMValueRef(*)[MOST_PARTS])acc);
     qn__end_branch(g, &y, NULL);

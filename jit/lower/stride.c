@@ -53,21 +53,11 @@ static LLVMValueRef load_one_by_one(lower *g, uint32_t i, const address *x, LLVM
     return all;
 }
 
-/** Pointer of vector k; the first starts at the lowest element. */
-static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int k)
+/** Pointer of vector k; the first starts at the lowest element, so many before that of lane 0. */
+static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int k, int ahead)
 {
-    int64_t first = x->stride < 0 ? (g->width - 1) * x->stride * bytes : 0;
-    return qn__ahead(g, x->pointer, first + (int64_t)k * g->width * bytes);
-}
-
-/** lane[e]: the lane whose element is element e of vector k, or -1. */
-static void find_lanes(const lower *g, const address *x, int k, int *lane)
-{
-    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
-    for (int e = 0; e < g->width; e++) {
-        int at = k * g->width + e, l = at / n;
-        lane[e] = at % n ? -1 : x->stride < 0 ? g->width - 1 - l : l;
-    }
+    int64_t first = x->stride < 0 ? (g->width - 1) * x->stride : -ahead;
+    return qn__ahead(g, x->pointer, (first + (int64_t)k * g->width) * bytes);
 }
 
 /**
@@ -79,13 +69,14 @@ typedef struct window {
     uint32_t own; /* bit p: some point has the element at place p */
 } window;
 
-/** The strides that the point which is emitted shares with others; false: it has its own. */
-static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
+/** The strides that the point which is emitted shares with others, or its own. */
+static window window_of(const lower *g, uint32_t i, const address *x)
 {
+    window w = {0, 1};
     int64_t step, index, begin, trips;
     if (x->stride < 2 || x->stride > SMALL_STRIDE || !qn__is_plain_access(g->k, g->f, i) ||
         !qn__is_in_range(g->f, g->site[i]))
-        return false;
+        return w;
     for (int d = 0; d < g->k->n_dims; d++) {
         trips = qn__trips(g->f, d);
         if (!qn__is_reduction(g->k, d) || trips < 2 || !g->iv[d] ||
@@ -93,13 +84,27 @@ static bool window_of(const lower *g, uint32_t i, const address *x, window *w)
             !qn__is_const(g->iv[d], &index) || !qn__is_const(g->begin[d], &begin))
             continue;
         int64_t point = index - begin + g->ahead[d];
-        w->place = (int)(point % x->stride);
-        w->own = 0;
+        w = (window){(int)(point % x->stride), 0};
         for (int64_t e = 0; e < x->stride; e++)
-            w->own |= (uint32_t)(point - w->place + e < trips) << e;
-        return true;
+            w.own |= (uint32_t)(point - w.place + e < trips) << e;
+        break;
     }
-    return false;
+    return w;
+}
+
+/** Elements from lane to lane. */
+static int apart(const address *x)
+{
+    return (int)(x->stride < 0 ? -x->stride : x->stride);
+}
+
+/** lane[e]: the lane whose element is element e of vector k, if some point has that; else -1. */
+static void find_lanes(const lower *g, const address *x, uint32_t own, int k, int *lane)
+{
+    for (int e = 0; e < g->width; e++) {
+        const int at = k * g->width + e, l = at / apart(x);
+        lane[e] = !(own >> at % apart(x) & 1) ? -1 : x->stride < 0 ? g->width - 1 - l : l;
+    }
 }
 
 /** Which elements of a vector are loaded or stored, where those of lane l are in question if the
@@ -114,53 +119,27 @@ static LLVMValueRef elements_of(lower *g, const int *lane, LLVMValueRef mask)
 }
 
 /** The elements of whole strides, or of what of them points have, and from them those of one. */
-static LLVMValueRef load_window(lower *g, uint32_t i, const address *x, const window *w,
-                                LLVMTypeRef t, LLVMValueRef mask)
-{
-    const int64_t bytes = qn__access_bytes(g->k, i);
-    const unsigned align = qn__align_of(g, i);
-    LLVMValueRef all = NULL;
-    int n = (int)x->stride, pick[64], lane[64];
-    bool is_whole = w->own == (1u << n) - 1 && !mask;
-    for (int k = 0; k < n; k++) {
-        LLVMValueRef at =
-            qn__ahead(g, x->pointer, ((int64_t)k * g->width - w->place) * bytes);
-        for (int e = 0; e < g->width; e++) {
-            int element = k * g->width + e;
-            lane[e] = w->own >> element % n & 1 ? element / n : -1;
-        }
-        LLVMValueRef v = is_whole ? qn__load_at(g, t, at, align)
-                                  : qn__load_masked(g, t, at, align, elements_of(g, lane, mask));
-        for (int l = 0; l < g->width; l++) {
-            int from = l * n + w->place - k * g->width;
-            pick[l] = from >= 0 && from < g->width ? g->width + from : l;
-        }
-        all = qn__shuffle(g, all ? all : v, v, pick, g->width);
-    }
-    return all;
-}
-
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               LLVMValueRef mask)
 {
-    int64_t bytes = qn__access_bytes(g->k, i);
-    window shared;
-    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
+    const int64_t bytes = qn__access_bytes(g->k, i);
+    const unsigned align = qn__align_of(g, i);
+    const int n = apart(x);
     LLVMValueRef all = NULL;
     if (is_one_by_one(g, i, x, bytes))
         return load_one_by_one(g, i, x, t);
-    if (window_of(g, i, x, &shared))
-        return load_window(g, i, x, &shared, t, mask);
+    const window w = window_of(g, i, x);
+    const bool is_whole = w.own == (1u << n) - 1 && !mask;
     for (int k = 0; k < n; k++) {
-        LLVMValueRef at = vector_pointer(g, x, bytes, k);
+        LLVMValueRef at = vector_pointer(g, x, bytes, k, w.place);
         int pick[64], lane[64];
-        find_lanes(g, x, k, lane);
-        LLVMValueRef v =
-            qn__load_masked(g, t, at, qn__align_of(g, i), elements_of(g, lane, mask));
+        find_lanes(g, x, w.own, k, lane);
+        LLVMValueRef v = is_whole ? qn__load_at(g, t, at, align)
+                                  : qn__load_masked(g, t, at, align, elements_of(g, lane, mask));
         for (int l = 0; l < g->width; l++)
             pick[l] = l;
         for (int e = 0; e < g->width; e++)
-            if (lane[e] >= 0)
+            if ((k * g->width + e) % n == w.place)
                 pick[lane[e]] = g->width + e;
         all = qn__shuffle(g, all ? all : v, v, pick, g->width);
     }
@@ -181,14 +160,13 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, L
         }
         return;
     }
-    int n = (int)(x->stride < 0 ? -x->stride : x->stride);
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < apart(x); k++) {
         int pick[64], lane[64];
-        find_lanes(g, x, k, lane);
+        find_lanes(g, x, 1, k, lane);
         for (int e = 0; e < g->width; e++)
             pick[e] = lane[e] < 0 ? 0 : lane[e];
         LLVMValueRef to = qn__shuffle(g, v, NULL, pick, g->width);
-        qn__store_masked(g, to, vector_pointer(g, x, bytes, k), align,
+        qn__store_masked(g, to, vector_pointer(g, x, bytes, k, 0), align,
                          elements_of(g, lane, mask));
     }
 }

@@ -132,19 +132,7 @@ void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, yields
 /** An index of a loop in its first trip. */
 static LLVMValueRef value_in_first(lower *g, uint32_t value)
 {
-    const qn_affine *f = &g->a.affine[value];
-    LLVMValueRef sum = qn__const_i64(g, f->constant);
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (f->coef[d])
-            sum = LLVMBuildAdd(
-                g->b, sum, LLVMBuildMul(g->b, g->iv[d], qn__const_i64(g, f->coef[d]), ""), "");
-    for (int s = 0; s < 2; s++)
-        if (f->sym[s])
-            sum = LLVMBuildAdd(g->b, sum,
-                               LLVMBuildMul(g->b, qn__scalar(g, f->sym[s], 0),
-                                            qn__const_i64(g, f->sym_coef[s]), ""),
-                               "");
-    return sum;
+    return qn__affine_value(g, &g->a.affine[value], g->a.affine[value].constant, true);
 }
 
 /** The least of n and of how often `by` goes into a distance, as u64, with both ends; 0 trips where

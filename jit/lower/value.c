@@ -301,6 +301,21 @@ LLVMValueRef qn__scalar(lower *g, uint32_t i, int p)
     return value_of(g, i, p);
 }
 
+LLVMValueRef qn__affine_value(lower *g, const qn_affine *f, int64_t constant, bool has_points)
+{
+    LLVMValueRef sum = qn__const_i64(g, constant);
+    for (int n = 0; n < g->k->n_dims + 2; n++) {
+        const int d = n - 2;
+        const int64_t by = n < 2 ? f->sym[n] ? f->sym_coef[n] : 0 : f->coef[d];
+        if (!by || (n >= 2 && !has_points && qn__is_reduction(g->k, d)))
+            continue;
+        LLVMValueRef v = n < 2 ? qn__scalar(g, f->sym[n], 0) : g->iv[d];
+        v = by == 1 ? v : LLVMBuildMul(g->b, v, qn__const_i64(g, by), "");
+        sum = LLVMBuildAdd(g->b, sum, v, "");
+    }
+    return sum;
+}
+
 int qn__level_of(lower *g, uint32_t i, int p)
 {
     value_of(g, i, p);

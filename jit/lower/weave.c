@@ -177,9 +177,8 @@ static void load_blends(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVM
     }
 }
 
-static void store_blends(lower *g, const woven *x, const LLVMValueRef *member)
+static void blend_members(lower *g, const qn_weave *w, const LLVMValueRef *member, LLVMValueRef *v)
 {
-    const qn_weave *w = x->w;
     LLVMValueRef turned[QN_MOST_PLACES];
     int index[QN_MOST_UNITS];
     for (int m = 0; m < w->n; m++) {
@@ -190,7 +189,7 @@ static void store_blends(lower *g, const woven *x, const LLVMValueRef *member)
     for (int r = 0; r < w->n; r++) {
         for (int l = 0; l < w->lanes; l++)
             index[l] = (r * w->lanes + l) % w->n;
-        qn__store_woven_piece(g, x, qn__register_at(w, r), blended(g, w, turned, index));
+        v[r] = blended(g, w, turned, index);
     }
 }
 
@@ -209,17 +208,15 @@ static void load_by_chunks(lower *g, const qn_weave *w, const LLVMValueRef *v, L
     }
 }
 
-static void store_by_chunks(lower *g, const woven *x, const LLVMValueRef *member)
+static void join_chunks(lower *g, const qn_weave *w, const LLVMValueRef *member, LLVMValueRef *v)
 {
-    const qn_weave *w = x->w;
     int index[QN_MOST_UNITS], chunk = QN_CHUNK_BYTES / w->unit;
     for (int r = 0; r < w->registers; r++) {
         for (int t = 0; t < w->lanes; t++) {
             int in = t % chunk;
             index[t] = in % 2 * w->lanes + t - in + r * chunk / 2 + in / 2;
         }
-        qn__store_woven_piece(g, x, qn__register_at(w, r),
-                              qn__shuffle(g, member[0], member[1], index, w->lanes));
+        v[r] = qn__shuffle(g, member[0], member[1], index, w->lanes);
     }
 }
 
@@ -271,7 +268,7 @@ static void store_windows(lower *g, const woven *x, const LLVMValueRef *member)
         qn__transpose_groups(g, r, size, units);
         for (int l = 0; l < w->lanes; l++)
             qn__store_plain(g, x, (l * w->n + first) * w->bytes,
-                        qn__part_of(g, r[l % size], l / size * size, size));
+                            qn__part_of(g, r[l % size], l / size * size, size));
     }
 }
 
@@ -301,8 +298,8 @@ static void load_pieces_of_chunks(lower *g, const woven *x, LLVMValueRef *member
         if (w->bytes == 4)
             r[k] = qn__as_units(g, all, w->bytes, bytes / w->bytes);
         else
-            r[k] = qn__as_units(g, qn__sort_chunks(g, w, all, bytes, true), w->unit,
-                                bytes / w->unit);
+            r[k] =
+                qn__as_units(g, qn__sort_chunks(g, w, all, bytes, true), w->unit, bytes / w->unit);
     }
     for (int k = registers; k < w->slots; k++)
         r[k] = LLVMGetPoison(LLVMTypeOf(r[0]));
@@ -326,8 +323,9 @@ static void store_pieces_of_chunks(lower *g, const woven *x, const LLVMValueRef 
     for (int k = 0; k < w->slots; k++)
         r[k] = qn__sort_chunks(g, w, r[k], units * w->unit, false);
     for (int c = 0; c < chunks; c++)
-        qn__store_chunk(g, x, c,
-                    qn__part_of(g, r[c % w->slots], c / w->slots * QN_CHUNK_BYTES, QN_CHUNK_BYTES));
+        qn__store_chunk(
+            g, x, c,
+            qn__part_of(g, r[c % w->slots], c / w->slots * QN_CHUNK_BYTES, QN_CHUNK_BYTES));
 }
 
 /* ---------------------------------------------------------------- words */
@@ -361,11 +359,10 @@ static void load_words(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMV
     }
 }
 
-static void store_words(lower *g, const woven *x, const LLVMValueRef *member)
+static void join_words(lower *g, const qn_weave *w, const LLVMValueRef *member, LLVMValueRef *v)
 {
-    const qn_weave *w = x->w;
     LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, w->unit), (unsigned)w->lanes);
-    LLVMValueRef word[QN_MOST_PLACES] = {NULL}, v[QN_MOST_REGISTERS];
+    LLVMValueRef word[QN_MOST_PLACES] = {NULL};
     int inside = w->unit / w->bytes;
     const strand all = words_of(w);
     for (int p = 0; p < w->n; p++) {
@@ -379,9 +376,6 @@ static void store_words(lower *g, const woven *x, const LLVMValueRef *member)
         zip(g, &all, word, 1, v);
     else
         v[0] = word[0];
-    for (int r = 0; r < w->registers; r++)
-        qn__store_woven_piece(g, x, qn__register_at(w, r),
-                              qn__resized(g, v[r], qn__register_at(w, r).n));
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -399,13 +393,8 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
     LLVMValueRef v[QN_MOST_REGISTERS];
     for (int p = 0; p < QN_MOST_PLACES; p++)
         member[p] = NULL;
-    for (int r = 0; r < w->registers && w->method != QN_WEAVE_PIECES; r++) {
-        qn_woven_piece at = w->per_chunk > 1 ? (qn_woven_piece){0} : qn__register_at(w, r);
-        v[r] =
-            w->per_chunk > 1
-                ? qn__load_chunks(g, x, r)
-                : qn__resized(g, qn__load_woven_piece(g, x, at), qn__weave_units(w));
-    }
+    for (int r = 0; r < w->registers && w->method != QN_WEAVE_PIECES; r++)
+        v[r] = qn__load_register(g, x, r);
     if (w->method == QN_WEAVE_PAIRS)
         unzip(g, &pairs, v, member, 1);
     else if (w->method == QN_WEAVE_BLENDS)
@@ -422,43 +411,27 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
         member[p] = member[p] ? LLVMBuildBitCast(g->b, member[p], t, "") : NULL;
 }
 
-static void store_pairs(lower *g, const woven *x, const LLVMValueRef *member)
-{
-    const qn_weave *w = x->w;
-    LLVMValueRef v[QN_MOST_REGISTERS];
-    const strand pairs = pairs_of(w);
-    zip(g, &pairs, member, 1, v);
-    for (int r = 0; r < w->registers; r++) {
-        if (!v[r])
-            continue;
-        if (w->per_chunk > 1) {
-            qn__store_chunks(g, x, r, v[r]);
-        } else {
-            qn_woven_piece at = qn__register_at(w, r);
-            qn__store_woven_piece(g, x, at, qn__resized(g, v[r], at.n));
-        }
-    }
-}
-
 void qn__store_woven(lower *g, const woven *x, const LLVMValueRef *member)
 {
     const qn_weave *w = x->w;
-    LLVMValueRef units[QN_MOST_PLACES] = {NULL};
-    if (w->method == QN_WEAVE_WORDS) {
-        store_words(g, x, member);
-        return;
-    }
-    for (int p = 0; p < w->n; p++)
+    const strand pairs = pairs_of(w);
+    LLVMValueRef units[QN_MOST_PLACES] = {NULL}, v[QN_MOST_REGISTERS] = {NULL};
+    for (int p = 0; p < w->n && w->method != QN_WEAVE_WORDS; p++)
         if (w->places >> p & 1)
             units[p] = qn__as_units(g, member[p], w->unit, w->lanes / w->per_chunk);
-    if (w->method == QN_WEAVE_PAIRS)
-        store_pairs(g, x, units);
+    if (w->method == QN_WEAVE_WORDS)
+        join_words(g, w, member, v);
+    else if (w->method == QN_WEAVE_PAIRS)
+        zip(g, &pairs, units, 1, v);
     else if (w->method == QN_WEAVE_BLENDS)
-        store_blends(g, x, units);
+        blend_members(g, w, units, v);
     else if (w->method == QN_WEAVE_CHUNKS)
-        store_by_chunks(g, x, units);
+        join_chunks(g, w, units, v);
     else if (w->per_chunk > 1)
         store_pieces_of_chunks(g, x, units);
     else
         store_windows(g, x, units);
+    for (int r = 0; r < w->registers && w->method != QN_WEAVE_PIECES; r++)
+        if (v[r])
+            qn__store_register(g, x, r, v[r]);
 }

@@ -34,12 +34,6 @@ LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q);
  */
 enum { QN_MOST_UNITS = 64, QN_MOST_REGISTERS = 16 };
 
-/** A register, or what of it lies in memory: `n` elements of `unit` bytes from byte `at` of the
- * step on; the first `inside` of them are its own. */
-typedef struct qn_woven_piece {
-    int at, unit, n, inside;
-} qn_woven_piece;
-
 /** An integer of so many bytes. */
 LLVMTypeRef qn__unit_type(const lower *g, int bytes);
 /** The bits of a vector as n units of so many bytes. */
@@ -47,20 +41,16 @@ LLVMValueRef qn__as_units(lower *g, LLVMValueRef v, int bytes, int n);
 /** `n` elements of `unit` bytes from byte `at` on. */
 LLVMValueRef qn__load_plain(lower *g, const woven *x, int at, int unit, int n);
 void qn__store_plain(lower *g, const woven *x, int at, LLVMValueRef v);
-/** A register, under a mask where lanes are counted or elements are not its own. */
-LLVMValueRef qn__load_woven_piece(lower *g, const woven *x, qn_woven_piece of);
-void qn__store_woven_piece(lower *g, const woven *x, qn_woven_piece of, LLVMValueRef v);
 /** Chunk c as 16 bytes. Where reading on would end beyond the last lane, it begins earlier. */
 LLVMValueRef qn__load_chunk(lower *g, const woven *x, int c);
 /** What lies behind a chunk inside the step is stored later. */
 void qn__store_chunk(lower *g, const woven *x, int c, LLVMValueRef v);
-/** Register r of chunks, whose bytes are sorted. */
-LLVMValueRef qn__load_chunks(lower *g, const woven *x, int r);
-void qn__store_chunks(lower *g, const woven *x, int r, LLVMValueRef v);
+/** Register r, as units: of chunks their bytes are sorted. Lanes that are counted, or elements that
+ * are not its own, are masked. */
+LLVMValueRef qn__load_register(lower *g, const woven *x, int r);
+void qn__store_register(lower *g, const woven *x, int r, LLVMValueRef v);
 /** Units of a register. */
 int qn__weave_units(const qn_weave *w);
-/** Register r without chunks; the last one may be a part. */
-qn_woven_piece qn__register_at(const qn_weave *w, int r);
 /** Sorts the bytes of each chunk by place, or back. */
 LLVMValueRef qn__sort_chunks(lower *g, const qn_weave *w, LLVMValueRef v, int bytes,
                              bool is_load);

@@ -6,6 +6,12 @@
 #include "jit/lower/hooks.h"
 #include "jit/lower/weave.h"
 
+/** A register, or what of it lies in memory: `n` elements of `unit` bytes from byte `at` of the
+ * step on; the first `inside` of them are its own. */
+typedef struct woven_piece {
+    int at, unit, n, inside;
+} woven_piece;
+
 LLVMTypeRef qn__unit_type(const lower *g, int bytes)
 {
     return LLVMIntTypeInContext(g->context, 8u * (unsigned)bytes);
@@ -18,8 +24,7 @@ LLVMValueRef qn__as_units(lower *g, LLVMValueRef v, int bytes, int n)
 
 /* ---------------------------------------------------------------- bytes of a chunk */
 
-LLVMValueRef qn__sort_chunks(lower *g, const qn_weave *w, LLVMValueRef v, int bytes,
-                                bool is_load)
+LLVMValueRef qn__sort_chunks(lower *g, const qn_weave *w, LLVMValueRef v, int bytes, bool is_load)
 {
     int index[QN_MOST_UNITS];
     for (int i = 0; i < bytes; i++)
@@ -83,7 +88,7 @@ static LLVMValueRef in_all(lower *g, LLVMTypeRef t, LLVMValueRef number)
  * The elements that are places of active lanes; NULL: all. Lanes are compared with the count at
  * once, as LLVM 19 makes mistakes with masks that are put together (lower/branch.c).
  */
-static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, qn_woven_piece of)
+static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, woven_piece of)
 {
     enum { NEVER = 127 }; /* more lanes than there are */
     const qn_weave *w = x->w;
@@ -105,7 +110,8 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, qn_woven_pie
     return LLVMBuildICmp(g->b, LLVMIntULT, lanes, in_all(g, LLVMTypeOf(lanes), count), "");
 }
 
-LLVMValueRef qn__load_woven_piece(lower *g, const woven *x, qn_woven_piece of)
+/** A register, under a mask where lanes are counted or elements are not its own. */
+static LLVMValueRef load_piece(lower *g, const woven *x, woven_piece of)
 {
     LLVMValueRef mask = mask_of(g, x, true, of);
     LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, of.unit), (unsigned)of.n);
@@ -115,7 +121,7 @@ LLVMValueRef qn__load_woven_piece(lower *g, const woven *x, qn_woven_piece of)
     return qn__load_masked(g, t, at, (unsigned)x->w->bytes, mask);
 }
 
-void qn__store_woven_piece(lower *g, const woven *x, qn_woven_piece of, LLVMValueRef v)
+static void store_piece(lower *g, const woven *x, woven_piece of, LLVMValueRef v)
 {
     LLVMValueRef mask = mask_of(g, x, false, of);
     if (mask)
@@ -155,31 +161,33 @@ bool qn__may_count_lanes(const qn_weave *w)
     return (w->method == QN_WEAVE_PAIRS && w->is_side_by_side) || w->method == QN_WEAVE_WORDS;
 }
 
-qn_woven_piece qn__register_at(const qn_weave *w, int r)
+/** Register r without chunks; the last one may be a part. */
+static woven_piece register_at(const qn_weave *w, int r)
 {
     int n = qn__weave_units(w), at = r * w->register_bytes, left = (all_bytes(w) - at) / w->unit;
     n = left < n ? left : n;
-    return (qn_woven_piece){at, w->unit, n, n};
+    return (woven_piece){at, w->unit, n, n};
 }
 
 /** Register r of chunks that lie side by side: in words, or in bytes where some are left out. */
-static qn_woven_piece chunks_at(const woven *x, bool is_load, int r)
+static woven_piece chunks_at(const woven *x, bool is_load, int r)
 {
     const qn_weave *w = x->w;
     uint32_t places = is_load ? w->places | w->known : w->places, all = (1u << w->n) - 1;
     int unit = x->count || (places & all) != all ? 1 : 4, n = w->register_bytes / unit;
     int inside = w->register_bytes / QN_CHUNK_BYTES * chunk_bytes(w), at = r * inside;
     bool may_read_on = is_load && unit > 1 && at + w->register_bytes <= all_bytes(w);
-    return (qn_woven_piece){at, unit, n, may_read_on ? n : inside / unit};
+    return (woven_piece){at, unit, n, may_read_on ? n : inside / unit};
 }
 
-LLVMValueRef qn__load_chunks(lower *g, const woven *x, int r)
+/** Register r of chunks, whose bytes are sorted. */
+static LLVMValueRef load_chunks(lower *g, const woven *x, int r)
 {
     const qn_weave *w = x->w;
     int bytes = w->register_bytes, n = bytes / QN_CHUNK_BYTES, own = chunk_bytes(w);
     LLVMValueRef v, chunk[QN_MOST_UNITS / QN_CHUNK_BYTES];
     if (w->is_side_by_side) {
-        v = qn__load_woven_piece(g, x, chunks_at(x, true, r));
+        v = load_piece(g, x, chunks_at(x, true, r));
         v = own < QN_CHUNK_BYTES ? spread_chunks(g, v, bytes, own / 4, true) : v;
     } else {
         for (int c = 0; c < n; c++)
@@ -189,7 +197,7 @@ LLVMValueRef qn__load_chunks(lower *g, const woven *x, int r)
     return qn__as_units(g, qn__sort_chunks(g, w, v, bytes, true), w->unit, bytes / w->unit);
 }
 
-void qn__store_chunks(lower *g, const woven *x, int r, LLVMValueRef v)
+static void store_chunks(lower *g, const woven *x, int r, LLVMValueRef v)
 {
     const qn_weave *w = x->w;
     int bytes = w->register_bytes, n = bytes / QN_CHUNK_BYTES, own = chunk_bytes(w);
@@ -198,7 +206,24 @@ void qn__store_chunks(lower *g, const woven *x, int r, LLVMValueRef v)
         qn__store_chunk(g, x, r * n + c, qn__part_of(g, v, c * QN_CHUNK_BYTES, QN_CHUNK_BYTES));
     if (!w->is_side_by_side)
         return;
-    qn_woven_piece at = chunks_at(x, false, r);
+    woven_piece at = chunks_at(x, false, r);
     v = own < QN_CHUNK_BYTES ? spread_chunks(g, v, bytes, own / 4, false) : v;
-    qn__store_woven_piece(g, x, at, qn__as_units(g, v, at.unit, at.n));
+    store_piece(g, x, at, qn__as_units(g, v, at.unit, at.n));
+}
+
+LLVMValueRef qn__load_register(lower *g, const woven *x, int r)
+{
+    const qn_weave *w = x->w;
+    return w->per_chunk > 1
+               ? load_chunks(g, x, r)
+               : qn__resized(g, load_piece(g, x, register_at(w, r)), qn__weave_units(w));
+}
+
+void qn__store_register(lower *g, const woven *x, int r, LLVMValueRef v)
+{
+    const woven_piece at = register_at(x->w, r);
+    if (x->w->per_chunk > 1)
+        store_chunks(g, x, r, v);
+    else
+        store_piece(g, x, at, qn__resized(g, v, at.n));
 }

@@ -34,7 +34,8 @@ static void head_open(lower *g, headed *h, LLVMValueRef most, LLVMValueRef ran)
     LLVMPositionBuilderAtEnd(g->b, h->head);
     h->trip = h->left.is_here ? NULL : qn__const_i64(g, 0);
     qn__carry(g, &h->carry, &h->trip, 1);
-    qn__limit_open(g, &h->left, h->before);
+    qn__carry(g, &h->carry, &h->left.left, 1);
+    qn__carry(g, &h->carry, &h->left.rest, 1);
     int64_t known;
     qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
     qn__carry(g, &h->carry, h->now.value, h->now.n * MOST_PARTS);
@@ -73,10 +74,10 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     if (h->trip)
         h->trip = next = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
     h->at = h->at ? LLVMBuildAdd(g->b, h->at, qn__const_i64(g, 1), "") : NULL;
+    qn__limit_close(g, &h->left);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     qn__carry_close(&h->carry, h->before, latch);
     qn__carry_end(&h->carry);
-    qn__limit_close(g, &h->left);
     LLVMBuildBr(g->b, h->head);
     if (!qn__pace_close(g, &h->pace, h->before, h->head, latch) && counter) {
         LLVMReplaceAllUsesWith(counter, qn__const_i64(g, 0));
@@ -131,7 +132,7 @@ void qn__lower_divergent_for(lower *g, uint32_t i)
 /** Ends the loop for good when it has run its most trips, and records that. */
 static void check_limit(lower *g, uint32_t i, headed *h)
 {
-    if (h->left.is_here && !h->left.first)
+    if (h->left.is_here && !h->left.left)
         return; /* it ends in time */
     LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
     if (!h->pace.end) {

@@ -68,19 +68,15 @@ uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end);
 /* ---- lower/limit.c */
 /** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
 typedef struct countdown {
-    bool is_here;               /* else the trips are counted up */
-    bool is_in_time;            /* the condition ends the loop within the limit */
-    LLVMValueRef first, later;  /* before the loop; NULL: none are counted; no round comes later */
-    LLVMValueRef left, rest;    /* where the builder stands */
-    LLVMValueRef head_left, head_rest;
+    bool is_here;            /* else the trips are counted up */
+    bool is_in_time;         /* the condition ends the loop within the limit */
+    LLVMValueRef left, rest; /* carried by the loop; NULL: none are counted; no round comes later */
 } countdown;
 /** Before `while` i. */
 void qn__limit_prepare(lower *g, uint32_t i, countdown *c);
-/** At its head, among the phis; the loop is entered from `before`. */
-void qn__limit_open(lower *g, countdown *c, LLVMBasicBlockRef before);
 /** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
 void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit);
-/** Before the jump back. */
+/** Before the jump back: a trip was run. */
 void qn__limit_close(lower *g, countdown *c);
 
 /* ---- lower/version.c */

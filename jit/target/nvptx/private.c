@@ -16,20 +16,20 @@ typedef struct copy {
     uint32_t inst;    /* one of its updates */
 } copy;
 
-/** The copy of a view; false: it has none. */
-static bool find_copy(const lower *g, int param, copy *out)
+/** The copy of a view; false: it has none. *out is the last one before it then, if there is one. */
+static bool find_copy(const qn_kernel *k, const qn_facts *f, const qn_grid *grid, int param,
+                      copy *out)
 {
-    const qn_kernel *k = g->k;
     int64_t first = 0;
     *out = (copy){.param = -1};
     for (int p = 0; p <= param; p++) {
         uint32_t inst = 0;
         for (uint32_t n = 0; n < k->n_accesses && n < 64; n++)
-            if ((g->grid->privatized >> n & 1) && (int)k->inst[k->access[n].inst].imm == p)
+            if ((grid->privatized >> n & 1) && (int)k->inst[k->access[n].inst].imm == p)
                 inst = k->access[n].inst;
         if (!inst)
             continue;
-        int64_t bytes = qn__private_bytes(k, g->f, p);
+        int64_t bytes = qn__private_bytes(k, f, p);
         const qn_inst *x = &k->inst[inst];
         *out = (copy){p, x->sub, x->type, first, bytes / qn_dtype_bytes(x->type), inst};
         first += bytes;
@@ -39,14 +39,9 @@ static bool find_copy(const lower *g, int param, copy *out)
 
 int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 {
-    int64_t sum = 0;
-    for (int param = 0; param < k->n_params; param++) {
-        bool is_one = false;
-        for (uint32_t n = 0; n < k->n_accesses && n < 64; n++)
-            is_one |= (p->privatized >> n & 1) && (int)k->inst[k->access[n].inst].imm == param;
-        sum += is_one ? qn__private_bytes(k, f, param) : 0;
-    }
-    return (int32_t)sum;
+    copy last;
+    (void)find_copy(k, f, p, k->n_params - 1, &last);
+    return (int32_t)(last.param < 0 ? 0 : last.first + last.n * qn_dtype_bytes(last.type));
 }
 
 static LLVMValueRef place_of(lower *g, const copy *c, LLVMValueRef bytes)
@@ -190,7 +185,7 @@ LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
     const qn_moved *moved = qn__grid_moved(g->grid, g->k->inst[update].imm);
     if (moved)
         return moved_place(g, moved, pointer);
-    if (!(g->grid->privatized >> g->site[update] & 1) || !find_copy(g, param, &c))
+    if (!(g->grid->privatized >> g->site[update] & 1) || !find_copy(g->k, g->f, g->grid, param, &c))
         return NULL;
     LLVMValueRef base = qn__slot(g, g->f->param[param].slot, g->i64);
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
@@ -223,7 +218,7 @@ static void for_all(lower *g, bool is_end)
     LLVMValueRef thread = qn__nvptx_thread(g);
     int64_t threads = qn__nvptx_threads(g->grid);
     for (int param = 0; param < g->k->n_params; param++) {
-        if (!find_copy(g, param, &c))
+        if (!find_copy(g->k, g->f, g->grid, param, &c))
             continue;
         LLVMValueRef n = qn__const_i64(g, c.n);
         LLVMValueRef up = qn__const_i64(g, (c.n + threads - 1) / threads * threads);

@@ -32,7 +32,7 @@ typedef struct stage_place {
 
 bool qn__is_shared(const lower *g, uint32_t i)
 {
-    return g->stage_at && g->site[i] < 64 && (g->grid->staged >> g->site[i] & 1);
+    return g->stage_at && g->site[i] < MOST_STAGED && (g->grid->staged >> g->site[i] & 1);
 }
 
 /** Elements from row to row of a tile. */
@@ -41,26 +41,28 @@ static int64_t row_elements(int64_t bytes)
     return SIDE + (bytes < 4 ? 4 / bytes : 1);
 }
 
-int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p)
+/** Bytes of the tiles of staged loads before a site. */
+static int64_t bytes_before(const qn_kernel *k, const qn_grid *p, uint32_t site)
 {
     int64_t sum = 0;
-    for (uint32_t n = 0; n < k->n_accesses && n < 64; n++) {
+    for (uint32_t n = 0; n < site && n < MOST_STAGED; n++) {
         int64_t bytes = qn__access_bytes(k, k->access[n].inst);
         if (p->staged >> n & 1)
             sum += (SIDE * row_elements(bytes) * bytes + 15) / 16 * 16;
     }
-    return (int32_t)sum;
+    return sum;
+}
+
+int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p)
+{
+    return (int32_t)bytes_before(k, p, k->n_accesses);
 }
 
 /** Where the element of a staged load stands in shared memory. */
 static LLVMValueRef address_of(lower *g, uint32_t i, const stage_place *p)
 {
-    int64_t first = 0, bytes = qn__access_bytes(g->k, i), row_bytes = row_elements(bytes) * bytes;
-    for (uint32_t n = 0; n < g->site[i]; n++)
-        if (g->grid->staged >> n & 1) {
-            int64_t b = qn__access_bytes(g->k, g->k->access[n].inst);
-            first += (SIDE * row_elements(b) * b + 15) / 16 * 16;
-        }
+    const int64_t first = bytes_before(g->k, g->grid, g->site[i]),
+                  bytes = qn__access_bytes(g->k, i), row_bytes = row_elements(bytes) * bytes;
     LLVMValueRef at = LLVMBuildMul(g->b, p->x, qn__const_i64(g, row_bytes), "");
     at = LLVMBuildAdd(g->b, at, LLVMBuildMul(g->b, p->y, qn__const_i64(g, bytes), ""), "");
     at = qn__gep(g, g->i8, qn__nvptx_shared(g), at);

@@ -200,7 +200,7 @@ static LLVMValueRef set_indices(lower *g, walk *w)
 
 static LLVMValueRef as_i64(lower *g, LLVMValueRef v)
 {
-    return LLVMTypeOf(v) == g->i64 ? v : LLVMBuildZExt(g->b, v, g->i64, "");
+    return LLVMBuildIntCast2(g->b, v, g->i64, false, "");
 }
 
 /** A tile whose reduces all threads share, or a block of its points. */
@@ -228,21 +228,15 @@ static void run_thread(lower *g, walk *w)
         run_body(g, w);
 }
 
-/** The body, if `ok`; NULL: it is. */
-static void run_some(lower *g, walk *w, LLVMValueRef ok)
+/** Opens code that some threads do not run, out of which values are hoisted; NULL: all run it. */
+static branch begin_guard(lower *g, LLVMValueRef condition)
 {
-    if (!ok) {
-        run_thread(g, w);
-        return;
+    branch x = qn__begin_branch(g, condition);
+    if (condition) {
+        g->level[g->depth].is_branch = false;
+        g->level[g->depth].may_be_empty = true;
     }
-    LLVMBasicBlockRef inside = qn__new_block(g, "mine"), join = qn__new_block(g, "idle");
-    LLVMBuildCondBr(g->b, ok, inside, join);
-    qn__level_open(g, false, false, true);
-    LLVMPositionBuilderAtEnd(g->b, inside);
-    run_thread(g, w);
-    LLVMBuildBr(g->b, join);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, join);
+    return x;
 }
 
 /** A unit: the body, if this thread has an iteration in it. */
@@ -265,23 +259,11 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         qn__stage_tile(g, g->iv[p->axis[0]], g->iv[p->stage_dim], w->spans);
     } else {
         qn__moved_fetch(g);
-        run_some(g, w, ok);
+        branch own = begin_guard(g, ok);
+        run_thread(g, w);
+        qn__end_branch(g, &own, NULL);
         qn__moved_flush(g);
     }
-}
-
-/** body(first, arg) if first < end. */
-static void once_below(lower *g, LLVMValueRef first, LLVMValueRef end,
-                       void (*body)(lower *g, LLVMValueRef index, void *arg), void *arg)
-{
-    LLVMBasicBlockRef some = qn__new_block(g, "some"), done = qn__new_block(g, "done");
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), some, done);
-    qn__level_open(g, false, false, true);
-    LLVMPositionBuilderAtEnd(g->b, some);
-    body(g, first, arg);
-    LLVMBuildBr(g->b, done);
-    qn__level_close(g);
-    LLVMPositionBuilderAtEnd(g->b, done);
 }
 
 void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueRef step,
@@ -289,19 +271,20 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
 {
     LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"),
                       done = qn__new_block(g, "done");
+    carry indices = {NULL};
+    LLVMValueRef index = first;
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), entry, done);
     qn__level_open(g, false, false, true);
     LLVMPositionBuilderAtEnd(g->b, entry);
     LLVMBuildBr(g->b, head);
     qn__level_open(g, false, false, false);
     LLVMPositionBuilderAtEnd(g->b, head);
-    LLVMValueRef index = LLVMBuildPhi(g->b, LLVMTypeOf(first), "");
-    LLVMAddIncoming(index, &first, &entry, 1);
+    qn__carry(g, &indices, &index, 1);
     body(g, index, arg);
-    LLVMValueRef next = LLVMBuildAdd(g->b, index, step, "");
-    LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
-    LLVMAddIncoming(index, &next, &latch, 1);
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, next, end, ""), head, done);
+    index = LLVMBuildAdd(g->b, index, step, "");
+    qn__carry_close(&indices, entry, LLVMGetInsertBlock(g->b));
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, index, end, ""), head, done);
+    qn__carry_end(&indices);
     qn__level_close(g);
     qn__level_close(g);
     LLVMPositionBuilderAtEnd(g->b, done);
@@ -367,10 +350,13 @@ static void run_units(lower *g, const span *spans)
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
                  step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;
-    if (qn__nvptx_has_block_for_each(g->k, g->f, g->grid))
-        once_below(g, first, units, run_unit, &w);
-    else
+    if (qn__nvptx_has_block_for_each(g->k, g->f, g->grid)) {
+        branch some = begin_guard(g, LLVMBuildICmp(g->b, LLVMIntULT, first, units, ""));
+        run_unit(g, first, &w);
+        qn__end_branch(g, &some, NULL);
+    } else {
         qn__nvptx_stride(g, first, units, step, run_unit, &w);
+    }
     qn__private_close(g);
 }
 
