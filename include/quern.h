@@ -485,7 +485,10 @@ enum { QN_LOADER_AUTO = 0, QN_LOADER_ARENA = 1, QN_LOADER_ORC = 2 };
     X(cross, "its factor", 0, 16, 0)                                                               \
     X(streams, "1: non-temporal stores where they can be; -1: none", -1, 1, 0)                     \
     X(transpose, "-1: no dimension is jammed to transpose accesses in registers", -1, 0, 0)        \
-    X(pack, "1: a register tile loads from a copy where it can; -1: never", -1, 1, 0)              \
+    X(pack,                                                                                        \
+      "1: a register tile loads from a copy where it can; more: and its rows are copied for so "   \
+      "many steps of the jammed dimension, where they are copied; -1: never",                      \
+      -1, 65536, 0)                                                                                \
     X(prefetch, "-1: nothing is asked for ahead of time", -1, 0, 0)                                \
     X(team,                                                                                        \
       "on a GPU, who runs an iteration, where the kernel allows it: 1 a thread, 2 a warp, 4 a "    \

@@ -28,7 +28,7 @@ static const row rows[] = {
     {AT(streams), 0, 2, {-1, 1}, HOST},
     {AT(tile), AT(tile_dim), 3, {32, 128, 512}, HOST},
     {AT(tile), 0, 1, {-1}, HOST},
-    {AT(pack), 0, 2, {-1, 1}, HOST},
+    {AT(pack), 0, 5, {-1, 1, 64, 256, 16}, HOST},
     {AT(strip), 0, 3, {-1, 256, 2048}, HOST},
     {AT(prefetch), 0, 1, {-1}, HOST},
     {AT(transpose), 0, 1, {-1}, HOST},

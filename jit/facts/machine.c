@@ -8,8 +8,7 @@
 #include <inttypes.h>
 
 /* Caches as most processors of servers have them; pages, latencies, window and rates of Zen 4
- * (AMD, Software Optimization Guide, 57647); of memory the rate of one core with DDR5. That levels
- * of AMD's caches move lines at once: Hofmann et al., Bridging the Architecture Gap, 2020. */
+ * (AMD, Software Optimization Guide, 57647); of memory the rate of one core with DDR5. */
 #define PROCESSOR                                                                                  \
     {                                                                                              \
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
@@ -17,8 +16,7 @@
         .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
         .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
         .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4,                              \
-        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
-        .are_moved_at_once = 1                                                                     \
+        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
     }
 /* Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove; what it does not say
  * (the way to memory, rates beyond the second cache) was measured on one of Emerald Rapids. */
@@ -42,8 +40,7 @@
         .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
         .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
         .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4,                              \
-        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8},                                 \
-        .are_moved_at_once = 1                                                                     \
+        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. The way
  * to memory: data sheets, and the microbenchmarks of Luo et al., Benchmarking and Dissecting the

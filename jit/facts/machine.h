@@ -51,7 +51,6 @@ typedef struct qn_machine {
     int32_t cache_cycles[QN_N_CACHES]; /* of a load that finds its line there */
     /* bytes in a cycle that one core moves into a level from the one behind it, or back */
     int32_t bytes_a_cycle[QN_N_CACHES];
-    int32_t are_moved_at_once; /* levels move lines at the same time, not one after the other */
     /* of a GPU, read from the driver */
     int32_t multiprocessors;
     int32_t threads;      /* that a multiprocessor holds */

@@ -350,13 +350,12 @@ static void walk(qn_estimator *e, qn_node n)
 static double in_all(const qn_estimator *e)
 {
     qn_estimate *r = e->out;
-    double sum = 0, longest_transfer = 0, waiting = 0;
+    double sum = 0, waiting = 0;
     for (int n = 0; n < QN_N_CACHES; n++) {
-        longest_transfer = qn__larger(longest_transfer, r->transfer[n]);
+        r->moved = qn__larger(r->moved, r->transfer[n]);
         sum += r->transfer[n];
         waiting += r->waiting[n];
     }
-    r->moved = e->m->are_moved_at_once ? longest_transfer : sum;
     double longest = qn__larger(r->core, r->moved);
     return longest + (r->core + sum - longest) * QN_SHOWN_SHARE + waiting;
 }

@@ -28,7 +28,7 @@ typedef struct qn_estimate {
     /* between a cache and what lies behind it: the last one and memory */
     double bytes[QN_N_CACHES], transfer[QN_N_CACHES];
     double waiting[QN_N_CACHES]; /* for lines that nothing fetches ahead */
-    double moved; /* cycles of all transfers: of the longest, or of their sum */
+    double moved; /* cycles of the longest transfer */
 } qn_estimate;
 
 /** Errors: QN_ERR_UNSUPPORTED for a target with a grid; QN_ERR_MEMORY. */

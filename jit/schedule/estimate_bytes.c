@@ -18,6 +18,7 @@ typedef struct group {
     uint32_t parts; /* accesses that it has, of different parts of elements */
     bool is_written, is_stream, is_anywhere; /* data says where */
     bool is_interleaved; /* one step has several runs of lines of one page */
+    bool is_copied;      /* fills of buffers alone access it */
 } group;
 
 /** What a node touches of a group. */
@@ -86,7 +87,8 @@ static void make_groups(mover *m)
         if (g < 0 && m->n_groups == MOST_GROUPS)
             continue; /* a kernel of so many has others to tell schedules apart */
         if (g < 0)
-            m->group[g = m->n_groups++] = (group){.inst = i, .is_anywhere = is_anywhere(m->e, i)};
+            m->group[g = m->n_groups++] =
+                (group){.inst = i, .is_anywhere = is_anywhere(m->e, i), .is_copied = true};
         m->group[g].parts |= UINT32_C(1)
                              << (k->inst[i].op == QN_I_ATOMIC ? 0 : k->inst[i].sub & 31);
         m->group[g].is_written |= k->inst[i].op != QN_I_LOAD;
@@ -235,8 +237,12 @@ static void touch_statement(mover *m, qn_node at)
         int buffer = qn__is_access(&k->inst[i]) ? through(s, at, i) : -1;
         if (buffer >= 0)
             touch_buffer(m, at, buffer, 1);
-        else if (qn__is_access(&k->inst[i]))
+        else if (qn__is_access(&k->inst[i])) {
             touch_around(m, at, i, span, runs_of(m->e, l->first, i));
+            int g = group_of(m, i);
+            if (g >= 0)
+                m->group[g].is_copied = false;
+        }
         for (int n = 0; n < s->n_reductions && k->inst[i].op == QN_I_YIELD; n++)
             if (s->reduction[n].buffer && s->reduction[n].inst[0] == k->inst[i].parent)
                 touch_buffer(m, at, s->reduction[n].buffer - 1, 1);
@@ -453,7 +459,7 @@ static void move(mover *m, int level)
     const qn_machine *machine = m->e->m;
     moved all[MOST_GROUPS] = {{0, 0}};
     lines whole[MOST_GROUPS];
-    double bytes = 0, far = 0, line = machine->cache[level].line, in_all = 0;
+    double bytes = 0, copied = 0, far = 0, line = machine->cache[level].line, in_all = 0;
     m->cache = &machine->cache[level];
     for (int g = 0; g < m->n_groups; g++) {
         whole[g] = lines_of(m, touched_at(m, (qn_node){0}, g), g);
@@ -467,16 +473,17 @@ static void move(mover *m, int level)
             bytes += level == QN_CACHE_LAST ? whole[g].n * line : 0;
             far += level == QN_CACHE_LAST ? parts_of_lines(m, g) : 0;
         } else if (!has_room || whole[g].n > whole[g].room) {
-            bytes += (own->is_written ? 2 : 1) * all[g].n * line;
+            *(own->is_copied ? &copied : &bytes) += (own->is_written ? 2 : 1) * all[g].n * line;
             far += all[g].far;
         }
     }
     double away =
         level == QN_CACHE_LAST ? machine->memory_cycles : machine->cache_cycles[level + 1];
-    m->e->out->bytes[level] = bytes;
+    m->e->out->bytes[level] = bytes + copied;
     m->e->out->transfer[level] = bytes / machine->bytes_a_cycle[level];
     away -= (double)machine->window / machine->instructions; /* meanwhile others begin */
-    m->e->out->waiting[level] = away > 0 ? far * away / machine->misses : 0;
+    m->e->out->waiting[level] =
+        copied / machine->bytes_a_cycle[level] + (away > 0 ? far * away / machine->misses : 0);
 }
 
 qn_status qn__estimate_bytes(const qn_estimator *e, qn_error *err)

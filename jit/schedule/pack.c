@@ -123,8 +123,10 @@ static void choose_load(const qn_analysis *a, qn_plan *p)
 
 /** What the jammed iterations load side by side, and far apart from point to point: where all of it
  * is more than the second-level cache, each step of the lanes would wait for it anew. Copied for
- * some steps of the jammed dimension, half of that cache, it is read once, and lies in the order
- * of use. What the lanes load is copied then for each of these pieces. */
+ * some steps of the jammed dimension it is read once, and lies in the order of use. What the lanes
+ * load is copied then for each of these pieces. There are as many steps in a piece as the options
+ * say, or as fill half of that cache, with the copy of what the lanes load and what that is made
+ * of. */
 static void choose_rows(const qn_analysis *a, qn_plan *p)
 {
     const qn_kernel *k = a->k;
@@ -141,7 +143,9 @@ static void choose_rows(const qn_analysis *a, qn_plan *p)
         if (__builtin_mul_overflow(points, p->jam * qn_dtype_bytes(k->inst[i].type), &step) ||
             step > cache / 2 / LEAST_ROW_STEPS || all <= cache / step)
             continue;
-        int64_t most = cache / 2 / step, pieces = (all + most - 1) / most,
+        int64_t near = (cache / 2 - 2 * p->scratch_bytes) / step,
+                most = a->f->plan.pack > 1 ? a->f->plan.pack : near > 1 ? near : 1,
+                pieces = (all + most - 1) / most,
                 steps = (all + pieces - 1) / pieces; /* all pieces have as many, about */
         p->pack_rows = i;
         p->row_steps = (int32_t)steps;

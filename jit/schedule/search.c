@@ -262,6 +262,16 @@ static void try_steps(search *s)
     }
 }
 
+/** Longer pieces of the rows that are copied: what the lanes load is copied for each piece. They lie
+ * beyond the second cache then, from where they are read in order. */
+static void try_pieces(search *s)
+{
+    qn_plan_options o = s->options;
+    const int64_t most = s->best->row_steps ? qn__trips(&s->f, s->best->jam_dim) : 0;
+    for (o.pack = 2 * s->best->row_steps; o.pack < most; o.pack *= 2)
+        (void)try(s, &o, OTHER_STEPS);
+}
+
 /** Improves on the plan of the rules, of which there is a draft. What a call costs before its first
  * iteration, about as much as a wrong guess, hides what shorter ones could gain. */
 static void improve(search *s)
@@ -275,6 +285,7 @@ static void improve(search *s)
         try_width(s);
     if (is_of_core(s))
         try_steps(s);
+    try_pieces(s);
 }
 
 /** No transposes in registers. They take longer than their estimate, so what is estimated to take

@@ -171,6 +171,22 @@ static void test_tile(void)
     tap_note("%.0f and %.0f cycles", tiled.cycles, plain.cycles);
 }
 
+/** What copies alone read. */
+static void test_copies(void)
+{
+    static const tree_view products[] = {{{48, 48}, false}, {{48, 48}, false}, {{48, 48}, false}};
+    static const char *const row = "split d1 8 tail=none; vectorize d1.1; reorder d1.0 d0 d1.1;"
+                                   "distribute d1.1; place %8 d1.1; reorder r8d2 d1.1;",
+                            *const copied = "split d1 8 tail=none; vectorize d1.1;"
+                                            "reorder d1.0 d0 d1.1; distribute d1.1;"
+                                            "place %8 d1.1; reorder r8d2 d1.1;"
+                                            "buffer %10 d1.0 storage=scratch;";
+    qn_estimate plain = estimate(tree_matmul, products, small, row),
+                packed = estimate(tree_matmul, products, small, copied);
+    tap_ok(plain.waiting[QN_CACHE_SECOND] <= 0 && packed.waiting[QN_CACHE_SECOND] > 0,
+           "the core waits for what a copy reads: nothing else runs meanwhile");
+}
+
 /* ---------------------------------------------------------------- the core */
 
 static void test_chains(void)
@@ -398,6 +414,7 @@ int main(void)
     test_byte_shifts();
     test_interleaved();
     test_tile();
+    test_copies();
     test_chains();
     test_monotony();
     test_registers();

@@ -972,16 +972,42 @@ static void test_records(void)
     }
 }
 
-/** The block that a search has transposed in registers on a machine: iterations, 0 for gathers. */
-static int transposed_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
+/** The plan that a search finds on a machine. */
+static qn_plan searched_on(const qn_machine *m, const qn_kernel *k, qn_facts *f)
 {
     qn_planned p = {0};
     f->machine = *m;
     qn__machine_classify(&f->machine, f->isa);
     qn__search(k, f, &p);
-    int transpose = p.plan.transpose;
+    qn_plan found = p.plan;
     qn__planned_release(&p);
-    return transpose;
+    return found;
+}
+
+/** What the lanes of a product load is copied for each piece of the rows: long pieces save that. */
+static void test_pieces_of_rows(void)
+{
+    const int64_t square[2] = {2048, 2048};
+    const qn_machine golden = record(OTHER_CORE);
+    qn_view v[3] = {view(QN_F64, 2, square, true), view(QN_F64, 2, square, false),
+                    view(QN_F64, 2, square, false)};
+    qn_options fixed = {.bytes = sizeof fixed, .plan = PLAN_WITH(.pack = 16)};
+    qn_kernel *k = NULL;
+    qn_facts f;
+    if (!facts_of(matmul, v, 3, NULL, QN_ISA_V4, false, &k, &f))
+        return;
+    qn_analysis a;
+    qn_plan rules = {0}, found = searched_on(&golden, k, &f);
+    if (qn__analyse(k, &f, -1, 0, &a))
+        qn__plan_by_rules(&a, &rules);
+    qn__analysis_release(&a);
+    tap_ok(rules.row_steps > 0 && found.row_steps >= 4 * rules.row_steps,
+           "pieces of %d steps, of which the copies stay in the second cache, become such of %d",
+           (int)rules.row_steps, (int)found.row_steps);
+    qn__facts_release(&f);
+    qn_kernel_release(k);
+    tap_is_int(plan_of(matmul, v, 3, &fixed, QN_ISA_V4, false).row_steps, 16,
+               "those that the caller wants");
 }
 
 static void test_gathers(void)
@@ -1001,14 +1027,14 @@ static void test_gathers(void)
         qn_plan rules = {0};
         if (qn__analyse(k, &f, -1, 0, &a))
             qn__plan_by_rules(&a, &rules);
-        tap_ok(rules.transpose > 0 && transposed_on(&golden, k, &f) == 0,
+        tap_ok(rules.transpose > 0 && searched_on(&golden, k, &f).transpose == 0,
                "gathers that are estimated to take less than the block of the rules are taken");
         qn__analysis_release(&a);
         qn__facts_release(&f);
         qn_kernel_release(k);
     }
     if (facts_of(copy, w, 2, NULL, QN_ISA_V4, false, &k, &f)) {
-        tap_ok(transposed_on(&golden, k, &f) > 0, "of a copy of lines far apart they are not");
+        tap_ok(searched_on(&golden, k, &f).transpose > 0, "of a copy of lines far apart they are not");
         qn__facts_release(&f);
         qn_kernel_release(k);
     }
@@ -1119,6 +1145,7 @@ int main(void)
     test_caches();
     test_records();
     test_gathers();
+    test_pieces_of_rows();
     test_record_of_gpu();
     test_tiles();
     test_collapse();
