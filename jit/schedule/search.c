@@ -262,8 +262,8 @@ static void try_steps(search *s)
     }
 }
 
-/** Longer pieces of the rows that are copied: what the lanes load is copied for each piece. They lie
- * beyond the second cache then, from where they are read in order. */
+/** Longer pieces of the rows that are copied: what the lanes load is copied for each piece. Such
+ * rows lie beyond the second cache, from where they are read in order. */
 static void try_pieces(search *s)
 {
     qn_plan_options o = s->options;

@@ -1034,7 +1034,8 @@ static void test_gathers(void)
         qn_kernel_release(k);
     }
     if (facts_of(copy, w, 2, NULL, QN_ISA_V4, false, &k, &f)) {
-        tap_ok(searched_on(&golden, k, &f).transpose > 0, "of a copy of lines far apart they are not");
+        tap_ok(searched_on(&golden, k, &f).transpose > 0,
+               "of a copy of lines far apart they are not");
         qn__facts_release(&f);
         qn_kernel_release(k);
     }
