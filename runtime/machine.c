@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * machine.c: what the system says of the processor: bytes, ways and lines of its caches in files of
- * Linux, the reach of its TLB by itself. What is not said is 0 and counts as usual
+ * Linux, the kind of its core by itself. What is not said is 0 and counts as usual
  * (jit/facts/machine.c).
  */
 #include "runtime/context.h"
@@ -67,7 +67,6 @@ qn_machine qn__machine_read(const char *folder)
     qn_machine m = {.cache = {{0}}};
     read_caches(folder, m.cache);
     m.core = qn__processor_core();
-    qn__processor_pages(&m);
     /* sysconf adds up the last caches of a socket, of which one core reaches a part: it counts only
      * where there is no file */
     const int names[QN_N_CACHES] = {_SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE,

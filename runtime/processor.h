@@ -36,12 +36,6 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES]);
 int qn__processor_core(void);
 /** That of x86, by eax of leaf 1 of a processor of Intel. */
 int qn__core_of_intel(uint32_t signature);
-/** The reach of the TLB, as far as the processor says it. */
-void qn__processor_pages(qn_machine *m);
-/** That, from ebx of the leaves 0x80000005 and 0x80000006 of AMD; from registers of leaf 0x18 of
- * Intel, once for each subleaf. */
-void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m);
-void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m);
 
 /** Lets another thread of the core run, in a loop that waits for it. */
 static inline void qn__relax(void)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * processor_aarch64.c: AArch64 as processor.h asks for it, by the bits and files of Linux. The
- * processor says nothing of its TLB to programs.
+ * processor_aarch64.c: AArch64 as processor.h asks for it, by the bits and files of Linux.
  */
 #include "runtime/processor.h"
 
@@ -36,11 +35,6 @@ void qn__processor_name(char out[QN_PROCESSOR_BYTES])
 int qn__processor_core(void)
 {
     return QN_CORE_USUAL;
-}
-
-void qn__processor_pages(qn_machine *m)
-{
-    (void)m;
 }
 
 #endif

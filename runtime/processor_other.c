@@ -25,9 +25,4 @@ int qn__processor_core(void)
     return QN_CORE_USUAL;
 }
 
-void qn__processor_pages(qn_machine *m)
-{
-    (void)m;
-}
-
 #endif

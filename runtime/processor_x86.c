@@ -7,43 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---------------------------------------------------------------- pages */
-
-static bool is_power(int32_t n)
-{
-    return n > 0 && (n & (n - 1)) == 0;
-}
-
-void qn__pages_of_amd(uint32_t first, uint32_t second, qn_machine *m)
-{
-    /* The fewest ways that a code stands for. */
-    static const uint8_t least[16] = {[2] = 2, [4] = 4, [5] = 6, [6] = 8, [8] = 16, [10] = 32};
-    int32_t entries = (int32_t)(second >> 16 & 0xfff), ways = least[second >> 28];
-    int32_t usual = qn__machine_usual(QN_ISA_V3)->page_ways;
-    m->near_pages = (int32_t)(first >> 16 & 0xff);
-    if (usual > ways && entries % usual == 0 && is_power(entries / usual))
-        ways = usual;
-    if (ways && entries % ways == 0) {
-        m->page_sets = entries / ways;
-        m->page_ways = ways;
-    }
-}
-
-void qn__pages_of_intel(uint32_t b, uint32_t c, uint32_t d, qn_machine *m)
-{
-    enum { DATA = 1, ALL = 3, LOADS = 4 };
-    int32_t ways = (int32_t)(b >> 16), sets = (int32_t)(c & 0xffff);
-    uint32_t kind = d & 31, level = d >> 5 & 7;
-    if (!(b & 1) || (kind != DATA && kind != ALL && kind != LOADS)) /* bit 0: pages of 4 KiB */
-        return;
-    if (level == 1)
-        m->near_pages = ways * sets;
-    if (level == 2) {
-        m->page_sets = sets;
-        m->page_ways = ways;
-    }
-}
-
 /* ---------------------------------------------------------------- cores */
 
 static uint32_t family_of(uint32_t signature)
@@ -88,20 +51,6 @@ int qn__processor_core(void)
     read_maker(maker);
     bool is_intel = strcmp(maker, "GenuineIntel") == 0 && __get_cpuid(1, &a, &b, &c, &d);
     return is_intel ? qn__core_of_intel(a) : QN_CORE_USUAL;
-}
-
-void qn__processor_pages(qn_machine *m)
-{
-    enum { MOST_LEAVES = 16 };
-    uint32_t a, b, c, d, second;
-    if (__get_cpuid(0x80000005, &a, &b, &c, &d) && b &&
-        __get_cpuid(0x80000006, &a, &second, &c, &d)) {
-        qn__pages_of_amd(b, second, m);
-        return;
-    }
-    for (uint32_t leaf = 0; leaf < MOST_LEAVES && __get_cpuid_count(0x18, leaf, &a, &b, &c, &d);
-         leaf++)
-        qn__pages_of_intel(b, c, d, m);
 }
 
 /* ---------------------------------------------------------------- instruction sets */

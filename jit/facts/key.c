@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MAGIC 0x344b4e51u /* "QNK4" */
+#define MAGIC 0x354b4e51u /* "QNK5" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -294,11 +294,6 @@ static void code_machine(codec *c, qn_facts *f)
     if (m->cache[0].line & (m->cache[0].line - 1))
         refuse(c, "line of a cache");
     m->cache[QN_CACHE_SECOND].line = m->cache[QN_CACHE_LAST].line = m->cache[0].line;
-    code_i32(c, &m->near_pages, QN_LEAST_NEAR_PAGES, QN_MOST_NEAR_PAGES, "near pages");
-    code_i32(c, &m->page_sets, QN_LEAST_PAGE_SETS, QN_MOST_PAGE_SETS, "sets of pages");
-    code_i32(c, &m->page_ways, 1, QN_MOST_PAGE_WAYS, "ways of pages");
-    if (m->page_sets & (m->page_sets - 1))
-        refuse(c, "sets of pages");
 }
 
 static void code_counts(codec *c, qn_facts *f)

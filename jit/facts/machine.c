@@ -12,8 +12,8 @@
 #define PROCESSOR                                                                                  \
     {                                                                                              \
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
-        .near_pages = 72, .page_sets = 128, .page_ways = 24, .latency = 4, .operations = 2,        \
-        .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
+        .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256, .instructions = 6,     \
+        .loads = 2, .stores = 1,                                                                   \
         .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
         .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4,                              \
         .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
@@ -24,8 +24,8 @@
     {                                                                                              \
         .core = QN_CORE_GOLDEN_COVE,                                                               \
         .cache = {{48 << 10, 12, 64}, {2 << 20, 16, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,  \
-        .near_pages = 96, .page_sets = 128, .page_ways = 16, .latency = 4, .operations = 2,        \
-        .window = 512, .memory_cycles = 350, .instructions = 6, .loads = 3, .stores = 2,           \
+        .latency = 4, .operations = 2, .window = 512, .memory_cycles = 350, .instructions = 6,     \
+        .loads = 3, .stores = 2,                                                                   \
         .load_bytes = 128, .store_bytes = 64, .lane_moves = 1, .port_bytes = 64,                   \
         .wrong_guess = 17, .gather_slots = 1, .misses = 16, .ports = 2, .next_lines = 4,           \
         .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {48, 12, 8}                                  \
@@ -36,8 +36,8 @@
 #define NEOVERSE                                                                                   \
     {                                                                                              \
         .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
-        .near_pages = 48, .page_sets = 256, .page_ways = 5, .latency = 4, .operations = 2,         \
-        .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
+        .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256, .instructions = 4,     \
+        .loads = 2, .stores = 1,                                                                   \
         .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
         .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4,                              \
         .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
@@ -125,19 +125,6 @@ static void classify_cache(qn_cache_level *c, const qn_cache_level *usual)
     c->line = power_of_two(c->line, QN_LEAST_LINE_BYTES, QN_MOST_LINE_BYTES, usual->line);
 }
 
-/** *m is the usual one. The second level of the TLB is known as a whole, or not at all. */
-static void classify_pages(qn_machine *m, const qn_machine *read)
-{
-    bool is_near =
-        read->near_pages >= QN_LEAST_NEAR_PAGES && read->near_pages <= QN_MOST_NEAR_PAGES;
-    int32_t sets = power_of_two(read->page_sets, QN_LEAST_PAGE_SETS, QN_MOST_PAGE_SETS, 0);
-    m->near_pages = is_near ? read->near_pages : m->near_pages;
-    if (sets && read->page_ways >= 1 && read->page_ways <= QN_MOST_PAGE_WAYS) {
-        m->page_sets = sets;
-        m->page_ways = read->page_ways;
-    }
-}
-
 void qn__machine_classify(qn_machine *m, int isa)
 {
     const qn_machine read = *m, *usual = qn__machine_of_core(isa, read.core);
@@ -147,8 +134,6 @@ void qn__machine_classify(qn_machine *m, int isa)
         classify_cache(&m->cache[n], &usual->cache[n]);
         m->cache[n].line = m->cache[0].line; /* levels exchange lines */
     }
-    if (usual->near_pages)
-        classify_pages(m, &read);
     if (!usual->multiprocessors)
         return;
     m->multiprocessors =
@@ -187,11 +172,9 @@ void qn__machine_print(const qn_machine *m, qn_text *out)
         qn__text_add(out, ", lines of %" PRId32 " bytes\n", m->cache[0].line);
     if (m->page_bytes)
         qn__text_add(out,
-                     "machine: pages of %" PRId32 " bytes, %" PRId32 " near, %" PRId32
-                     " sets of %" PRId32 "; latency %" PRId32 ", %" PRId32
+                     "machine: pages of %" PRId32 " bytes; latency %" PRId32 ", %" PRId32
                      " operations a cycle, window %" PRId32 ", memory %" PRId32 " cycles away\n",
-                     m->page_bytes, m->near_pages, m->page_sets, m->page_ways, m->latency,
-                     m->operations, m->window, m->memory_cycles);
+                     m->page_bytes, m->latency, m->operations, m->window, m->memory_cycles);
     if (cores[m->core])
         qn__text_add(out, "machine: core %s\n", cores[m->core]);
     if (m->multiprocessors)

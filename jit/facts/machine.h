@@ -28,9 +28,6 @@ enum { QN_CACHE_FIRST = 0, QN_CACHE_SECOND = 1, QN_CACHE_LAST = 2, QN_N_CACHES }
 typedef struct qn_machine {
     /* of a processor, read from the system */
     qn_cache_level cache[QN_N_CACHES];
-    int32_t near_pages; /* whose places are known at once: the first level of the TLB */
-    /* of the second level of the TLB, whose sets the last bits of a page's number choose */
-    int32_t page_sets, page_ways;
     int32_t core; /* whose row counts, by the family and model that the processor says */
     /* of a processor, from the row: the system does not say them */
     int32_t page_bytes;
@@ -85,8 +82,6 @@ void qn__machine_classify(qn_machine *m, int isa);
 #define QN_LEAST_CACHE_BYTES (INT64_C(1) << 12)
 #define QN_MOST_CACHE_BYTES (INT64_C(1) << 32)
 enum { QN_MOST_WAYS = 64, QN_LEAST_LINE_BYTES = 32, QN_MOST_LINE_BYTES = 128 };
-enum { QN_LEAST_NEAR_PAGES = 16, QN_MOST_NEAR_PAGES = 1024 };
-enum { QN_LEAST_PAGE_SETS = 16, QN_MOST_PAGE_SETS = 512, QN_MOST_PAGE_WAYS = 32 };
 enum { QN_MOST_MULTIPROCESSORS = 4096, QN_MOST_RESIDENT = 1 << 14, QN_MOST_SHARED_BYTES = 1 << 20 };
 enum { QN_MOST_MEMORY_RATE = 256 };
 

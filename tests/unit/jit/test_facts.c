@@ -174,9 +174,6 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.machine.cache[QN_CACHE_SECOND].ways = 16)                                                  \
     X(f.machine.cache[QN_CACHE_LAST].bytes *= 2)                                                   \
     X(f.machine.core = QN_CORE_GOLDEN_COVE)                                                        \
-    X(f.machine.near_pages = 96)                                                                   \
-    X(f.machine.page_sets = 64)                                                                    \
-    X(f.machine.page_ways = 16)                                                                    \
     X(f.plan.order[1] = 1)                                                                         \
     X(f.schedule[1] = 'C')                                                                         \
     X(f.schedule_bytes--)                                                                          \

@@ -104,34 +104,6 @@ static void test_read(void)
            "without a folder there are caches, too");
 }
 
-static bool has_pages(const qn_machine *m, int32_t near, int32_t sets, int32_t ways)
-{
-    return m->near_pages == near && m->page_sets == sets && m->page_ways == ways;
-}
-
-static void test_pages(void)
-{
-    qn_machine m = {.near_pages = 0};
-    qn__pages_of_amd(0xff48ff40, 0x6c004200, &m); /* Zen 4, by its cpuid */
-    tap_ok(has_pages(&m, 72, 128, 24), "72 pages near, 3072 in 24 ways");
-    m = (qn_machine){.near_pages = 0};
-    qn__pages_of_amd(0xff40ff40, 0x68004200, &m); /* 2048 in at least 8 ways */
-    tap_ok(has_pages(&m, 64, 256, 8), "64 near, 2048 in 8 ways");
-    m = (qn_machine){.near_pages = 0};
-    qn__pages_of_amd(0, 0, &m);
-    tap_ok(has_pages(&m, 0, 0, 0), "nothing is said");
-    qn__pages_of_intel(6u << 16 | 1, 16, 1u << 5 | 4, &m);
-    qn__pages_of_intel(4u << 16 | 2, 8, 1u << 5 | 1, &m);  /* of large pages */
-    qn__pages_of_intel(8u << 16 | 1, 32, 1u << 5 | 2, &m); /* of instructions */
-    qn__pages_of_intel(8u << 16 | 3, 128, 2u << 5 | 3, &m);
-    tap_ok(has_pages(&m, 96, 128, 8), "96 near for loads, 1024 in 8 ways");
-    m = (qn_machine){.near_pages = 1 << 20, .page_sets = 100, .page_ways = 8};
-    qn__machine_classify(&m, QN_ISA_V4);
-    const qn_machine *usual = qn__machine_usual(QN_ISA_V4);
-    tap_ok(has_pages(&m, usual->near_pages, usual->page_sets, usual->page_ways),
-           "what makes no sense is the usual");
-}
-
 static void test_cores(void)
 {
     tap_ok(qn__core_of_intel(0x806f8) == QN_CORE_GOLDEN_COVE &&
@@ -223,7 +195,6 @@ int main(void)
     if (!mkdtemp(root))
         return 1;
     test_read();
-    test_pages();
     test_cores();
     test_classes();
     test_text();
