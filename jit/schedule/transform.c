@@ -48,21 +48,3 @@ qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how
     qn__free(copy);
     return status;
 }
-
-qn_status qn__transform_text(const qn_analysis *x, qn_schedule *s, const char *text, size_t n,
-                             qn_error *err)
-{
-    qn_words w;
-    qn_step step;
-    qn__words_begin(&w, text, n);
-    while (w.word[0] || w.is_bad) {
-        if (!qn__words_step(&w, s, &step))
-            return qn__fail_line(err, QN_ERR_PARSE, w.line,
-                                 "schedule, line %d: no step of a transformation at \"%.60s\"",
-                                 w.line, w.is_bad ? "(no word)" : w.word);
-        qn_status status = qn__transform(x, s, &step, err);
-        if (status != QN_OK)
-            return status;
-    }
-    return QN_OK;
-}

@@ -38,31 +38,5 @@ qn_status qn__transform_text(const qn_analysis *x, qn_schedule *s, const char *t
 
 /** Appends the text of a step, without `;`. */
 void qn__step_print(const qn_schedule *s, const qn_step *step, qn_text *out);
-void qn__bound_print(const qn_schedule *s, const qn_bound *b, qn_text *out);
-
-/* ---------------------------------------------------------------- for the parsers */
-
-/** Tokens of schedule texts: `{`, `}` and `;`, and words, which end at these and at white space. */
-enum { QN_MOST_WORD = 96 };
-typedef struct qn_words {
-    const char *at, *end;
-    int line;
-    char word[QN_MOST_WORD]; /* the current token, "" at the end of the text */
-    bool is_bad;             /* a word was too long, or held a byte that is no printable ASCII */
-} qn_words;
-void qn__words_begin(qn_words *w, const char *text, size_t n);
-void qn__words_next(qn_words *w);
-/** Whether the current token is this one; if so, goes on. */
-bool qn__words_take(qn_words *w, const char *word);
-/** The number of the current token in a list of names, which it passes; -1: none. */
-int qn__words_choose(qn_words *w, const char *const *names, int n);
-bool qn__words_number(qn_words *w, int64_t *n);
-/** "%12" */
-bool qn__words_inst(qn_words *w, uint32_t *inst);
-bool qn__words_axis(qn_words *w, const qn_schedule *s, qn_axis *a);
-/** "begin+1", "end-1", "d0+1" */
-bool qn__words_bound(qn_words *w, const qn_schedule *s, qn_bound *b);
-/** Reads a step up to its `;`, which it passes. */
-bool qn__words_step(qn_words *w, const qn_schedule *s, qn_step *step);
 
 #endif

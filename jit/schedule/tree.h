@@ -307,8 +307,7 @@ void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool 
                    uint8_t *is_flat);
 void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r);
 
-/* ---------------------------------------------------------------- text (tree_print.c,
- * tree_parse.c) */
+/* ---------------------------------------------------------------- text (tree_text.c) */
 
 /** Appends the text. */
 void qn__schedule_print(const qn_schedule *s, qn_text *out);
