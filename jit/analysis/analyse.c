@@ -532,6 +532,56 @@ bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y)
            x->sym_coef[1] == y->sym_coef[1];
 }
 
+bool qn__is_one_sum(const qn_affine *x, const qn_affine *y)
+{
+    return x->constant == y->constant && qn__differ_by_constant(x, y);
+}
+
+/** Whether something holds for each two indices of two accesses. */
+static bool for_all_indices(const qn_analysis *a, uint32_t i, uint32_t m,
+                            bool (*holds)(const qn_affine *, const qn_affine *))
+{
+    bool is = true;
+    for (int r = 0; r < qn__n_indices(a->k, i) && is; r++)
+        is = holds(&a->affine[qn__args(a->k, i)[r]], &a->affine[qn__args(a->k, m)[r]]);
+    return is;
+}
+
+bool qn__walk_alike(const qn_analysis *a, uint32_t i, uint32_t m)
+{
+    return for_all_indices(a, i, m, qn__differ_by_constant);
+}
+
+bool qn__have_same_indices(const qn_analysis *a, uint32_t i, uint32_t m)
+{
+    return for_all_indices(a, i, m, qn__is_one_sum);
+}
+
+uint32_t qn__index_deps(const qn_analysis *a, uint32_t inst)
+{
+    uint32_t deps = 0;
+    for (int r = 0; r < qn__n_indices(a->k, inst); r++)
+        deps |= a->value[qn__args(a->k, inst)[r]].deps;
+    return deps;
+}
+
+uint32_t qn__moving_dims(const qn_analysis *a, uint32_t inst)
+{
+    uint32_t deps = 0;
+    for (int r = 0; r < qn__n_indices(a->k, inst); r++)
+        if (a->f->param[a->k->inst[inst].imm].dim[r].n_digits > 0)
+            deps |= a->value[qn__args(a->k, inst)[r]].deps;
+    return deps;
+}
+
+uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce)
+{
+    uint32_t dims = 0;
+    for (int n = 0; n < k->inst[reduce].n_args; n++)
+        dims |= UINT32_C(1) << qn__dim_of(k, reduce, n);
+    return dims;
+}
+
 bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *ahead)
 {
     const qn_affine *x = &a->affine[value], *index = &a->affine[a->k->inst[i].region[0]];

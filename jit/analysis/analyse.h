@@ -109,6 +109,8 @@ bool qn__is_ahead_of_trip(const qn_analysis *a, uint32_t i, uint32_t value, int6
 /** Whether an affine form of indices stays within what its numbers say, far from where it would
  * wrap. */
 bool qn__affine_is_small(const qn_analysis *a, const qn_affine *x);
+/** The trips of a `for` between two numbers; -1: more than a signed number counts. */
+int64_t qn__trips_between(int64_t begin, int64_t end, int64_t step);
 /** Trips of `for` i, whose range moves with the indices, as from 5 * i to 5 * i + 5; -1: not known.
  */
 int64_t qn__known_trips(const qn_analysis *a, uint32_t i);
@@ -133,8 +135,20 @@ uint32_t qn__paired_product(const qn_analysis *a, uint32_t reduce);
 /** Elements the address of an access moves per step of domain dimension d; false if it is not a
  * known constant (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
 bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stride);
+/** What the indices of an access depend on, as bits. */
+uint32_t qn__index_deps(const qn_analysis *a, uint32_t inst);
+/** What moves an access, as bits: that but for indices of projected dimensions. */
+uint32_t qn__moving_dims(const qn_analysis *a, uint32_t inst);
+/** The dimensions of a reduce, as bits. */
+uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce);
 /** Whether two values differ by a constant. */
 bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y);
+/** Whether two values are one sum. */
+bool qn__is_one_sum(const qn_affine *x, const qn_affine *y);
+/** Whether all indices of two accesses of views of one rank differ by constants. */
+bool qn__walk_alike(const qn_analysis *a, uint32_t i, uint32_t m);
+/** Whether all indices of two such accesses are one sum each. */
+bool qn__have_same_indices(const qn_analysis *a, uint32_t i, uint32_t m);
 /** Elements from where access m stands to where access i of the same view does, in any iteration;
  * false if that is not known to be a constant. */
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);

@@ -40,15 +40,6 @@ static bool comes_first(const qn_kernel *k, uint32_t m, uint32_t i)
     return false;
 }
 
-static bool has_same_indices(const sharer *s, uint32_t m, uint32_t i)
-{
-    for (int r = 0; r < qn__n_indices(s->k, i); r++)
-        if (memcmp(&s->a.affine[qn__args(s->k, m)[r]], &s->a.affine[qn__args(s->k, i)[r]],
-                   sizeof(qn_affine)) != 0)
-            return false;
-    return true;
-}
-
 static int n_symbols(const qn_affine *x)
 {
     return (x->sym[0] != 0) + (x->sym[1] != 0);
@@ -168,7 +159,7 @@ static uint32_t earlier_load(const sharer *s, uint32_t site)
         uint32_t m = k->access[n].inst;
         const qn_inst *y = &k->inst[m];
         if (y->op == QN_I_LOAD && y->imm == x->imm && y->sub == x->sub && comes_first(k, m, i) &&
-            has_same_indices(s, m, i) && !may_change(s, m, i))
+            qn__have_same_indices(&s->a, m, i) && !may_change(s, m, i))
             return m;
     }
     return 0;

@@ -38,9 +38,7 @@ static uint32_t closed(const qn_kernel *k, const qn_facts *f, uint32_t dims)
     do {
         before = dims;
         for (uint32_t i = k->body; i < k->n_insts; i++) {
-            uint32_t own = 0;
-            for (int n = 0; k->inst[i].op == QN_I_REDUCE && n < k->inst[i].n_args; n++)
-                own |= 1u << qn__dim_of(k, i, n);
+            uint32_t own = k->inst[i].op == QN_I_REDUCE ? qn__points_dims(k, i) : 0;
             dims |= own & dims ? own : 0;
         }
     } while (dims != before);
@@ -61,14 +59,6 @@ uint32_t qn__dims_between(const qn_analysis *a)
             if (is_short(a->f, d) && is_between(a, k->access[n].inst, d))
                 dims |= 1u << d;
     return closed(k, a->f, dims);
-}
-
-int64_t qn__trips_between(int64_t begin, int64_t end, int64_t step)
-{
-    int64_t length;
-    if (end <= begin)
-        return 0;
-    return __builtin_sub_overflow(end, begin, &length) || step < 1 ? -1 : (length - 1) / step + 1;
 }
 
 bool qn__has_short_trips(const qn_analysis *a)

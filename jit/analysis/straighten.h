@@ -47,8 +47,6 @@ bool qn__may_compute_both(const qn_kernel *k, const qn_facts *f, uint32_t i);
 /** The loops of known, small length that lie between the lanes of some access: so many elements of
  * one another that groups may move what they access. */
 uint32_t qn__dims_between(const qn_analysis *a);
-/** The trips of a `for` between two numbers; -1: more than a signed number counts. */
-int64_t qn__trips_between(int64_t begin, int64_t end, int64_t step);
 /** Whether some `for` has a known, small number of trips. */
 bool qn__has_short_trips(const qn_analysis *a);
 /** Makes these loops of a kernel and facts of the caller's own straight code with the same results,

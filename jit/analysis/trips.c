@@ -45,6 +45,14 @@ bool qn__is_number(const qn_analysis *a, uint32_t value, int64_t *n)
                     : is_number;
 }
 
+int64_t qn__trips_between(int64_t begin, int64_t end, int64_t step)
+{
+    int64_t length;
+    if (end <= begin)
+        return 0;
+    return __builtin_sub_overflow(end, begin, &length) || step < 1 ? -1 : (length - 1) / step + 1;
+}
+
 bool qn__moves_with_trips(const qn_analysis *a, uint32_t i, uint32_t value, int64_t *step)
 {
     const qn_kernel *k = a->k;
@@ -281,19 +289,6 @@ bool qn__trip_stride(const qn_analysis *a, uint32_t inst, uint32_t i, int64_t *s
     return true;
 }
 
-/** Whether two values differ by a constant in each trip: the second one is *more. */
-static bool is_near(const qn_analysis *a, uint32_t x, uint32_t y, int64_t *more)
-{
-    const qn_affine *f = &a->affine[x], *h = &a->affine[y];
-    bool is = true;
-    *more = qn__wrap_sub(h->constant, f->constant);
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        is = is && f->coef[d] == h->coef[d];
-    for (int s = 0; s < 2; s++)
-        is = is && f->sym[s] == h->sym[s] && f->sym_coef[s] == h->sym_coef[s];
-    return is;
-}
-
 /** Trips of loop i of which two that access one element, by m and by n, are at least so far from
  * one another; INT64_MAX: no two do. An index of both, which tells elements apart, is a sum that
  * moves from trip to trip, and differs by a constant. Indices are numbers of 64 bits: they do not
@@ -301,11 +296,13 @@ static bool is_near(const qn_analysis *a, uint32_t x, uint32_t y, int64_t *more)
 static int64_t distance_of(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t n)
 {
     const qn_kernel *k = a->k;
-    int64_t step, more, most = 1;
+    int64_t step, most = 1;
     for (int r = 0; r < qn__n_indices(k, m); r++) {
         const uint32_t value = qn__args(k, m)[r];
+        const qn_affine *x = &a->affine[value], *y = &a->affine[qn__args(k, n)[r]];
+        const int64_t more = qn__wrap_sub(y->constant, x->constant);
         if (a->f->param[k->inst[m].imm].dim[r].n_digits == 0 ||
-            !is_near(a, value, qn__args(k, n)[r], &more) || !is_of_trip(a, value, i) ||
+            !qn__differ_by_constant(x, y) || !is_of_trip(a, value, i) ||
             !step_of_index(a, value, i, &step) || !step || step < -MOST_STEP || step > MOST_STEP ||
             more < INT32_MIN || more > INT32_MAX)
             continue;

@@ -64,28 +64,16 @@ static qn_count count_of_dim(const qn_facts *f, int d)
     return (qn_count){QN_COUNT_EXACT, trips > 0 ? trips : 0};
 }
 
-/** Whether an affine value is a number; stores it. */
-static bool is_number(const qn_affine *v, int64_t *n)
-{
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        if (v->coef[d])
-            return false;
-    *n = v->constant;
-    return !v->sym[0] && !v->sym[1];
-}
-
 static qn_count count_of_trips(const qn_analysis *x, uint32_t i)
 {
     const uint32_t *arg = qn__args(x->k, i);
-    int64_t begin, end, step = (int64_t)x->k->inst[i].imm;
+    int64_t begin, end, trips = -1;
     if (x->k->inst[i].op == QN_I_WHILE)
         return (qn_count){QN_COUNT_DATA, INT64_MAX};
-    if (is_number(&x->affine[arg[0]], &begin) && is_number(&x->affine[arg[1]], &end)) {
-        uint64_t length = end > begin ? (uint64_t)end - (uint64_t)begin : 0;
-        uint64_t trips = length / (uint64_t)step + (length % (uint64_t)step != 0);
-        if (trips <= INT64_MAX)
-            return (qn_count){QN_COUNT_EXACT, (int64_t)trips};
-    }
+    if (qn__is_number(x, arg[0], &begin) && qn__is_number(x, arg[1], &end))
+        trips = qn__trips_between(begin, end, (int64_t)x->k->inst[i].imm);
+    if (trips >= 0)
+        return (qn_count){QN_COUNT_EXACT, trips};
     bool is_uniform = qn__is_made_of_indices(x->k, arg[0]) &&
                       qn__is_made_of_indices(x->k, arg[1]) && !x->value[arg[0]].deps &&
                       !x->value[arg[1]].deps;
@@ -185,10 +173,8 @@ uint32_t qn__axis_loop(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 qn_trip_lanes qn__trip_lanes_of(const qn_analysis *x, const qn_schedule *s)
 {
     qn_trip_lanes t = {0};
-    for (uint16_t n = 1; n <= s->n_nodes; n++) {
-        const qn_node_info *l = &s->node[n];
-        bool is_lanes = l->kind == QN_NODE_LOOP && l->role == QN_ROLE_VECTOR;
-        uint32_t loop = is_lanes ? qn__axis_loop(x, s, l->axis) : 0;
+    FOR_LOOPS (s, l) {
+        uint32_t loop = l->role == QN_ROLE_VECTOR ? qn__axis_loop(x, s, l->axis) : 0;
         for (int m = 0; m < t.n && loop; m++)
             loop = t.loop[m] == loop ? 0 : loop;
         if (loop && t.n < QN_MOST_TRIP_LANES)

@@ -94,16 +94,6 @@ static bool is_block_loop(const qn_analysis *x, const qn_schedule *s, qn_node n)
            !is_inside(s, n, QN_NODE_FILL, QN_NODE_FLUSH);
 }
 
-/** The dimension of the lanes of the statements; -1: they have none. */
-static int find_lanes(const qn_analysis *x, const qn_schedule *s)
-{
-    for (uint16_t n = 1; n <= s->n_nodes; n++)
-        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role == QN_ROLE_VECTOR &&
-            !is_inside(s, (qn_node){n}, QN_NODE_FILL, QN_NODE_FLUSH))
-            return qn__axis_dim(x, s, s->node[n].axis);
-    return -1;
-}
-
 static fill_loop describe_loop(const filler *m, qn_axis a)
 {
     fill_loop l = {.axis = a, .d = qn__axis_dim(m->x, m->s, a), .block_role = -1};
@@ -241,7 +231,7 @@ const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill
                         qn_fill_loops *out)
 {
     const qn_node_info *f = qn__node(s, fill);
-    filler m = {.x = x, .s = s, .b = &s->buffer[f->index], .lane_dim = find_lanes(x, s)};
+    filler m = {.x = x, .s = s, .b = &s->buffer[f->index], .lane_dim = qn__lanes_of(x, s)};
     int n = 0;
     *out = (qn_fill_loops){.n = 0};
     if (f->child.id)
@@ -358,7 +348,7 @@ static bool is_in_steps(const qn_analysis *x, const qn_schedule *s, qn_node fill
 {
     for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
         if (qn__node(s, up)->kind == QN_NODE_LOOP &&
-            qn__axis_dim(x, s, qn__node(s, up)->axis) == find_lanes(x, s))
+            qn__axis_dim(x, s, qn__node(s, up)->axis) == qn__lanes_of(x, s))
             return true;
     return false;
 }
@@ -385,9 +375,9 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
     if (form)
         return form;
     bool is_of_pieces =
-        qn__axis_dim(x, s, qn__node(s, qn__node(s, fill)->parent)->axis) == find_lanes(x, s) &&
+        qn__axis_dim(x, s, qn__node(s, qn__node(s, fill)->parent)->axis) == qn__lanes_of(x, s) &&
         !qn__is_used_by_tails(s, qn__node(s, fill)->index);
-    if (f.has_steps && (qn__begins_early(x, s, find_lanes(x, s)) ||
+    if (f.has_steps && (qn__begins_early(x, s, qn__lanes_of(x, s)) ||
                         (has_streams(s) && !is_of_pieces)))
         return "buffers over steps of lanes that overlap or are streamed";
     if (b->storage == QN_STORAGE_REGISTERS && (f.n > 0 || f.has_steps))
@@ -397,7 +387,7 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
 
 const char *qn__buffers_without_code(const qn_analysis *x, const qn_schedule *s, uint32_t others)
 {
-    int lanes = s->n_buffers ? find_lanes(x, s) : -1;
+    int lanes = s->n_buffers ? qn__lanes_of(x, s) : -1;
     if (lanes >= 0 && qn__is_reduction(x->k, lanes))
         return "buffers beside lanes over points";
     for (int b = 0; b < s->n_buffers; b++) {

@@ -61,43 +61,41 @@ double qn__steps(const qn_estimator *e, qn_axis axis)
     return is_stepped ? qn__larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
 }
 
+static bool is_together(const qn_node_info *l)
+{
+    return l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
+}
+
+/** The cut into digits that a loop walks a part of; NULL: there is none. */
+static const qn_cut *digits_of(const qn_estimator *e, const qn_node_info *l)
+{
+    const qn_axis_info *a = qn__axis(e->s, l->axis);
+    const qn_cut *c = a->kind == QN_AXIS_PART ? &e->s->cut[a->cut] : NULL;
+    return c && c->kind == QN_CUT_DIGITS ? c : NULL;
+}
+
 /** Which cuts have parts that are emitted together, and whether lanes are fewer than a vector. */
 static void mark_stepped(qn_estimator *e)
 {
-    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
-        const qn_node_info *l = &e->s->node[n];
+    FOR_LOOPS (e->s, l) {
         const qn_axis_info *a = qn__axis(e->s, l->axis);
-        bool is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
-        if (l->kind == QN_NODE_LOOP && is_together && a->kind == QN_AXIS_PART)
+        if (is_together(l) && a->kind == QN_AXIS_PART)
             e->is_stepped[a->cut] = true;
     }
-    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
-        const qn_node_info *l = &e->s->node[n];
-        const qn_axis_info *a = qn__axis(e->s, l->axis);
-        if (l->kind != QN_NODE_LOOP || l->role != QN_ROLE_VECTOR || a->kind != QN_AXIS_PART)
-            continue;
-        const qn_cut *c = &e->s->cut[a->cut];
-        e->is_masked |= c->kind == QN_CUT_DIGITS && whole_steps(e, c, true) < 1;
-    }
+    FOR_LOOPS (e->s, l)
+        if (l->role == QN_ROLE_VECTOR && digits_of(e, l))
+            e->is_masked |= whole_steps(e, digits_of(e, l), true) < 1;
 }
 
 /** Whether the lanes of a step are so many that those far apart are gathered. */
 static void mark_gathered(qn_estimator *e)
 {
     double lanes = 1;
-    int d = -1;
-    for (uint16_t n = 1; n <= e->s->n_nodes; n++)
-        if (e->s->node[n].kind == QN_NODE_LOOP && e->s->node[n].role == QN_ROLE_VECTOR)
-            d = qn__axis_dim(e->x, e->s, e->s->node[n].axis);
-    for (uint16_t n = 1; n <= e->s->n_nodes && d >= 0; n++) {
-        const qn_node_info *l = &e->s->node[n];
-        bool is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
-        if (l->kind != QN_NODE_LOOP || !is_together || qn__axis_dim(e->x, e->s, l->axis) != d)
-            continue;
-        const qn_axis_info *a = qn__axis(e->s, l->axis);
-        bool is_digit = a->kind == QN_AXIS_PART && e->s->cut[a->cut].kind == QN_CUT_DIGITS;
-        lanes = qn__larger(lanes, is_digit ? step_of(&e->s->cut[a->cut], 0)
-                                       : qn__nominal_count(e, l->axis));
+    int d = qn__lanes_of(e->x, e->s);
+    FOR_LOOPS (e->s, l) {
+        const qn_cut *c = digits_of(e, l);
+        if (is_together(l) && qn__axis_dim(e->x, e->s, l->axis) == d)
+            lanes = qn__larger(lanes, c ? step_of(c, 0) : qn__nominal_count(e, l->axis));
     }
     e->are_gathered = d >= 0 && qn__are_gathered(e->x, d, (int64_t)lanes);
 }
@@ -237,15 +235,13 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
             return 0;
     double step = step_of(c, 0), whole = whole_steps(e, c, true), lanes = 1, together = 1;
     double left = qn__nominal_count(e, c->of) - whole * step;
-    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
-        const qn_node_info *l = &e->s->node[n];
-        const qn_axis_info *part = qn__axis(e->s, l->axis);
-        bool is_own = l->kind == QN_NODE_LOOP && part->kind == QN_AXIS_PART &&
-                      part->cut == a->cut && part->number > 0;
-        double extent = is_own ? (double)c->extent[part->number] : 1;
+    FOR_LOOPS (e->s, l) {
+        const int number = qn__axis(e->s, l->axis)->number;
+        bool is_own = digits_of(e, l) == c && number > 0;
+        double extent = is_own ? (double)c->extent[number] : 1;
         if (is_own && l->role == QN_ROLE_VECTOR)
             lanes = extent;
-        if (is_own && (l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED))
+        if (is_own && is_together(l))
             together *= extent;
     }
     double one = cycles / qn__larger(whole, 1) * lanes / step; /* of one vector, or iteration */
@@ -289,7 +285,7 @@ static void walk_loop(qn_estimator *e, qn_node node)
     *own = (qn_around){.node = node,
                        .dims = is_known ? qn__axis_dims(e->x, e->s, l->axis) : UINT32_MAX,
                        .count = qn__nominal_count(e, l->axis),
-                       .is_together = l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED,
+                       .is_together = is_together(l),
                        .is_lanes = l->role == QN_ROLE_VECTOR,
                        .is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT};
     own->is_together |= is_straight(e, own);

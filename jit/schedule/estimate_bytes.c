@@ -204,15 +204,6 @@ static void touch_buffer(mover *m, qn_node at, int buffer, double accesses)
     }
 }
 
-/** The buffer that an access goes through, -1: none. */
-static int through(const qn_schedule *s, qn_node at, uint32_t inst)
-{
-    for (int n = 0; n < s->n_records; n++)
-        if (s->record[n].at.id == at.id && s->record[n].inst == inst)
-            return s->record[n].method == QN_METHOD_THROUGH ? s->record[n].index - 1 : -1;
-    return -1;
-}
-
 /** How often an instruction runs for one execution of its statement: trips of loops of the body,
  * and points of reduces in them. */
 static double runs_of(const qn_estimator *e, uint32_t first, uint32_t i)
@@ -234,10 +225,10 @@ static void touch_statement(mover *m, qn_node at)
         int64_t span[QN_MAX_RANK];
         for (int d = 0; d < QN_MAX_RANK; d++)
             span[d] = 1;
-        int buffer = qn__is_access(&k->inst[i]) ? through(s, at, i) : -1;
-        if (buffer >= 0)
-            touch_buffer(m, at, buffer, 1);
-        else if (qn__is_access(&k->inst[i])) {
+        const qn_record_info *r = qn__record_at(s, at, i, 0);
+        if (r && r->method == QN_METHOD_THROUGH) {
+            touch_buffer(m, at, r->index - 1, 1);
+        } else if (qn__is_access(&k->inst[i])) {
             touch_around(m, at, i, span, runs_of(m->e, l->first, i));
             int g = group_of(m, i);
             if (g >= 0)
@@ -442,15 +433,10 @@ static void moved_by(const mover *m, qn_node n, moved *out)
 static double parts_of_lines(const mover *m, int g)
 {
     const qn_estimator *e = m->e;
-    for (uint16_t n = 1; n <= e->s->n_nodes; n++) {
-        int d = e->s->node[n].kind == QN_NODE_LOOP && e->s->node[n].role == QN_ROLE_VECTOR
-                    ? qn__axis_dim(e->x, e->s, e->s->node[n].axis)
-                    : -1;
-        int64_t row = d < 0 ? 0 : qn__trips_or(e->x->f, d, QN_NOMINAL_EXTENT);
-        if (row > 0 && row * qn__access_bytes(e->x->k, m->group[g].inst) % m->cache->line)
-            return 2 * touched_at(m, (qn_node){0}, g)->accesses / (double)row;
-    }
-    return 0;
+    const int d = qn__lanes_of(e->x, e->s);
+    int64_t row = d < 0 ? 0 : qn__trips_or(e->x->f, d, QN_NOMINAL_EXTENT);
+    bool has_parts = row > 0 && row * qn__access_bytes(e->x->k, m->group[g].inst) % m->cache->line;
+    return has_parts ? 2 * touched_at(m, (qn_node){0}, g)->accesses / (double)row : 0;
 }
 
 /** One level: what calls before left in the cache is not moved. */

@@ -26,15 +26,6 @@ uint32_t qn__grid_deps(const qn_grid_model *m, uint32_t i)
     return deps;
 }
 
-/** The dimensions of a reduce. */
-static uint32_t dims_of(const qn_kernel *k, uint32_t reduce)
-{
-    uint32_t dims = 0;
-    for (int n = 0; n < k->inst[reduce].n_args; n++)
-        dims |= UINT32_C(1) << qn__dim_of(k, reduce, n);
-    return dims;
-}
-
 double qn__grid_times(const qn_grid_model *m, uint32_t i)
 {
     const qn_kernel *k = m->x->k;
@@ -44,7 +35,7 @@ double qn__grid_times(const qn_grid_model *m, uint32_t i)
     for (uint32_t r = k->inst[i].parent; r; r = k->inst[r].parent) {
         double trips = k->inst[r].op == QN_I_IF ? 1 : qn__nominal_trips(m->x, r);
         bool is_reduce = k->inst[r].op == QN_I_REDUCE;
-        bool is_inside = !is_reduce || is_in_loop || (deps & dims_of(k, r));
+        bool is_inside = !is_reduce || is_in_loop || (deps & qn__points_dims(k, r));
         n *= is_inside || k->inst[i].op == QN_I_YIELD ? trips : 1;
         is_in_loop |= !is_reduce || trips > m->p->straight;
         reduce = is_reduce ? r : reduce;

@@ -60,14 +60,6 @@ static placed place_of(qn_estimator *e, uint32_t dims, bool is_inside)
     return p;
 }
 
-static const qn_record_info *record_of(const qn_schedule *s, qn_node at, uint32_t inst)
-{
-    for (int n = 0; n < s->n_records; n++)
-        if (s->record[n].at.id == at.id && s->record[n].inst == inst && !s->record[n].is_tail)
-            return &s->record[n];
-    return NULL;
-}
-
 /** Whether an i64 value is only a sum of indices: part of an address. */
 static bool is_address(const qn_estimator *e, uint32_t i)
 {
@@ -224,10 +216,7 @@ static uint32_t loaded_before(const qn_estimator *e, uint32_t i)
              n++) {
             bool is_it = k->inst[n].op == QN_I_LOAD && k->inst[n].imm == k->inst[i].imm &&
                          k->inst[n].sub == k->inst[i].sub;
-            for (int d = 0; is_it && d < qn__n_indices(k, i); d++)
-                is_it = memcmp(&e->x->affine[qn__args(k, n)[d]], &e->x->affine[qn__args(k, i)[d]],
-                               sizeof(qn_affine)) == 0;
-            if (is_it)
+            if (is_it && qn__have_same_indices(e->x, n, i))
                 return n;
         }
     return 0;
@@ -237,11 +226,10 @@ static uint32_t loaded_before(const qn_estimator *e, uint32_t i)
  * emitted together. */
 static double shared_part(const qn_estimator *e, uint32_t i)
 {
-    uint32_t reduce = qn__enclosing_reduce(e->x->k, i), points = 0, together = 0;
+    uint32_t reduce = qn__enclosing_reduce(e->x->k, i), together = 0,
+             points = reduce ? qn__points_dims(e->x->k, reduce) : 0;
     int lane_dim = -1, jam_dim = -1;
     int64_t jam = 1;
-    for (int n = 0; reduce && n < e->x->k->inst[reduce].n_args; n++)
-        points |= UINT32_C(1) << qn__dim_of(e->x->k, reduce, n);
     for (int n = 1; n < e->n; n++) {
         const qn_around *l = &e->around[n];
         int d = l->dims ? __builtin_ctz(l->dims) : -1;
@@ -282,7 +270,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
         e->ready[i] = e->ready[before];
         return;
     }
-    const qn_record_info *record = record_of(e->s, r->at, i);
+    const qn_record_info *record = qn__record_at(e->s, r->at, i, 0);
     uint32_t dims = e->x->value[i].deps;
     double begin = r->begin;
     for (int n = 0; n < x->n_args; n++) {

@@ -5,8 +5,6 @@
  */
 #include "jit/schedule/tree.h"
 
-#include <string.h>
-
 static int64_t product(int64_t a, int64_t b)
 {
     int64_t r;
@@ -62,16 +60,4 @@ void qn__box_widen(qn_box *b, const qn_box *other)
         b->extent[r] = !is_known ? -1 : qn__wrap_sub(end > other_end ? end : other_end, low);
         b->low[r] = low;
     }
-}
-
-bool qn__walk_alike(const qn_analysis *x, uint32_t i, uint32_t m)
-{
-    for (int r = 0; r < qn__n_indices(x->k, i); r++) {
-        const qn_affine *a = &x->affine[qn__args(x->k, i)[r]],
-                        *b = &x->affine[qn__args(x->k, m)[r]];
-        if (memcmp(a->coef, b->coef, sizeof a->coef) != 0 || a->sym[0] != b->sym[0] ||
-            a->sym[1] != b->sym[1])
-            return false;
-    }
-    return true;
 }

@@ -72,10 +72,7 @@ static bool is_tiled(const qn_analysis *a, uint32_t reduce)
         (dims & (dims - 1)) == 0)
         return false;
     FOR_ACCESSES (k, n, i) {
-        uint32_t deps = 0;
-        for (int r = 0; r < qn__n_indices(k, i); r++)
-            deps |= a->value[qn__args(k, i)[r]].deps;
-        if (i > reduce && i < k->inst[reduce].region[2] && (deps & dims) != dims)
+        if (i > reduce && i < k->inst[reduce].region[2] && (qn__index_deps(a, i) & dims) != dims)
             return true;
     }
     return false;

@@ -29,12 +29,10 @@ static qn_piece *new_piece(const qn_kernel *k, const qn_facts *f)
     if (!p)
         return NULL;
     p->split_dim = p->second_dim = -1;
-    p->kernel = qn__kernel_copy(k);
-    if (!p->kernel || !qn__facts_copy(f, &p->facts)) {
-        qn__piece_release(p);
-        return NULL;
-    }
-    return p;
+    if (qn__copy_both(k, f, &p->kernel, &p->facts))
+        return p;
+    qn__free(p);
+    return NULL;
 }
 
 void qn__piece_release(qn_piece *p)

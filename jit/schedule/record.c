@@ -17,6 +17,15 @@ qn_node qn__vector_around(const qn_schedule *s, qn_node n)
     return n;
 }
 
+const qn_record_info *qn__record_at(const qn_schedule *s, qn_node at, uint32_t inst, int is_tail)
+{
+    for (int n = 0; n < s->n_records; n++)
+        if (s->record[n].at.id == at.id && s->record[n].inst == inst &&
+            s->record[n].is_tail == is_tail)
+            return &s->record[n];
+    return NULL;
+}
+
 /** Elements from lane to lane; false if the facts do not say. */
 static bool lane_stride(const qn_analysis *x, const qn_schedule *s, qn_axis lanes, uint32_t inst,
                         int64_t *stride)
@@ -84,15 +93,14 @@ static bool has_tail(const qn_analysis *x, const qn_schedule *s, qn_node at)
            qn__axis_count(x, s, qn__node(s, vector)->axis).kind != QN_COUNT_EXACT;
 }
 
-/** What was asked of a record of the access, in the statement if it had one, else in any. */
-static const qn_record_info *asked_of(const qn_schedule *s, int n, qn_node at, uint32_t inst,
-                                      int is_tail)
+/** Of n records that of an access like r, in the statement if it had one, else in any. */
+static const qn_record_info *asked_of(const qn_record_info *record, int n, const qn_record_info *r)
 {
     const qn_record_info *found = NULL;
     for (int i = 0; i < n; i++)
-        if (s->record[i].inst == inst &&
-            (!found || (s->record[i].at.id == at.id && s->record[i].is_tail == is_tail)))
-            found = &s->record[i];
+        if (record[i].inst == r->inst &&
+            (!found || (record[i].at.id == r->at.id && record[i].is_tail == r->is_tail)))
+            found = &record[i];
     return found;
 }
 
@@ -109,21 +117,6 @@ static void keep_asked(const qn_record_info *old, qn_record_info *r)
         r->method = old->method;
         r->index = old->index;
     }
-}
-
-static qn_status fail_full(const qn_analysis *x, qn_error *err)
-{
-    return qn__fail(err, QN_ERR_LIMIT, "schedule: kernel \"%s\" has more than %d access records",
-                    x->k->name, QN_MOST_RECORDS);
-}
-
-static bool has_record(const qn_schedule *s, const qn_record_info *r)
-{
-    for (int n = 0; n < s->n_records; n++)
-        if (s->record[n].at.id == r->at.id && s->record[n].inst == r->inst &&
-            s->record[n].is_tail == r->is_tail)
-            return true;
-    return false;
 }
 
 /* ---------------------------------------------------------------- what facts ask for */
@@ -154,12 +147,8 @@ static int64_t lanes_around(const qn_analysis *x, const qn_schedule *s, qn_node 
  */
 static const qn_record_info *grouped(const qn_schedule *s, qn_node at, uint32_t inst)
 {
-    for (int n = 0; n < s->n_records; n++) {
-        const qn_record_info *r = &s->record[n];
-        if (r->at.id == at.id && r->inst == inst && !r->is_tail)
-            return r->method == QN_METHOD_GROUP ? r : NULL;
-    }
-    return NULL;
+    const qn_record_info *r = qn__record_at(s, at, inst, 0);
+    return r && r->method == QN_METHOD_GROUP ? r : NULL;
 }
 
 /** Whether the stores of a group have records of groups in a statement, all of them flat. */
@@ -197,7 +186,9 @@ void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool 
     is_flat[0] = 0;
 }
 
-void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
+/** Sets what the facts ask of the records from number `from` on: which lanes that lie apart are
+ * accessed one by one, and which atomics no other thread meets. */
+static void ask_records(const qn_analysis *x, qn_schedule *s, int from)
 {
     const qn_kernel *k = x->k;
     qn_apart apart = {0};
@@ -236,72 +227,50 @@ void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from)
     qn__free(is_flat);
 }
 
-/* The numbers of statements may still be anything. */
-qn_status qn__records_complete(const qn_analysis *x, qn_schedule *s, qn_error *err)
+/** Adds the records that statements lack, of which the numbers may be anything; what was asked of
+ * n old ones is kept. */
+static qn_status add_records(const qn_analysis *x, qn_schedule *s, const qn_record_info *old, int n,
+                             qn_error *err)
 {
     const int given = s->n_records;
-    for (uint16_t at = 1; at <= s->n_nodes; at++) {
-        const qn_node_info *n = &s->node[at];
-        if (n->kind != QN_NODE_DO || n->first < x->k->body || n->end > x->k->n_insts)
+    for (uint16_t id = 1; id <= s->n_nodes; id++) {
+        const qn_node_info *l = &s->node[id];
+        const qn_node at = {id};
+        if (l->kind != QN_NODE_DO || l->first < x->k->body || l->end > x->k->n_insts)
             continue;
-        int n_tails = has_tail(x, s, (qn_node){at});
-        for (uint32_t i = n->first; i < n->end; i++)
+        int n_tails = has_tail(x, s, at);
+        for (uint32_t i = l->first; i < l->end; i++)
             for (int tail = 0; qn__is_access(&x->k->inst[i]) && tail <= n_tails; tail++) {
-                qn_record_info r = {.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
-                if (has_record(s, &r))
+                qn_record_info *r = &s->record[s->n_records];
+                if (given && qn__record_at(s, at, i, tail))
                     continue;
-                if (s->n_records == QN_MOST_RECORDS)
-                    return fail_full(x, err);
-                qn__record_derive(x, s, &r);
-                s->record[s->n_records++] = r;
+                if (s->n_records++ == QN_MOST_RECORDS)
+                    return qn__fail(err, QN_ERR_LIMIT,
+                                    "schedule: kernel \"%s\" has more than %d access records",
+                                    x->k->name, QN_MOST_RECORDS);
+                *r = (qn_record_info){.at = at, .inst = i, .is_tail = (uint8_t)tail};
+                qn__record_derive(x, s, r);
+                keep_asked(asked_of(old, n, r), r);
             }
     }
-    qn__records_ask(x, s, given);
+    ask_records(x, s, given);
     return QN_OK;
 }
 
-/** Accesses of all statements, twice where their lanes have a tail. */
-static int64_t count_records(const qn_analysis *x, const qn_schedule *s)
+qn_status qn__records_complete(const qn_analysis *x, qn_schedule *s, qn_error *err)
 {
-    int64_t n = 0;
-    for (uint16_t at = 1; at <= s->n_nodes; at++) {
-        const qn_node_info *l = &s->node[at];
-        int n_each = l->kind == QN_NODE_DO ? 1 + has_tail(x, s, (qn_node){at}) : 0;
-        for (uint32_t i = l->first; n_each && i < l->end; i++)
-            n += qn__is_access(&x->k->inst[i]) ? n_each : 0;
-    }
-    return n;
-}
-
-/** Writes the records of a statement; what was asked of those that the schedule has is kept. How
- * many. */
-static int derive_statement(const qn_analysis *x, const qn_schedule *s, uint16_t at,
-                            qn_record_info *out)
-{
-    int n = 0, n_tails = has_tail(x, s, (qn_node){at});
-    for (uint32_t i = s->node[at].first; i < s->node[at].end; i++)
-        for (int tail = 0; qn__is_access(&x->k->inst[i]) && tail <= n_tails; tail++) {
-            out[n] = (qn_record_info){.at = {at}, .inst = i, .is_tail = (uint8_t)tail};
-            qn__record_derive(x, s, &out[n]);
-            keep_asked(asked_of(s, s->n_records, (qn_node){at}, i, tail), &out[n++]);
-        }
-    return n;
+    return add_records(x, s, NULL, 0, err);
 }
 
 qn_status qn__schedule_derive(const qn_analysis *x, qn_schedule *s, qn_error *err)
 {
-    int64_t n = count_records(x, s), made = 0;
-    if (n > QN_MOST_RECORDS)
-        return fail_full(x, err);
-    qn_record_info *record = qn__alloc((size_t)(n + 1) * sizeof *record);
-    if (!record)
+    const int n = s->n_records;
+    qn_record_info *old = qn__alloc((size_t)(n + 1) * sizeof *old);
+    if (!old)
         return qn__fail(err, QN_ERR_MEMORY, "schedule: no memory for access records");
-    for (uint16_t at = 1; at <= s->n_nodes; at++)
-        if (s->node[at].kind == QN_NODE_DO)
-            made += derive_statement(x, s, at, record + made);
-    memcpy(s->record, record, (size_t)n * sizeof *record);
-    s->n_records = (int32_t)n;
-    qn__records_ask(x, s, 0);
-    qn__free(record);
-    return QN_OK;
+    memcpy(old, s->record, (size_t)n * sizeof *old);
+    s->n_records = 0;
+    qn_status status = add_records(x, s, old, n, err);
+    qn__free(old);
+    return status;
 }

@@ -134,10 +134,8 @@ static reuse reuse_of(const qn_analysis *a, const qn_plan *p, int at)
     for (int n = 0; n < at; n++)
         outer |= 1u << p->order[n];
     FOR_ACCESSES (k, site, i) {
-        uint32_t deps = 0;
+        uint32_t deps = qn__index_deps(a, i);
         double bytes = (double)qn__access_bytes(k, i);
-        for (int r = 0; r < qn__n_indices(k, i); r++)
-            deps |= a->value[qn__args(k, i)[r]].deps;
         for (int n = at + 1; n < p->n_loops; n++)
             bytes *= deps >> p->order[n] & 1 ? (double)qn__trips(a->f, p->order[n]) : 1;
         bool is_read = k->inst[i].op == QN_I_LOAD;

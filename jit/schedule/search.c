@@ -393,6 +393,16 @@ void qn__plan_rim(const qn_kernel *k, qn_facts *f, double slack, qn_planned *out
 
 /* ---------------------------------------------------------------- straight code */
 
+bool qn__copy_both(const qn_kernel *k, const qn_facts *f, qn_kernel **kernel, qn_facts *facts)
+{
+    *kernel = qn__kernel_copy(k);
+    if (*kernel && qn__facts_copy(f, facts))
+        return true;
+    qn_kernel_release(*kernel);
+    *kernel = NULL;
+    return false;
+}
+
 void qn__straight_release(qn_straight *x)
 {
     qn__planned_release(&x->planned);
@@ -416,11 +426,9 @@ void qn__straight_take(qn_straight *x, qn_kernel **k, qn_facts *f, qn_planned *p
 static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops,
                          double part, qn_straight *best, double *least)
 {
-    qn_straight x = {.kernel = qn__kernel_copy(k)};
-    if (!x.kernel || !qn__facts_copy(f, &x.facts)) {
-        qn_kernel_release(x.kernel);
+    qn_straight x = {.kernel = NULL};
+    if (!qn__copy_both(k, f, &x.kernel, &x.facts))
         return;
-    }
     if (!loops || qn__straighten(x.kernel, &x.facts, loops)) {
         qn__collapse(x.kernel, &x.facts);
         search_plan(x.kernel, &x.facts, 0, MOST_STRAIGHT_UNITS, &x.planned);
@@ -442,12 +450,8 @@ static void try_straight(const qn_kernel *k, const qn_facts *f, const qn_short_l
 static bool make_thread(const qn_kernel *k, const qn_facts *f, const qn_short_loops *loops,
                         qn_straight *out)
 {
-    out->kernel = qn__kernel_copy(k);
-    if (!out->kernel || !qn__facts_copy(f, &out->facts)) {
-        qn_kernel_release(out->kernel);
-        out->kernel = NULL;
+    if (!qn__copy_both(k, f, &out->kernel, &out->facts))
         return false;
-    }
     if (!qn__straighten(out->kernel, &out->facts, loops)) {
         qn__straight_release(out);
         return false;
@@ -523,13 +527,8 @@ static void try_cuts(const qn_analysis *of, qn_straight *best, double *least)
     qn_short_loops loops = {0};
     qn_straight x = {.kernel = NULL};
     qn_analysis a;
-    if (!qn__find_cuts(of, loops.cut))
+    if (!qn__find_cuts(of, loops.cut) || !qn__copy_both(of->k, of->f, &x.kernel, &x.facts))
         return;
-    x.kernel = qn__kernel_copy(of->k);
-    if (!x.kernel || !qn__facts_copy(of->f, &x.facts)) {
-        qn_kernel_release(x.kernel);
-        return;
-    }
     bool is_made = qn__straighten(x.kernel, &x.facts, &loops),
          is_known = is_made && qn__analyse(x.kernel, &x.facts, -1, 0, &a);
     for (int n = 1; n < MOST_ROUNDS && is_known && qn__find_cuts(&a, loops.cut); n++) {

@@ -14,6 +14,8 @@ typedef struct qn_straight {
     qn_planned planned;
 } qn_straight;
 
+/** Copies of a kernel and its facts; false, and none, without memory. */
+bool qn__copy_both(const qn_kernel *k, const qn_facts *f, qn_kernel **kernel, qn_facts *facts);
 /** Makes the plan of *out, which is zeroed, and what it is scheduled of, where that was searched
  * with its draft. */
 void qn__search(const qn_kernel *k, const qn_facts *f, qn_planned *out);

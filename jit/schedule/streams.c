@@ -90,11 +90,8 @@ static double touched_bytes(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     double bytes = (double)qn__access_bytes(k, i);
-    uint32_t deps = 0;
-    for (int r = 0; r < qn__n_indices(k, i); r++)
-        deps |= a->value[qn__args(k, i)[r]].deps;
     for (int d = 0; d < k->n_dims; d++)
-        if (deps >> d & 1)
+        if (qn__index_deps(a, i) >> d & 1)
             bytes *= qn__trips(a->f, d) < 0 ? 0 : (double)qn__trips(a->f, d);
     return bytes;
 }

@@ -157,16 +157,6 @@ static void put_first(qn_schedule *s, qn_node parent, qn_node n)
     *first = n;
 }
 
-/** The dimensions that move an access. */
-static uint32_t moving_dims(const qn_analysis *x, uint32_t i)
-{
-    uint32_t deps = 0;
-    for (int r = 0; r < qn__n_indices(x->k, i); r++)
-        if (x->f->param[x->k->inst[i].imm].dim[r].n_digits > 0)
-            deps |= x->value[qn__args(x->k, i)[r]].deps;
-    return deps;
-}
-
 /** Accesses of an instruction below a node go through the last buffer. */
 static void set_through(qn_schedule *s, uint32_t i, qn_node below)
 {
@@ -194,7 +184,7 @@ static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step 
     if ((how->n_axes && !at.id) || !statement.id)
         return no_access(i, "it is not below that loop", err);
     *b = *what;
-    if (!axes_between(x, s, statement, at, moving_dims(x, i), qn__access_bytes(x->k, i), b))
+    if (!axes_between(x, s, statement, at, qn__moving_dims(x, i), qn__access_bytes(x->k, i), b))
         return no_access(i, "the size of the buffer is not known", err);
     if (how->n_axes > 1 && !put_in_order(how->n_axes - 1, how->axis + 1, b))
         return no_access(i, "the buffer is over other axes than these", err);

@@ -494,36 +494,15 @@ qn_status qn__apply_trips(const qn_analysis *x, qn_schedule *s, const qn_step *h
 
 /* ---------------------------------------------------------------- roles */
 
-static qn_status set_role(qn_schedule *s, qn_axis a, int role, qn_error *err)
+qn_status qn__apply_role(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    qn_status status = need_loop(s, a, err);
-    for (qn_node n = {0}; status == QN_OK && (n = qn__next_loop(s, a, n)).id;)
+    const int role = how->which == QN_DO_vectorize     ? QN_ROLE_VECTOR
+                     : how->which == QN_DO_unroll      ? QN_ROLE_UNROLLED
+                     : how->which == QN_DO_parallelize ? QN_ROLE_THREADS
+                                                       : QN_ROLE_GRID + how->option;
+    qn_status status = need_loop(s, how->axis[0], err);
+    (void)x;
+    for (qn_node n = {0}; status == QN_OK && (n = qn__next_loop(s, how->axis[0], n)).id;)
         s->node[n.id].role = (uint8_t)role;
     return status;
-}
-
-qn_status qn__apply_vectorize(const qn_analysis *x, qn_schedule *s, const qn_step *how,
-                              qn_error *err)
-{
-    (void)x;
-    return set_role(s, how->axis[0], QN_ROLE_VECTOR, err);
-}
-
-qn_status qn__apply_unroll(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
-{
-    (void)x;
-    return set_role(s, how->axis[0], QN_ROLE_UNROLLED, err);
-}
-
-qn_status qn__apply_parallelize(const qn_analysis *x, qn_schedule *s, const qn_step *how,
-                                qn_error *err)
-{
-    (void)x;
-    return set_role(s, how->axis[0], QN_ROLE_THREADS, err);
-}
-
-qn_status qn__apply_bind(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
-{
-    (void)x;
-    return set_role(s, how->axis[0], QN_ROLE_GRID + how->option, err);
 }

@@ -218,13 +218,32 @@ static qn_node new_loop(maker *m, qn_node parent, qn_axis_info axis)
     return new_node(m, parent, &(qn_node_info){.kind = QN_NODE_LOOP, .axis = a});
 }
 
+const qn_node_info *qn__loop_behind(const qn_schedule *s, const qn_node_info *l)
+{
+    while (++l <= s->node + s->n_nodes)
+        if (l->kind == QN_NODE_LOOP)
+            return l;
+    return NULL;
+}
+
 bool qn__has_threads(const qn_schedule *s)
 {
-    for (int n = 1; n <= s->n_nodes; n++)
-        if (s->node[n].kind == QN_NODE_LOOP && s->node[n].role >= QN_ROLE_THREADS &&
-            s->node[n].role <= QN_ROLE_THREAD)
+    FOR_LOOPS (s, l)
+        if (l->role >= QN_ROLE_THREADS && l->role <= QN_ROLE_THREAD)
             return true;
     return false;
+}
+
+int qn__lanes_of(const qn_analysis *x, const qn_schedule *s)
+{
+    FOR_LOOPS (s, l) {
+        bool is_copied = false;
+        for (qn_node up = l->parent; up.id && !is_copied; up = s->node[up.id].parent)
+            is_copied = s->node[up.id].kind == QN_NODE_FILL || s->node[up.id].kind == QN_NODE_FLUSH;
+        if (l->role == QN_ROLE_VECTOR && !is_copied)
+            return qn__axis_dim(x, s, l->axis);
+    }
+    return -1;
 }
 
 const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i)

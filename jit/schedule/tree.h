@@ -263,7 +263,6 @@ void qn__node_replace(qn_schedule *s, qn_node n, qn_node instead);
 /** Cuts an axis: `digits` has kind, n, tail and extents or bounds. False without room. */
 bool qn__axis_cut(qn_schedule *s, qn_axis of, const qn_cut *how, qn_axis *first);
 qn_axis qn__axis_part(const qn_cut *c, int n);
-/** The product of two axes that share nothing; 0 if they do, or without room. */
 /** Where an axis stands: `name` has room for QN_AXIS_NAME_BYTES. */
 enum { QN_AXIS_NAME_BYTES = 64 };
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);
@@ -289,6 +288,13 @@ qn_node qn__vector_around(const qn_schedule *s, qn_node n);
 uint32_t qn__axis_loop(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** The loops of the body whose trips are lanes. */
 qn_trip_lanes qn__trip_lanes_of(const qn_analysis *x, const qn_schedule *s);
+/** The next node of a schedule behind l that is a loop; NULL: none. */
+const qn_node_info *qn__loop_behind(const qn_schedule *s, const qn_node_info *l);
+/** All loops: l is one of s->node. */
+#define FOR_LOOPS(s, l)                                                                            \
+    for (const qn_node_info *l = (s)->node; (l = qn__loop_behind(s, l)) != NULL;)
+/** The dimension of the lanes of the statements; -1: they have none, or those of trips. */
+int qn__lanes_of(const qn_analysis *x, const qn_schedule *s);
 /** Whether threads of the host or of a GPU divide any loop. */
 bool qn__has_threads(const qn_schedule *s);
 /** The reduction that reduce i is one of; NULL: there is none. */
@@ -297,14 +303,13 @@ const qn_reduced *qn__reduction_of(const qn_schedule *s, uint32_t i);
  * was asked of a record (streams, ahead, through a buffer) is kept. QN_ERR_LIMIT if they are too
  * many. */
 qn_status qn__schedule_derive(const qn_analysis *x, qn_schedule *s, qn_error *err);
-/** Sets what the facts ask of the records from number `from` on: which lanes that lie apart are
- * accessed one by one, and which atomics no other thread meets. */
-void qn__records_ask(const qn_analysis *x, qn_schedule *s, int from);
-/** The method and the check that an access at node n has by the facts. */
+/** The record of an access in a statement; NULL: it has none. */
+const qn_record_info *qn__record_at(const qn_schedule *s, qn_node at, uint32_t inst, int is_tail);
 /** Sets is_flat[i] of each access of a statement that is flat where its record and those of the
  * stores of its group are of groups; of_flat: and say that they are flat. */
 void qn__find_flat(const qn_analysis *x, const qn_schedule *s, qn_node at, bool of_flat,
                    uint8_t *is_flat);
+/** The method and the check that an access at its node has by the facts. */
 void qn__record_derive(const qn_analysis *x, const qn_schedule *s, qn_record_info *r);
 
 /* ---------------------------------------------------------------- text (tree_text.c) */
@@ -360,7 +365,5 @@ void qn__box_of_spans(const qn_analysis *x, uint32_t inst, const int64_t *spans,
 /** Widens a box by another one of accesses whose indices differ from those of the first by
  * constants. */
 void qn__box_widen(qn_box *b, const qn_box *other);
-/** Whether the indices of two accesses of a view differ by constants. */
-bool qn__walk_alike(const qn_analysis *x, uint32_t i, uint32_t m);
 
 #endif

@@ -264,10 +264,7 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
     const qn_buffer_info *b = &v->s->buffer[buffer];
     qn_node around = b->content == QN_CONTENT_ENDS ? qn__verify_steps(v, at, buffer, fill)
                                                    : qn__node(v->s, fill)->parent;
-    uint32_t deps = 0, found = 0;
-    for (int r = 0; r < qn__n_indices(v->x->k, b->inst); r++)
-        if (v->x->f->param[v->x->k->inst[b->inst].imm].dim[r].n_digits > 0)
-            deps |= v->x->value[qn__args(v->x->k, b->inst)[r]].deps;
+    uint32_t deps = qn__moving_dims(v->x, b->inst), found = 0;
     if (v->status != QN_OK)
         return false;
     qn_node n = at;
