@@ -5,24 +5,25 @@
  * byte for a small class. The same facts give the same bytes, and what the bytes hold is all that
  * generated code depends on besides the kernel.
  *
- * One list of fields serves both directions: a codec either appends to a text or takes from a byte
- * string. Reading trusts nothing: every number is checked, slots must count up in the order of
- * facts.c, and nothing may be left over.
+ * One list of fields serves bytes, both ways, and the text for people: a codec either appends to
+ * what is written or takes from a byte string. Reading trusts nothing: every number is checked,
+ * slots must count up in the order of facts.c, and nothing may be left over. The text leaves out
+ * numbers that are 0.
  */
 #include "jit/jit.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #define MAGIC 0x354b4e51u /* "QNK5" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
-/** Writes to `out`, or reads [at, end) when `out` is NULL. `bad` names the first field that was
- * refused. */
+/** Writes to `out`, as bytes or as text, or reads [at, end) when `out` is NULL. `bad` names the
+ * first field that was refused. */
 typedef struct codec {
     qn_text *out;
+    bool is_text, is_first; /* of the fields of its line */
     const uint8_t *at, *end;
     const char *bad;
     bool lacks_memory; /* for what was read */
@@ -33,6 +34,64 @@ static void refuse(codec *c, const char *field)
 {
     if (!c->bad)
         c->bad = field;
+}
+
+/* ---------------------------------------------------------------- text */
+
+/** Begins a line of the text: with what it is about, and the name or the number n of that. */
+static void title(codec *c, const char *what, const char *name, int n)
+{
+    if (!c->is_text)
+        return;
+    bool is_begun = c->out->n && c->out->data[c->out->n - 1] != '\n';
+    qn__text_add(c->out, "%s%s", is_begun ? "\n" : "", what);
+    if (name)
+        qn__text_add(c->out, "%s%s:", *name ? " " : "", name);
+    else
+        qn__text_add(c->out, " %d:", n);
+    c->is_first = true;
+}
+
+/** A field before its value. */
+static void print_name(codec *c, const char *field)
+{
+    qn__text_add(c->out, "%s %s", c->is_first ? "" : ",", field);
+    c->is_first = false;
+}
+
+static void print_number(codec *c, const char *field, int64_t n)
+{
+    if (n)
+        print_name(c, field);
+    if (n)
+        qn__text_add(c->out, " %" PRId64, n);
+}
+
+/** Where code reads the data pointer of a view, or a scalar that is not constant. */
+static void print_slot(codec *c, const qn_param_fact *param)
+{
+    if (c->is_text && param->slot >= 0) {
+        print_name(c, "slot");
+        qn__text_add(c->out, " %" PRId32, param->slot);
+    }
+}
+
+/** What is known of a number, and where code reads it if it is not exact. */
+static void print_fact(codec *c, const qn_fact *fact, const char *field)
+{
+    print_name(c, field);
+    if (fact->kind == QN_FACT_EXACT)
+        qn__text_add(c->out, " %" PRId64, fact->value);
+    else if (fact->slot >= 0)
+        qn__text_add(c->out, " slot %" PRId32, fact->slot);
+    else
+        qn__text_add(c->out, " computed");
+    if (fact->kind == QN_FACT_DYNAMIC && fact->multiple > 1)
+        qn__text_add(c->out, " multiple of %" PRId32, fact->multiple);
+    if (fact->kind == QN_FACT_DYNAMIC && fact->is_small)
+        qn__text_add(c->out, " below 2^31");
+    if (fact->kind == QN_FACT_DYNAMIC && fact->least > 0)
+        qn__text_add(c->out, " at least %" PRId32, fact->least);
 }
 
 /* ---------------------------------------------------------------- numbers */
@@ -60,7 +119,11 @@ static uint64_t read_number(codec *c, int n_bytes, const char *field)
 
 static void code_u64(codec *c, uint64_t *value, const char *field)
 {
-    if (c->out)
+    if (c->is_text)
+        print_name(c, field);
+    if (c->is_text)
+        qn__text_add(c->out, " 0x%" PRIx64, *value);
+    else if (c->out)
         write_number(c, *value, 8);
     else
         *value = read_number(c, 8, field);
@@ -76,10 +139,12 @@ static void code_i64(codec *c, int64_t *value, const char *field)
 /** A 32-bit number in [low, high]. What is refused reads as `low`, so that counts stay usable. */
 static void code_i32(codec *c, int32_t *value, int32_t low, int32_t high, const char *field)
 {
-    if (c->out) {
+    if (c->is_text)
+        print_number(c, field, *value);
+    else if (c->out)
         write_number(c, (uint32_t)*value, 4);
+    if (c->out)
         return;
-    }
     uint32_t bits = (uint32_t)read_number(c, 4, field);
     int64_t number = bits > INT32_MAX ? (int64_t)bits - ((int64_t)1 << 32) : (int64_t)bits;
     if (number < low || number > high) {
@@ -91,10 +156,12 @@ static void code_i32(codec *c, int32_t *value, int32_t low, int32_t high, const 
 
 static void code_u8(codec *c, uint8_t *value, uint8_t high, const char *field)
 {
-    if (c->out) {
+    if (c->is_text)
+        print_number(c, field, *value);
+    else if (c->out)
         write_number(c, *value, 1);
+    if (c->out)
         return;
-    }
     uint64_t number = read_number(c, 1, field);
     if (number > high)
         refuse(c, field);
@@ -115,6 +182,10 @@ static void code_multiple(codec *c, int32_t *multiple, int32_t least, const char
 static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 {
     uint8_t kind = (uint8_t)fact->kind;
+    if (c->is_text) {
+        print_fact(c, fact, field);
+        return;
+    }
     code_u8(c, &kind, QN_FACT_DYNAMIC, field);
     if (kind == QN_FACT_EXACT) {
         code_i64(c, &fact->value, field);
@@ -131,6 +202,7 @@ static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 
 static void code_plan(codec *c, qn_plan_options *plan)
 {
+    title(c, "plan", "", 0);
 #define X(name, text, least, most, names_dim) code_i32(c, &plan->name, least, most, #name);
     QN_PLAN_LIST(X)
 #undef X
@@ -143,6 +215,13 @@ static void code_plan(codec *c, qn_plan_options *plan)
 /** 0, or 1 and the length, and then the bytes, of which none is zero. */
 static void code_schedule(codec *c, qn_facts *f)
 {
+    for (const char *at = f->schedule; c->is_text && at; at = *at ? at + 1 : NULL) {
+        size_t line = strcspn(at, "\n");
+        qn__text_add(c->out, "\nschedule: %.*s", (int)line, at);
+        at += line;
+    }
+    if (c->is_text)
+        return;
     int32_t n = f->schedule ? (int32_t)f->schedule_bytes + 1 : 0;
     code_i32(c, &n, 0, QN_MAX_SCHEDULE_BYTES + 1, "length of a schedule");
     if (c->out && n > 1)
@@ -178,8 +257,9 @@ static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
     for (int i = 0; i < dim->n_digits; i++) {
         qn_digit_fact *digit = &f->digit[dim->first_digit + i];
         bool is_last = i + 1 == dim->n_digits;
-        code_fact(c, &digit->extent, !is_last, "digit extent");
-        code_fact(c, &digit->stride, true, "digit stride");
+        if (!is_last || !c->is_text)
+            code_fact(c, &digit->extent, !is_last, "digit extent");
+        code_fact(c, &digit->stride, true, "stride");
         if (digit->extent.kind == QN_FACT_EXACT &&
             (is_last ? digit->extent.value != 0 : digit->extent.value < 1))
             refuse(c, "digit extent");
@@ -204,7 +284,8 @@ static int32_t count_dims(const qn_param_fact *param)
 static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
 {
     int32_t n_dims = c->out ? count_dims(param) : 0;
-    code_i32(c, &n_dims, 0, QN_MAX_RANK, "number of dimensions");
+    print_slot(c, param);
+    code_i32(c, &n_dims, 0, QN_MAX_RANK, "rank");
     code_i32(c, &param->checks, QN_CHECKS_REPORT, QN_CHECKS_NONE, "checks of a view");
     code_i32(c, &param->unit, 0, INT32_MAX, "unit");
     if (!c->out)
@@ -215,7 +296,8 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
     }
     for (int d = 0; d < n_dims; d++) {
         qn_dim_fact *dim = &param->dim[d];
-        code_fact(c, &dim->lower, true, "lower bound");
+        title(c, "  dimension", NULL, d);
+        code_fact(c, &dim->lower, true, "lower");
         code_fact(c, &dim->extent, true, "extent");
         if (dim->extent.value < 0)
             refuse(c, "extent");
@@ -224,24 +306,26 @@ static void code_view(codec *c, qn_facts *f, qn_param_fact *param)
     if (!c->out)
         param->has_slots = c->next_slot > param->slot + 1;
     if (!c->out && n_dims != count_dims(param))
-        refuse(c, "number of dimensions");
+        refuse(c, "rank");
     for (int d = n_dims; d < QN_MAX_RANK && !c->out; d++)
         param->dim[d].lower.slot = param->dim[d].extent.slot = -1;
 }
 
 static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
 {
-    code_i32(c, &param->is_view, 0, 1, "kind of parameter");
+    if (!c->is_text)
+        code_i32(c, &param->is_view, 0, 1, "kind of parameter");
     if (param->is_view) {
         code_view(c, f, param);
         return;
     }
-    code_i32(c, &param->is_constant, 0, 1, "kind of scalar");
-    code_i32(c, &param->n_parts, 1, 2, "parts of a scalar");
+    code_i32(c, &param->is_constant, 0, 1, "is_constant");
+    code_i32(c, &param->n_parts, 1, 2, "n_parts");
     for (int part = 0; part < param->n_parts && param->is_constant; part++)
         code_u64(c, &param->bits[part], "bits");
-    code_multiple(c, &param->multiple, 0, "multiple of a scalar");
-    code_i32(c, &param->is_small, 0, 1, "is_small of a scalar");
+    code_multiple(c, &param->multiple, 0, "multiple");
+    code_i32(c, &param->is_small, 0, 1, "is_small");
+    print_slot(c, param);
     if (c->out)
         return;
     param->slot = param->is_constant ? -1 : c->next_slot;
@@ -263,6 +347,8 @@ static int64_t code_size(codec *c, int64_t n, int64_t least, int64_t most, const
 static void code_machine(codec *c, qn_facts *f)
 {
     qn_machine *m = &f->machine;
+    if (c->is_text)
+        return;
     if (!c->out) {
         f->target = qn__target_row(f->isa);
         *m = *qn__machine_usual(f->isa);
@@ -299,6 +385,7 @@ static void code_machine(codec *c, qn_facts *f)
 static void code_counts(codec *c, qn_facts *f)
 {
     int32_t n_accesses = (int32_t)f->n_accesses;
+    title(c, "target", qn__target_row(f->isa)->name, 0);
     code_i32(c, &f->n_params, 0, QN_MAX_PARAMS, "n_params");
     code_i32(c, &f->n_dims, 0, QN_MAX_RANK, "n_dims");
     code_i32(c, &f->n_slots, 0, INT32_MAX, "n_slots");
@@ -319,19 +406,24 @@ static void code_counts(codec *c, qn_facts *f)
     f->n_accesses = (uint32_t)n_accesses;
 }
 
-/** Everything after the counts; the arrays are there. */
-static void code_rest(codec *c, qn_facts *f)
+/** Everything after the counts; the arrays are there. k: NULL, or for the names of a text. */
+static void code_rest(codec *c, qn_facts *f, const qn_kernel *k)
 {
     code_plan(c, &f->plan);
     code_schedule(c, f);
     for (int d = 0; d < f->n_dims; d++) {
+        title(c, "domain", NULL, d);
         code_fact(c, &f->begin[d], false, "begin");
         code_fact(c, &f->end[d], false, "end");
     }
-    for (int p = 0; p < f->n_params; p++)
+    for (int p = 0; p < f->n_params; p++) {
+        title(c, f->param[p].is_view ? "view" : "scalar", k ? k->param[p].name : NULL, p);
         code_param(c, f, &f->param[p]);
-    for (uint32_t site = 0; site < f->n_accesses; site++)
-        code_u8(c, &f->proved[site], QN_GUARDED, "proved");
+    }
+    for (uint32_t site = 0; site < f->n_accesses; site++) {
+        title(c, "access", NULL, (int)site);
+        code_u8(c, &f->proved[site], QN_GUARDED, f->proved[site] > 1 ? "guarded" : "proved");
+    }
 }
 
 void qn__key_encode(const qn_facts *f, qn_text *out)
@@ -340,7 +432,7 @@ void qn__key_encode(const qn_facts *f, qn_text *out)
     codec c = {.out = out};
     write_number(&c, MAGIC, 4);
     code_counts(&c, &facts);
-    code_rest(&c, &facts);
+    code_rest(&c, &facts, NULL);
 }
 
 qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err)
@@ -360,7 +452,7 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
         f.proved = qn__zalloc((size_t)f.n_accesses + 1, 1);
         c.lacks_memory = !f.param || !f.digit || !f.proved;
         if (!c.lacks_memory)
-            code_rest(&c, &f);
+            code_rest(&c, &f, NULL);
         if (c.lacks_memory) {
             qn__facts_release(&f);
             return qn__fail(err, QN_ERR_MEMORY, "qn__key_decode: no memory for a key of %zu bytes",
@@ -378,140 +470,13 @@ qn_status qn__key_decode(const void *key, size_t n, qn_facts *out, qn_error *err
     return QN_OK;
 }
 
-/* ---------------------------------------------------------------- text */
-
-/** What is known of a dynamic number. */
-static void print_known(qn_text *out, int32_t multiple, int32_t is_small, int32_t least)
-{
-    if (multiple > 1)
-        qn__text_add(out, " multiple of %" PRId32, multiple);
-    if (is_small)
-        qn__text_add(out, " below 2^31");
-    if (least > 0)
-        qn__text_add(out, " at least %" PRId32, least);
-}
-
-static void print_fact(qn_text *out, const qn_fact *fact)
-{
-    if (fact->kind == QN_FACT_EXACT)
-        qn__text_add(out, "%" PRId64, fact->value);
-    else if (fact->slot >= 0)
-        qn__text_add(out, "slot %" PRId32, fact->slot);
-    else
-        qn__text_add(out, "computed");
-    if (fact->kind == QN_FACT_DYNAMIC)
-        print_known(out, fact->multiple, fact->is_small, fact->least);
-}
-
-static void print_dim(qn_text *out, const qn_facts *f, const qn_dim_fact *dim, int d)
-{
-    qn__text_add(out, "  dimension %d: lower ", d);
-    print_fact(out, &dim->lower);
-    qn__text_add(out, ", extent ");
-    print_fact(out, &dim->extent);
-    if (dim->n_digits == 0)
-        qn__text_add(out, ", any index");
-    for (int i = 0; i < dim->n_digits; i++) {
-        const qn_digit_fact *digit = &f->digit[dim->first_digit + i];
-        if (i + 1 < dim->n_digits) {
-            qn__text_add(out, ", digit of ");
-            print_fact(out, &digit->extent);
-        }
-        qn__text_add(out, ", stride ");
-        print_fact(out, &digit->stride);
-    }
-    if (dim->reach)
-        qn__text_add(out, ", reach %" PRId32, dim->reach);
-    qn__text_add(out, "\n");
-}
-
-static const char *const check_names[] = {"report", "clamp", "none"};
-
-static void print_param(qn_text *out, const qn_facts *f, int p, const char *name, int rank)
-{
-    const qn_param_fact *param = &f->param[p];
-    if (!param->is_view) {
-        qn__text_add(out, "scalar %s: ", name);
-        for (int part = 0; part < param->n_parts && param->is_constant; part++)
-            qn__text_add(out, "0x%" PRIx64 "%s", param->bits[part],
-                         part + 1 < param->n_parts ? ", " : "\n");
-        if (param->is_constant)
-            return;
-        qn__text_add(out, "slot %" PRId32, param->slot);
-        print_known(out, param->multiple, param->is_small, 0);
-        qn__text_add(out, "\n");
-        return;
-    }
-    qn__text_add(out, "view %s: data slot %" PRId32, name, param->slot);
-    if (param->checks != f->checks)
-        qn__text_add(out, ", checks %s", check_names[param->checks]);
-    if (param->unit)
-        qn__text_add(out, ", unit %" PRId32, param->unit);
-    if (f->ptx)
-        qn__text_add(out, ", multiple of %d bytes%s", 1 << param->align,
-                     param->is_constant_memory ? ", nothing in it is written" : "");
-    qn__text_add(out, "\n");
-    for (int d = 0; d < rank; d++)
-        print_dim(out, f, &param->dim[d], d);
-}
-
-static void print_plan(qn_text *out, const qn_plan_options *plan)
-{
-#define X(name, text, least, most, names_dim)                                                      \
-    if (plan->name)                                                                                \
-        qn__text_add(out, "plan " #name ": %" PRId32 "\n", plan->name);
-    QN_PLAN_LIST(X)
-#undef X
-    for (int d = 0; d < QN_MAX_RANK; d++)
-        if (plan->order[d])
-            qn__text_add(out, "plan order %d: %" PRId32 "\n", d, plan->order[d]);
-}
-
-/** Line by line. */
-static void print_schedule(qn_text *out, const qn_facts *f)
-{
-    for (const char *at = f->schedule; at; at = *at ? at + 1 : NULL) {
-        size_t n = strcspn(at, "\n");
-        qn__text_add(out, "schedule: %.*s\n", (int)n, at);
-        at += n;
-    }
-}
-
 void qn__key_print(const qn_facts *f, const qn_kernel *k, qn_text *out)
 {
-    if (f->ptx)
-        qn__text_add(out, "target: sm_%" PRId32 ", PTX %" PRId32 ".%" PRId32 "\n", f->isa,
-                     f->ptx / 10, f->ptx % 10);
-    else
-        qn__text_add(out, "isa: v%" PRId32 "\n", f->isa);
-    qn__text_add(out,
-                 "checks: %s\nordered: %s\nlarge: %s\nslots: %" PRId32 "\n",
-                 check_names[f->checks], f->is_ordered ? "yes" : "no",
-                 f->is_large ? "yes" : "no", f->n_slots);
+    qn_facts facts = *f;
+    codec c = {.out = out, .is_text = true};
+    code_counts(&c, &facts);
+    qn__text_add(out, "\n");
     qn__machine_print(&f->machine, out);
-    if (f->is_portable)
-        qn__text_add(out, "processor: any\n");
-    if (f->atomics)
-        qn__text_add(out, "atomics: %s\n",
-                     f->atomics == QN_ATOMICS_OF_ONE ? "of one thread" : "of the launch");
-    print_plan(out, &f->plan);
-    print_schedule(out, f);
-    for (int d = 0; d < f->n_dims; d++) {
-        qn__text_add(out, "domain %d: begin ", d);
-        print_fact(out, &f->begin[d]);
-        qn__text_add(out, ", end ");
-        print_fact(out, &f->end[d]);
-        qn__text_add(out, "\n");
-    }
-    for (int p = 0; p < f->n_params; p++) {
-        char number[16];
-        snprintf(number, sizeof number, "p%d", p);
-        print_param(out, f, p, k ? k->param[p].name : number,
-                    k ? k->param[p].rank : count_dims(&f->param[p]));
-    }
-    for (uint32_t site = 0; site < f->n_accesses; site++)
-        qn__text_add(out, "access %" PRIu32 ": %s\n", site,
-                     f->proved[site] == QN_IN_RANGE  ? "proved"
-                     : f->proved[site] == QN_GUARDED ? "guarded"
-                                                     : "checked");
+    code_rest(&c, &facts, k);
+    qn__text_add(out, "\n");
 }
