@@ -34,11 +34,7 @@ void qn__step_on(maker *m, int which, qn_axis a)
 void qn__mark(maker *m, const qn_step *how)
 {
     qn_error refused = {0};
-    if (m->status != QN_OK)
-        return;
-    if (m->is_careful)
-        (void)qn__transform(m->x, m->s, how, &refused);
-    else
+    if (m->status == QN_OK)
         (void)apply(m, how, &refused);
 }
 
@@ -471,28 +467,13 @@ static void make(maker *m)
         m->status = qn__schedule_derive(x, m->s, m->err);
 }
 
-static qn_status make_all(const qn_analysis *x, const qn_plan *p, bool is_careful, qn_schedule *out,
-                          qn_error *err)
-{
-    maker m = {.x = x, .p = p, .s = out, .err = err, .is_careful = is_careful};
-    make(&m);
-    qn__mark_accesses(&m);
-    return m.status;
-}
-
 qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err)
 {
-    return make_all(x, p, false, out, err);
-}
-
-qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedule *s, qn_error *err)
-{
-    qn_error refused = {0};
-    if (qn__schedule_verify(x, s, &refused) == QN_OK)
-        return QN_OK;
-    qn_status status = make_all(x, p, true, s, err);
-    return status == QN_OK ? qn__schedule_verify(x, s, err) : status;
+    maker m = {.x = x, .p = p, .s = out, .err = err};
+    make(&m);
+    qn__mark_accesses(&m);
+    return m.status;
 }
 
 qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,

@@ -13,13 +13,9 @@
 qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err);
 /** Translates a plan that was made for the kernel and the facts of x: nothing is verified, and
- * nothing may be lowered from the schedule before it is settled. */
+ * nothing may be lowered from the schedule before it is. */
 qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
-/** Verifies the draft of a plan. Where it is refused it is made anew, without the marks of accesses
- * that the verifier refuses. */
-qn_status qn__schedule_settle(const qn_analysis *x, const qn_plan *p, qn_schedule *s,
-                              qn_error *err);
 
 /** Loops of a plan of plain loops: no record, no place of a reduce, and nothing is verified. */
 qn_status qn__schedule_plain(const qn_analysis *x, const qn_plan *p, qn_schedule *out,

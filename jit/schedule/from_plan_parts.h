@@ -25,7 +25,6 @@ typedef struct maker {
     pieces of[QN_MAX_RANK];
     qn_axis inner[8]; /* loops that are emitted one beside the other, outermost first */
     int n_inner;
-    bool is_careful; /* each mark of an access is verified */
 } maker;
 
 /** A step that must be possible. The result is verified at the end, as what is between need not be
@@ -47,8 +46,7 @@ void qn__order_loops(maker *m, qn_step *order, const int *inside, int n_inside);
 /** Moves a loop that is emitted together inside of the reduces: each has an accumulator for every
  * one of its iterations. */
 void qn__move_inside(maker *m, qn_axis a);
-/** A mark of an access, which is left out where it cannot be made or, if the maker is careful,
- * where the verifier refuses it. */
+/** A mark of an access, which is left out where it cannot be made. */
 void qn__mark(maker *m, const qn_step *how);
 /** Marks accesses as the plan says. */
 void qn__mark_accesses(maker *m);

@@ -40,7 +40,7 @@ qn_status qn__planned_schedule(qn_planned *p, qn_error *err)
     else if (status == QN_OK && !p->is_draft)
         status = qn__schedule_draft(x, &p->plan, p->schedule, err);
     if (status == QN_OK && !x->f->target->has_grid)
-        status = qn__schedule_settle(x, &p->plan, p->schedule, err);
+        status = qn__schedule_verify(x, p->schedule, err);
     p->is_draft = false;
     if (status != QN_OK)
         qn__planned_forget(p);

@@ -92,15 +92,10 @@ qn_status qn__apply_table(const qn_analysis *x, qn_schedule *s, const qn_step *h
 /** A DO that holds an instruction, below a loop; 0: none. */
 static qn_node statement_of(const qn_schedule *s, uint32_t i, qn_node below)
 {
-    for (uint16_t n = 1; n <= s->n_nodes; n++) {
-        qn_node up = {n};
-        if (s->node[n].kind != QN_NODE_DO || i < s->node[n].first || i >= s->node[n].end)
-            continue;
-        while (up.id && up.id != below.id)
-            up = s->node[up.id].parent;
-        if (up.id == below.id)
+    for (uint16_t n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].kind == QN_NODE_DO && i >= s->node[n].first && i < s->node[n].end &&
+            qn__is_within(s, (qn_node){n}, below))
             return (qn_node){n};
-    }
     return (qn_node){0};
 }
 
@@ -138,9 +133,8 @@ static bool put_in_order(int n, const qn_axis *order, qn_buffer_info *b)
     if (n != b->n_axes)
         return false;
     for (int i = 0; i < n; i++)
-        for (int a = 0; a < b->n_axes; a++)
-            if (b->axis[a].id == order[i].id)
-                left &= ~(UINT32_C(1) << a);
+        if (qn__buffer_place(b, order[i]) >= 0)
+            left &= ~(UINT32_C(1) << qn__buffer_place(b, order[i]));
     if (!left)
         memcpy(b->axis, order, (size_t)n * sizeof *order);
     return !left;
@@ -161,10 +155,7 @@ static void put_first(qn_schedule *s, qn_node parent, qn_node n)
 static void set_through(qn_schedule *s, uint32_t i, qn_node below)
 {
     FOR_RECORDS (s, i, r) {
-        qn_node up = r->at;
-        while (up.id && up.id != below.id)
-            up = s->node[up.id].parent;
-        if (up.id != below.id)
+        if (!qn__is_within(s, r->at, below))
             continue;
         r->method = QN_METHOD_THROUGH;
         r->index = (uint8_t)s->n_buffers;

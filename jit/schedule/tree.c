@@ -226,6 +226,21 @@ const qn_node_info *qn__loop_behind(const qn_schedule *s, const qn_node_info *l)
     return NULL;
 }
 
+int qn__buffer_place(const qn_buffer_info *b, qn_axis a)
+{
+    int n = b->n_axes - 1;
+    while (n >= 0 && b->axis[n].id != a.id)
+        n--;
+    return n;
+}
+
+bool qn__is_within(const qn_schedule *s, qn_node n, qn_node outer)
+{
+    while (n.id && n.id != outer.id)
+        n = qn__node(s, n)->parent;
+    return n.id == outer.id;
+}
+
 bool qn__has_threads(const qn_schedule *s)
 {
     FOR_LOOPS (s, l)

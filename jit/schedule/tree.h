@@ -282,6 +282,10 @@ int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 uint32_t qn__axis_dims(const qn_analysis *x, const qn_schedule *s, qn_axis a);
 /** Whether `a` is `of`, or made of a part of it. */
 bool qn__axis_is_of(const qn_schedule *s, qn_axis a, qn_axis of);
+/** The place of an axis among those of a buffer, -1: it is none of them. */
+int qn__buffer_place(const qn_buffer_info *b, qn_axis a);
+/** Whether a node is, or stands inside of, another one; of 0 that is all of the schedule. */
+bool qn__is_within(const qn_schedule *s, qn_node n, qn_node outer);
 /** The vector loop around a node, or 0. */
 qn_node qn__vector_around(const qn_schedule *s, qn_node n);
 /** The `for` whose trips an axis is made of; 0: there is none. */

@@ -278,9 +278,7 @@ static bool visit_fill(qn_verifier *v, qn_node at)
                           qn__content_names[b->content]);
     for (qn_node at_loop = n->child; at_loop.id; at_loop = qn__node(v->s, at_loop)->child) {
         const qn_node_info *l = qn__node(v->s, at_loop);
-        int found = -1;
-        for (int a = 0; a < b->n_axes; a++)
-            found = l->kind == QN_NODE_LOOP && l->axis.id == b->axis[a].id ? a : found;
+        int found = l->kind == QN_NODE_LOOP ? qn__buffer_place(b, l->axis) : -1;
         if (found < 0 || !(left >> found & 1) || l->next.id || v->is_visited[at_loop.id])
             return qn__refuse(v, "%s b%d: its loops are one over each axis of the buffer", what,
                               n->index);

@@ -270,11 +270,9 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
     qn_node n = at;
     for (; n.id && n.id != around.id; n = qn__node(v->s, n)->parent) {
         const qn_node_info *l = qn__node(v->s, n);
-        int place = -1;
+        int place = qn__buffer_place(b, l->axis);
         if (l->kind != QN_NODE_LOOP)
             continue;
-        for (int a = 0; a < b->n_axes; a++)
-            place = b->axis[a].id == l->axis.id ? a : place;
         found |= place >= 0 ? UINT32_C(1) << place : 0;
         bool is_own = l->role == QN_ROLE_THREADS && b->content == QN_CONTENT_COPY; /* of a chunk */
         if (!is_own && (l->role == QN_ROLE_THREADS || l->role == QN_ROLE_GRID))

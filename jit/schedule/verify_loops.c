@@ -203,14 +203,6 @@ static bool is_in_registers(int role)
     return role == QN_ROLE_VECTOR || role == QN_ROLE_UNROLLED;
 }
 
-static bool buffer_has(const qn_buffer_info *b, qn_axis a)
-{
-    for (int n = 0; n < b->n_axes; n++)
-        if (b->axis[n].id == a.id)
-            return true;
-    return false;
-}
-
 /** Accumulators: for each iteration whose loop is inside the place one, in registers or in the
  * buffer. */
 static bool verify_accumulators(qn_verifier *v, const qn_context *c)
@@ -225,7 +217,7 @@ static bool verify_accumulators(qn_verifier *v, const qn_context *c)
         if (is_iteration && is_of_chunks(l->role))
             return qn__refuse(v, "place %%%u: accumulators belong to a chunk, and loop %s is %s",
                               r->inst[0], qn__axis_text(v, l->axis).name, qn__role_names[l->role]);
-        if (is_iteration && !is_in_registers(l->role) && !(b && buffer_has(b, l->axis)))
+        if (is_iteration && !is_in_registers(l->role) && !(b && qn__buffer_place(b, l->axis) >= 0))
             return qn__refuse(v,
                               "place %%%u: its accumulators are for each iteration of loop %s, and "
                               "in no buffer over it",
@@ -322,19 +314,12 @@ bool qn__verify_role(qn_verifier *v, qn_node at)
 
 /* ---------------------------------------------------------------- values */
 
-static bool is_around(const qn_schedule *s, qn_node outer, qn_node n)
-{
-    while (n.id && n.id != outer.id)
-        n = qn__node(s, n)->parent;
-    return n.id == outer.id;
-}
-
 /** The buffer that keeps value i over an axis. */
 static bool is_kept(const qn_verifier *v, uint32_t i, qn_axis a)
 {
     for (int b = 0; b < v->s->n_buffers; b++) {
         const qn_buffer_info *x = &v->s->buffer[b];
-        if (x->inst == i && x->content == QN_CONTENT_SUMS && buffer_has(x, a))
+        if (x->inst == i && x->content == QN_CONTENT_SUMS && qn__buffer_place(x, a) >= 0)
             return true;
     }
     return false;
@@ -345,7 +330,7 @@ static bool is_kept(const qn_verifier *v, uint32_t i, qn_axis a)
 static qn_node lost_over(const qn_verifier *v, qn_node at, uint32_t i)
 {
     qn_node n = qn__node(v->s, (qn_node){v->made_at[i]})->parent;
-    for (; n.id && !is_around(v->s, n, at); n = qn__node(v->s, n)->parent) {
+    for (; n.id && !qn__is_within(v->s, at, n); n = qn__node(v->s, n)->parent) {
         const qn_node_info *l = qn__node(v->s, n);
         bool is_apart =
             is_of_chunks(l->role) || (!is_in_registers(l->role) && !is_kept(v, i, l->axis));
