@@ -612,12 +612,27 @@ int64_t qn__known_trips(const qn_analysis *a, uint32_t i)
 
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart)
 {
+    return qn__elements_apart_along(a, i, m, UINT32_MAX, apart);
+}
+
+/** Whether an affine form moves with one of these dimensions; where all are asked for, none need. */
+static bool is_along(const qn_affine *x, uint32_t dims)
+{
+    bool is = dims == UINT32_MAX;
+    for (int d = 0; d < QN_MAX_RANK; d++)
+        is |= (dims >> d & 1) && x->coef[d];
+    return is;
+}
+
+bool qn__elements_apart_along(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t dims,
+                              int64_t *apart)
+{
     const qn_kernel *k = a->k;
     *apart = 0;
     for (int r = 0; r < qn__n_indices(k, i); r++) {
         const qn_dim_fact *dim = &a->f->param[k->inst[i].imm].dim[r];
         const qn_affine *x = &a->affine[qn__args(k, i)[r]], *y = &a->affine[qn__args(k, m)[r]];
-        if (dim->n_digits == 0)
+        if (dim->n_digits == 0 || !is_along(x, dims))
             continue;
         if (!qn__differ_by_constant(x, y))
             return false;

@@ -152,6 +152,9 @@ bool qn__have_same_indices(const qn_analysis *a, uint32_t i, uint32_t m);
 /** Elements from where access m stands to where access i of the same view does, in any iteration;
  * false if that is not known to be a constant. */
 bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *apart);
+/** Of indices alone that some of these dimensions, as bits, move. */
+bool qn__elements_apart_along(const qn_analysis *a, uint32_t i, uint32_t m, uint32_t dims,
+                              int64_t *apart);
 /** Whether a value is made of indices of the domain, of scalars and arithmetic, of which little:
  * then it is known before the body begins. */
 bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value);

@@ -84,7 +84,5 @@ qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedu
     cut_blocks(&m, p);
     order_loops(&m, p);
     share_points(&m, p);
-    if (m.status == QN_OK)
-        m.status = qn__schedule_derive(x, out, err);
-    return m.status == QN_OK ? qn__schedule_verify(x, out, err) : m.status;
+    return m.status == QN_OK ? qn__schedule_derive(x, out, err) : m.status;
 }

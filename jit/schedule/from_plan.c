@@ -48,11 +48,12 @@ void qn__add_axis(qn_step *how, qn_axis a)
         how->n_axes++;
 }
 
-/** Adds the loops over the points of a reduce that were not cut. */
-static void add_points(const maker *m, uint32_t reduce, qn_step *how)
+/** Adds the loops over the points of a reduce that were not cut, but for that over dimension d. */
+static void add_points(const maker *m, uint32_t reduce, int d, qn_step *how)
 {
     for (int n = 0; n < m->x->k->inst[reduce].n_args; n++)
-        qn__add_axis(how, qn__axis_over(m->s, reduce, qn__dim_of(m->x->k, reduce, n)));
+        if (qn__dim_of(m->x->k, reduce, n) != d)
+            qn__add_axis(how, qn__axis_over(m->s, reduce, qn__dim_of(m->x->k, reduce, n)));
 }
 
 /* ---------------------------------------------------------------- tuples */
@@ -248,7 +249,7 @@ void qn__move_inside(maker *m, qn_axis a)
         qn_step order = {.which = QN_DO_reorder};
         if (!has_loops(m, i))
             continue;
-        add_points(m, i, &order);
+        add_points(m, i, -1, &order);
         qn__add_axis(&order, a);
         qn__step(m, &(qn_step){.which = QN_DO_place, .n_axes = 1, .axis[0] = a, .inst = i});
         qn__step(m, &order);
@@ -264,7 +265,7 @@ static void unroll_points(maker *m)
         qn_step points = {0};
         if (!has_loops(m, i) || m->p->strip || !qn__plan_unrolls_points(m->x, m->p, i))
             continue;
-        add_points(m, i, &points);
+        add_points(m, i, -1, &points);
         for (int n = 0; n < points.n_axes; n++)
             qn__step_on(m, QN_DO_unroll, points.axis[n]);
     }
@@ -274,13 +275,10 @@ static void unroll_points(maker *m)
 static void order_points(maker *m, uint32_t reduce, int d)
 {
     const qn_kernel *k = m->x->k;
-    const int n_dims = k->inst[reduce].n_args;
     qn_step order = {.which = QN_DO_reorder};
-    if (qn__dim_of(k, reduce, n_dims - 1) == d)
+    if (qn__dim_of(k, reduce, k->inst[reduce].n_args - 1) == d)
         return;
-    for (int n = 0; n < n_dims; n++)
-        if (qn__dim_of(k, reduce, n) != d)
-            qn__add_axis(&order, qn__axis_over(m->s, reduce, qn__dim_of(k, reduce, n)));
+    add_points(m, reduce, d, &order);
     qn__add_axis(&order, qn__axis_over(m->s, reduce, d));
     qn__step(m, &order);
 }
@@ -335,11 +333,7 @@ static qn_axis cut_strip_points(maker *m, uint32_t reduce, qn_step *order)
     int d = m->p->jam_dim, jam = m->p->jam, rule = qn__order_rule(k, reduce), n = 0;
     int64_t points = qn__points(k, m->x->f, reduce), block = QN_BLOCK_POINTS, extent[2];
     qn_axis at = qn__axis_over(m->s, reduce, d), part[3] = {{0}};
-    for (int a = 0; a < k->inst[reduce].n_args; a++) {
-        qn_axis other = qn__axis_over(m->s, reduce, qn__dim_of(k, reduce, a));
-        if (other.id != at.id)
-            qn__add_axis(order, other);
-    }
+    add_points(m, reduce, d, order);
     if ((rule == QN_STRIPED || rule == QN_INDEXED) && (points < 0 || points > QN_BLOCK_POINTS)) {
         qn__split(m, at, 1, &block, QN_TAIL_SCALAR, part);
         qn__add_axis(order, part[0]);

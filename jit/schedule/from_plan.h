@@ -8,12 +8,11 @@
 #include "jit/schedule/grid.h"
 #include "jit/schedule/tree.h"
 
-/** Translates a grid that was made for the kernel and the facts of x, and verifies the result; what
- * goes through shared memory is not said. */
+/** Translates a plan, or a grid, that was made for the kernel and the facts of x: nothing is
+ * verified, and nothing may be lowered from the schedule before it is. What of a grid goes through
+ * shared memory is not said. */
 qn_status qn__schedule_of_grid(const qn_analysis *x, const qn_grid *p, qn_schedule *out,
                                qn_error *err);
-/** Translates a plan that was made for the kernel and the facts of x: nothing is verified, and
- * nothing may be lowered from the schedule before it is. */
 qn_status qn__schedule_draft(const qn_analysis *x, const qn_plan *p, qn_schedule *out,
                              qn_error *err);
 

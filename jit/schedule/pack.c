@@ -26,16 +26,20 @@ uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
     return qn__is_straight(k, k->inst[reduce].region[0], k->inst[reduce].region[2]) ? reduce : 0;
 }
 
-/** Whether load i, of one reduce, reads elements in range that nothing changes atomically, at a
- * place that is known before it. */
-static bool is_copyable(const qn_kernel *k, const qn_facts *f, uint32_t i)
+uint32_t qn__reduce_of_plain(const qn_analysis *a, uint32_t i)
 {
-    const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || !qn__single_reduce(k, i) || x->type == QN_BOOL ||
-        (k->param[x->imm].traits & QN_ATOMIC))
-        return false;
-    return !qn__is_checked(f, k, qn__site_of(k, i)) && qn__is_plain_access(k, f, i) &&
-           qn__is_known_ahead(k, i);
+    const qn_kernel *k = a->k;
+    bool is_plain = k->inst[i].op == QN_I_LOAD && qn__is_plain_access(k, a->f, i) &&
+                    !qn__is_checked(a->f, k, qn__site_of(k, i)) && qn__is_known_ahead(k, i);
+    return is_plain ? qn__single_reduce(k, i) : 0;
+}
+
+/** Whether load i, of one reduce, reads elements that nothing changes atomically. */
+static bool is_copyable(const qn_analysis *a, uint32_t i)
+{
+    const qn_inst *x = &a->k->inst[i];
+    return qn__reduce_of_plain(a, i) && x->type != QN_BOOL &&
+           !(a->k->param[x->imm].traits & QN_ATOMIC);
 }
 
 bool qn__may_pack(const qn_analysis *a, int lane_dim, int j, int c, uint32_t i)
@@ -43,7 +47,7 @@ bool qn__may_pack(const qn_analysis *a, int lane_dim, int j, int c, uint32_t i)
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
     uint32_t deps = a->value[i].deps;
-    if (!is_copyable(k, f, i) || k->param[k->inst[i].imm].is_written)
+    if (!is_copyable(a, i) || k->param[k->inst[i].imm].is_written)
         return false;
     int d = qn__dim_of(k, qn__single_reduce(k, i), 0);
     bool is_used = (deps >> lane_dim & 1) && (deps >> d & 1) && !(deps >> j & 1) &&
@@ -135,7 +139,7 @@ static void choose_rows(const qn_analysis *a, qn_plan *p)
         return;
     for (uint32_t n = 0; n < k->n_accesses && !p->pack_rows; n++) {
         uint32_t i = k->access[n].inst;
-        if (!qn__is_prefetched(a, p->lane_dim, p->jam_dim, i) || !is_copyable(k, a->f, i) ||
+        if (!qn__is_prefetched(a, p->lane_dim, p->jam_dim, i) || !is_copyable(a, i) ||
             qn__is_written_too(a, k->inst[i].imm) || !qn__may_repeat(a))
             continue;
         int64_t points = qn__trips(a->f, qn__dim_of(k, qn__single_reduce(k, i), 0)), step,

@@ -82,6 +82,8 @@ double qn__touched_in_all(const qn_analysis *a);
 double qn__written_bytes(const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
+/** That, if the load is plain and in range, at a place that is known before; else 0. */
+uint32_t qn__reduce_of_plain(const qn_analysis *a, uint32_t i);
 /** Whether what load i reads for one step of the lanes may be copied before the loop over dimension
  * j; c is the third dimension of the tile, or -1. One copy serves all iterations of both. */
 bool qn__may_pack(const qn_analysis *a, int lane_dim, int j, int c, uint32_t i);

@@ -35,11 +35,10 @@ qn_status qn__planned_schedule(qn_planned *p, qn_error *err)
     if (p->schedule && !p->is_draft)
         return QN_OK;
     qn_status status = begin(p, err);
-    if (status == QN_OK && x->f->target->has_grid)
-        status = qn__schedule_of_grid(x, &p->grid, p->schedule, err);
-    else if (status == QN_OK && !p->is_draft)
-        status = qn__schedule_draft(x, &p->plan, p->schedule, err);
-    if (status == QN_OK && !x->f->target->has_grid)
+    if (status == QN_OK && !p->is_draft)
+        status = x->f->target->has_grid ? qn__schedule_of_grid(x, &p->grid, p->schedule, err)
+                                        : qn__schedule_draft(x, &p->plan, p->schedule, err);
+    if (status == QN_OK)
         status = qn__schedule_verify(x, p->schedule, err);
     p->is_draft = false;
     if (status != QN_OK)

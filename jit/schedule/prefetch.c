@@ -24,19 +24,13 @@ enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
 
 bool qn__is_prefetched(const qn_analysis *x, int lane_dim, int jam_dim, uint32_t i)
 {
-    const qn_kernel *k = x->k;
-    const qn_facts *f = x->f;
-    const qn_analysis *a = x;
-    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
-             deps = a->value[i].deps;
-    int64_t along, across, bytes = qn_dtype_bytes(k->inst[i].type);
-    if (!reduce || jam_dim < 0 || lane_dim < 0 || (deps >> lane_dim & 1) ||
-        !qn__is_known_ahead(k, i))
+    uint32_t reduce = qn__reduce_of_plain(x, i);
+    int64_t along, across, bytes = qn_dtype_bytes(x->k->inst[i].type);
+    if (!reduce || jam_dim < 0 || lane_dim < 0 || (x->value[i].deps >> lane_dim & 1))
         return false;
-    int d = qn__dim_of(k, reduce, 0);
-    if (qn__is_checked(f, k, qn__site_of(k, i)) || !qn__is_plain_access(k, f, i) ||
-        qn__trips(f, d) < LEAST_POINTS || !qn__access_stride(a, i, d, &along) ||
-        !qn__access_stride(a, i, jam_dim, &across))
+    int d = qn__dim_of(x->k, reduce, 0);
+    if (qn__trips(x->f, d) < LEAST_POINTS || !qn__access_stride(x, i, d, &along) ||
+        !qn__access_stride(x, i, jam_dim, &across))
         return false;
     return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
 }
@@ -45,12 +39,10 @@ int qn__asked_by(const qn_analysis *a, int lane_dim, uint32_t i)
 {
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
-    uint32_t reduce = k->inst[i].op == QN_I_LOAD ? qn__single_reduce(k, i) : 0,
-             deps = a->value[i].deps;
+    uint32_t reduce = qn__reduce_of_plain(a, i), deps = a->value[i].deps;
     int64_t along;
     int shared = -1;
-    if (!reduce || lane_dim < 0 || !qn__is_parallel(k, lane_dim) || !qn__is_plain_access(k, f, i) ||
-        !qn__is_known_ahead(k, i) || qn__is_checked(f, k, qn__site_of(k, i)) ||
+    if (!reduce || lane_dim < 0 || !qn__is_parallel(k, lane_dim) ||
         qn__trips(f, qn__dim_of(k, reduce, 0)) <= 0 || !qn__access_stride(a, i, lane_dim, &along) ||
         along != 1)
         return -1;

@@ -80,26 +80,6 @@ typedef struct reuse {
     double bytes, again, first;
 } reuse;
 
-/** Elements from the first load to load m along the dimensions of `dims`. */
-static int64_t apart_along(const qn_analysis *a, uint32_t first, uint32_t m, uint32_t dims)
-{
-    const qn_kernel *k = a->k;
-    const qn_param_fact *param = &a->f->param[k->inst[m].imm];
-    int64_t apart = 0;
-    for (int r = 0; r < qn__n_indices(k, m); r++) {
-        const qn_affine *x = &a->affine[qn__args(k, first)[r]], *y = &a->affine[qn__args(k, m)[r]];
-        bool is_along = false;
-        for (int d = 0; d < k->n_dims; d++)
-            is_along |= (dims >> d & 1) && y->coef[d];
-        if (!is_along || param->dim[r].n_digits == 0)
-            continue;
-        int64_t stride = a->f->digit[param->dim[r].first_digit]
-                             .stride.value; /* exact, as the loads are a known distance apart */
-        apart = qn__wrap_add(apart, qn__wrap_mul(qn__wrap_sub(y->constant, x->constant), stride));
-    }
-    return apart;
-}
-
 /** At how many distances along `dims` the loads that stay as far from that at `first` as they are
  * read the view. */
 static int count_apart(const qn_analysis *a, uint32_t first, uint32_t dims)
@@ -114,7 +94,7 @@ static int count_apart(const qn_analysis *a, uint32_t first, uint32_t dims)
             continue;
         if (n < first) /* counted with that one */
             return 0;
-        apart = apart_along(a, i, m, dims);
+        qn__elements_apart_along(a, m, i, dims, &apart);
         int at = 0;
         while (at < n_found && found[at] != apart)
             at++;

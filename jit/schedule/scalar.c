@@ -23,10 +23,10 @@ static bool is_lane_by_lane(const qn_analysis *a, uint32_t i, int d, int width)
                               stride));
 }
 
-/** Whether iterations compute nothing but indices and move elements that lie elsewhere for each
- * lane of d: a scatter, or where there are no good gathers one of those. Each element is an access
- * of its own then, with lanes or without. */
-static bool only_moves(const qn_analysis *a, int d, int width)
+/* Iterations compute nothing but indices and move elements that lie elsewhere for each lane of d: a
+ * scatter, or where there are no good gathers one of those. Each element is an access of its own
+ * then, with lanes or without. */
+bool qn__plan_is_scalar(const qn_analysis *a, int d, int width)
 {
     const qn_kernel *k = a->k;
     bool is_apart = false;
@@ -39,11 +39,6 @@ static bool only_moves(const qn_analysis *a, int d, int width)
             is_apart |= is_lane_by_lane(a, i, d, width);
     }
     return is_apart;
-}
-
-bool qn__plan_is_scalar(const qn_analysis *a, int d, int width)
-{
-    return only_moves(a, d, width);
 }
 
 bool qn__plan_is_counting(const qn_analysis *a, int d)

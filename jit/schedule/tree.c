@@ -131,51 +131,41 @@ void qn__axis_name(const qn_schedule *s, qn_axis a, char *name)
     }
 }
 
-/** Takes decimal digits that are number n from the end of a name of *length bytes. */
-static bool drop_number(const char *name, size_t *length, uint32_t n)
+/** The number that digits stand for, which `*at` passes; -1: there is none, or it is above `most`.
+ */
+static int64_t take_number(const char **at, int64_t most)
 {
-    do {
-        if (*length == 0 || name[--*length] != (char)('0' + n % 10))
-            return false;
-        n /= 10;
-    } while (n);
-    return true;
-}
-
-static bool drop_char(const char *name, size_t *length, char c)
-{
-    return *length > 0 && name[--*length] == c;
-}
-
-/** Whether the first `length` bytes of a text are the name of an axis. Compared from the end, as
- * axes of a long text differ there; a name is not printed for that. */
-static bool is_name(const qn_schedule *s, uint16_t axis, const char *name, size_t length)
-{
-    const qn_axis_info *x = &s->axis[axis];
-    switch (x->kind) {
-    case QN_AXIS_DIM:
-        return drop_number(name, &length, x->number) && drop_char(name, &length, 'd') && !length;
-    case QN_AXIS_POINT:
-        return drop_number(name, &length, x->number) && drop_char(name, &length, 'd') &&
-               drop_number(name, &length, x->inst) && drop_char(name, &length, 'r') && !length;
-    case QN_AXIS_TRIP:
-        return drop_number(name, &length, x->inst) && drop_char(name, &length, 't') && !length;
-    case QN_AXIS_PART: {
-        int letter = s->cut[x->cut].letter;
-        return drop_number(name, &length, x->number) && drop_char(name, &length, '.') &&
-               (!letter || drop_char(name, &length, (char)('a' + letter))) &&
-               is_name(s, x->of.id, name, length);
+    int64_t n = -1;
+    for (bool is_zero = **at == '0'; **at >= '0' && **at <= '9' && !(is_zero && n == 0); ++*at) {
+        n = (n < 0 ? 0 : n * 10) + (**at - '0');
+        if (n > most)
+            return -1;
     }
-    default:
-        return false;
-    }
+    return n;
 }
 
-qn_axis qn__axis_find(const qn_schedule *s, const char *name)
+const char *qn__axis_root(const char *name, qn_axis_info *out)
 {
-    size_t length = strlen(name);
+    const char *at = name + 1;
+    bool is_dim = name[0] == 'd', is_point = name[0] == 'r';
+    int64_t first = is_dim || is_point || name[0] == 't'
+                        ? take_number(&at, is_dim ? QN_MAX_RANK - 1 : UINT32_MAX)
+                        : -1;
+    int64_t second = !is_point ? 0 : *at++ == 'd' ? take_number(&at, QN_MAX_RANK - 1) : -1;
+    *out = (qn_axis_info){.kind = is_dim     ? QN_AXIS_DIM
+                                  : is_point ? QN_AXIS_POINT
+                                             : QN_AXIS_TRIP,
+                          .number = (uint8_t)(is_dim ? first : second),
+                          .inst = is_dim ? 0 : (uint32_t)first};
+    return first >= 0 && second >= 0 ? at : NULL;
+}
+
+/** The axis that is no part of another one and is like this; 0: there is none. */
+static qn_axis root_like(const qn_schedule *s, const qn_axis_info *root)
+{
     for (uint16_t n = 1; n <= s->n_axes; n++)
-        if (is_name(s, n, name, length))
+        if (s->axis[n].kind == root->kind && s->axis[n].inst == root->inst &&
+            s->axis[n].number == root->number)
             return (qn_axis){n};
     return (qn_axis){0};
 }
@@ -183,11 +173,31 @@ qn_axis qn__axis_find(const qn_schedule *s, const char *name)
 qn_axis qn__axis_over(const qn_schedule *s, uint32_t inst, int d)
 {
     const int kind = d < 0 ? QN_AXIS_TRIP : inst ? QN_AXIS_POINT : QN_AXIS_DIM;
-    for (uint16_t n = 1; n <= s->n_axes; n++)
-        if (s->axis[n].kind == kind && s->axis[n].inst == inst &&
-            (d < 0 || s->axis[n].number == d))
-            return (qn_axis){n};
+    return root_like(s, &(qn_axis_info){.kind = (uint8_t)kind,
+                                        .inst = inst,
+                                        .number = (uint8_t)(d < 0 ? 0 : d)});
+}
+
+/** Part `number` of the cut of an axis that has this letter; 0: there is none. */
+static qn_axis part_of(const qn_schedule *s, qn_axis of, int letter, int64_t number)
+{
+    for (int c = 0; c < s->n_cuts; c++)
+        if (s->cut[c].of.id == of.id && s->cut[c].letter == letter && number >= 0 &&
+            number < s->cut[c].n)
+            return qn__axis_part(&s->cut[c], (int)number);
     return (qn_axis){0};
+}
+
+qn_axis qn__axis_find(const qn_schedule *s, const char *name)
+{
+    qn_axis_info root;
+    const char *at = *name ? qn__axis_root(name, &root) : NULL;
+    qn_axis a = at ? root_like(s, &root) : (qn_axis){0};
+    while (a.id && *at) {
+        int letter = *at > 'a' && *at <= 'z' ? *at++ - 'a' : 0;
+        a = *at++ == '.' ? part_of(s, a, letter, take_number(&at, QN_MOST_PARTS)) : (qn_axis){0};
+    }
+    return a;
 }
 
 /* ---------------------------------------------------------------- the kernel as declared */

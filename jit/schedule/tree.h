@@ -266,6 +266,9 @@ qn_axis qn__axis_part(const qn_cut *c, int n);
 /** Where an axis stands: `name` has room for QN_AXIS_NAME_BYTES. */
 enum { QN_AXIS_NAME_BYTES = 64 };
 void qn__axis_name(const qn_schedule *s, qn_axis a, char *name);
+/** What the name of an axis begins with: that of a dimension, points or trips. Returns what is
+ * behind, NULL: it begins with none. */
+const char *qn__axis_root(const char *name, qn_axis_info *out);
 /** The axis of a name; 0: none. */
 qn_axis qn__axis_find(const qn_schedule *s, const char *name);
 /** The axis of the points of a reduce along dimension d; of instruction 0 that of the iterations,

@@ -246,36 +246,11 @@ static void code_bound(codec *c, qn_bound *b)
 
 /* ---------------------------------------------------------------- axes and buffers */
 
-/** The number that digits stand for, which `*at` passes; -1: there is none, or it is above `most`.
- */
-static int64_t digits(const char **at, int64_t most)
+/** Whether the current word is the name of a new axis that is no part of another one. */
+static bool is_new_root(const codec *c, qn_axis_info *out)
 {
-    int64_t n = -1;
-    for (; **at >= '0' && **at <= '9'; ++*at) {
-        n = (n < 0 ? 0 : n * 10) + (**at - '0');
-        if (n > most)
-            return -1;
-    }
-    return n;
-}
-
-/** The name of an axis that is no part of another one. */
-static bool read_root(const char *name, qn_axis_info *out)
-{
-    const char *at = name + 1;
-    bool is_dim = name[0] == 'd';
-    int64_t first = digits(&at, is_dim ? QN_MAX_RANK - 1 : UINT32_MAX), second = 0;
-    *out = (qn_axis_info){.kind = is_dim           ? QN_AXIS_DIM
-                                  : name[0] == 'r' ? QN_AXIS_POINT
-                                  : name[0] == 't' ? QN_AXIS_TRIP
-                                                   : QN_AXIS_NONE};
-    if (out->kind == QN_AXIS_POINT && first >= 0)
-        second = *at++ == 'd' ? digits(&at, QN_MAX_RANK - 1) : -1;
-    if (out->kind == QN_AXIS_NONE || first < 0 || second < 0)
-        return false;
-    out->number = (uint8_t)(is_dim ? first : second);
-    out->inst = is_dim ? 0 : (uint32_t)first;
-    return *at == 0;
+    const char *end = c->word[0] ? qn__axis_root(c->word, out) : NULL;
+    return end && !*end && !qn__axis_find(c->s, c->word).id;
 }
 
 static void code_axis(codec *c, qn_axis own)
@@ -284,7 +259,7 @@ static void code_axis(codec *c, qn_axis own)
     if (c->out) {
         code_axis_name(c, &own, NULL);
         a = *qn__axis(c->s, own);
-    } else if (!read_root(c->word, &a) || qn__axis_find(c->s, c->word).id) {
+    } else if (!is_new_root(c, &a)) {
         fail(c, QN_ERR_PARSE, "no name of a new axis of a dimension, a point or a trip");
     } else {
         a.count = (qn_count){QN_COUNT_EXACT, INT64_MAX};
@@ -490,7 +465,7 @@ static void code_nodes(codec *c, qn_node parent, int depth)
 {
     int left = QN_MOST_NODES;
     qn_node at = parent.id ? c->s->node[parent.id].child : c->s->root;
-    for (; c->out && at.id && depth <= QN_MOST_DEPTH && left > 0; left--) {
+    for (; c->out && qn__node(c->s, at)->kind && depth <= QN_MOST_DEPTH && left > 0; left--) {
         begin_line(c, depth, node_names[qn__node(c->s, at)->kind - QN_NODE_LOOP]);
         code_node(c, at, depth);
         at = qn__node(c->s, at)->next;
