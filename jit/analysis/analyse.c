@@ -532,7 +532,7 @@ bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y)
            x->sym_coef[1] == y->sym_coef[1];
 }
 
-bool qn__is_one_sum(const qn_affine *x, const qn_affine *y)
+static bool is_one_sum(const qn_affine *x, const qn_affine *y)
 {
     return x->constant == y->constant && qn__differ_by_constant(x, y);
 }
@@ -554,7 +554,7 @@ bool qn__walk_alike(const qn_analysis *a, uint32_t i, uint32_t m)
 
 bool qn__have_same_indices(const qn_analysis *a, uint32_t i, uint32_t m)
 {
-    return for_all_indices(a, i, m, qn__is_one_sum);
+    return for_all_indices(a, i, m, is_one_sum);
 }
 
 uint32_t qn__index_deps(const qn_analysis *a, uint32_t inst)
@@ -615,7 +615,7 @@ bool qn__elements_apart(const qn_analysis *a, uint32_t i, uint32_t m, int64_t *a
     return qn__elements_apart_along(a, i, m, UINT32_MAX, apart);
 }
 
-/** Whether an affine form moves with one of these dimensions; where all are asked for, none need. */
+/** Whether an affine form moves with one of these dimensions; of all of them any form counts. */
 static bool is_along(const qn_affine *x, uint32_t dims)
 {
     bool is = dims == UINT32_MAX;

@@ -143,8 +143,6 @@ uint32_t qn__moving_dims(const qn_analysis *a, uint32_t inst);
 uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce);
 /** Whether two values differ by a constant. */
 bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y);
-/** Whether two values are one sum. */
-bool qn__is_one_sum(const qn_affine *x, const qn_affine *y);
 /** Whether all indices of two accesses of views of one rank differ by constants. */
 bool qn__walk_alike(const qn_analysis *a, uint32_t i, uint32_t m);
 /** Whether all indices of two such accesses are one sum each. */

@@ -86,6 +86,8 @@ bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t sit
 
 /** Whether the region of a reduce uses a value that is marked. */
 bool qn__region_uses(const qn_kernel *k, uint32_t reduce, const uint8_t *marked);
+/** Whether two reduces are over the same dimensions, in one order. */
+bool qn__have_one_range(const qn_kernel *k, uint32_t reduce, uint32_t other);
 /** Whether the first n reduces at the top may have their points divided: they are over the same
  * dimensions, need nothing of one another, and nothing is written before the last of them
  * (jit/schedule/points.c). */

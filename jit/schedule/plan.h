@@ -76,6 +76,14 @@ static inline int qn__place_of(const qn_plan *p, int d)
         at++;
     return at;
 }
+/** Iterations of a dimension that one step takes. */
+static inline int64_t qn__plan_step(const qn_plan *p, int d)
+{
+    return d == p->lane_dim    ? (int64_t)p->width * p->unroll
+           : d == p->jam_dim   ? p->jam
+           : d == p->cross_dim ? p->cross
+                               : 1;
+}
 /** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
 double qn__touched_in_all(const qn_analysis *a);
 /** Bytes that all stores write; of those whose extents are not known 0. */

@@ -24,6 +24,13 @@ bool qn__region_uses(const qn_kernel *k, uint32_t i, const uint8_t *marked)
     return false;
 }
 
+bool qn__have_one_range(const qn_kernel *k, uint32_t reduce, uint32_t other)
+{
+    int n = k->inst[reduce].n_args;
+    return n == k->inst[other].n_args &&
+           memcmp(qn__args(k, reduce), qn__args(k, other), (size_t)n * sizeof(uint32_t)) == 0;
+}
+
 bool qn__are_independent(const qn_kernel *k, int n_reduces)
 {
     uint32_t first = 0;
@@ -39,8 +46,7 @@ bool qn__are_independent(const qn_kernel *k, int n_reduces)
             continue;
         }
         first = first ? first : i;
-        ok = x->n_args == k->inst[first].n_args && !qn__region_uses(k, i, tainted) &&
-             memcmp(qn__args(k, i), qn__args(k, first), x->n_args * sizeof(uint32_t)) == 0;
+        ok = qn__have_one_range(k, i, first) && !qn__region_uses(k, i, tainted);
         tainted[i] = 1;
         seen++;
     }

@@ -25,20 +25,11 @@ static int first_place(const qn_kernel *k, const qn_plan *p)
     return at;
 }
 
-/** Iterations of a dimension that a tile must be a multiple of, so that what follows the last whole
- * step is the same in the last tile as in the domain, and nothing in others. */
-static int64_t step_of(const qn_plan *p, int d)
-{
-    if (d == p->lane_dim)
-        return (int64_t)p->width * p->unroll;
-    if (d == p->jam_dim)
-        return p->jam;
-    return d == p->cross_dim ? p->cross : 1;
-}
-
+/* A tile is a multiple of the steps of its dimension, so that what follows the last whole step is
+ * the same in the last tile as in the domain, and nothing in others. */
 static void set_tile(const qn_facts *f, qn_plan *p, int d, int64_t tile, int at)
 {
-    int64_t step = step_of(p, d);
+    int64_t step = qn__plan_step(p, d);
     tile = (tile + step - 1) / step * step;
     if (tile >= qn__trips_or(f, d, INT64_MAX))
         return;

@@ -237,15 +237,6 @@ static int32_t striped_together(const qn_analysis *a, const qn_plan *p, int d)
     return (int32_t)((longest + steps - 1) / steps + 1) / 2 * 2;
 }
 
-static bool has_stripes(const qn_kernel *k)
-{
-    FOR_TOP_REDUCES (k, i) {
-        if (qn__order_rule(k, i) == QN_STRIPED)
-            return true;
-    }
-    return false;
-}
-
 bool qn__plan_strip(const qn_analysis *a, qn_plan *p)
 {
     const qn_facts *f = a->f;
@@ -257,7 +248,7 @@ bool qn__plan_strip(const qn_analysis *a, qn_plan *p)
     p->jam_dim = d;
     int64_t lanes = qn__trips(f, p->lane_dim);
     bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0,
-         is_striped = has_stripes(a->k);
+         is_striped = qn__plan_stripe_depth(a->k) > 0;
     p->jam = is_striped ? striped_together(a, p, d) : points_together(f, d);
     p->unroll = is_striped || has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;

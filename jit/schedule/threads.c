@@ -39,14 +39,11 @@ enum {
 /** Pieces of a dimension that may be given to threads, about. */
 static int64_t pieces(const qn_facts *f, const qn_plan *p, int d, bool is_tile)
 {
-    int64_t step = (int64_t)p->width * p->unroll, t = qn__trips_or(f, d, INT_MAX);
-    if (d == p->lane_dim)
-        return t / (is_tile || p->transpose ? step : SHORT_ROW);
-    if (d == p->jam_dim && is_tile)
-        return t / p->jam;
-    if (d == p->cross_dim)
-        return t / p->cross;
-    return d == p->jam_dim && p->transpose ? t / p->transpose : t;
+    bool has_blocks = is_tile || p->transpose;
+    int64_t step = d == p->lane_dim && !has_blocks  ? SHORT_ROW
+                   : d == p->jam_dim && !has_blocks ? 1
+                                                    : qn__plan_step(p, d);
+    return qn__trips_or(f, d, INT_MAX) / step;
 }
 
 /** Few steps of the lanes of a register tile do not come out even for many threads, and threads
@@ -92,15 +89,12 @@ void qn__plan_split(const qn_kernel *k, const qn_facts *f, qn_plan *p, bool is_t
     }
     if (is_tile && p->split_dim >= 0)
         split_both(k, f, p);
-    if (p->split_dim >= 0 && p->split_dim == p->lane_dim)
-        p->granule = (int64_t)p->width * p->unroll *
-                     (is_tile || p->transpose ? 1
-                      : p->strip              ? STEPS_OF_STRIPS
-                                              : STEPS_OF_ROWS);
-    else if (p->split_dim >= 0 && p->split_dim == p->jam_dim)
-        p->granule = p->transpose ? p->transpose : p->jam * (p->row_steps ? p->row_steps : 1);
-    else if (p->split_dim >= 0 && p->split_dim == p->cross_dim)
-        p->granule = p->cross;
+    if (p->split_dim >= 0)
+        p->granule = qn__plan_step(p, p->split_dim);
+    if (p->split_dim >= 0 && p->split_dim == p->lane_dim && !is_tile && !p->transpose)
+        p->granule *= p->strip ? STEPS_OF_STRIPS : STEPS_OF_ROWS;
+    else if (p->split_dim >= 0 && p->split_dim == p->jam_dim && p->row_steps)
+        p->granule *= p->row_steps;
 }
 
 int32_t qn__chunks_per_thread(const qn_schedule *s, const qn_block *b)

@@ -5,7 +5,7 @@
  * transformation cannot be applied to, as a loop is missing or nodes are not nested, is its own
  * error.
  */
-#include "jit/schedule/transform_rows.h"
+#include "jit/schedule/transform.h"
 
 #define LIST(names) names, (int)(sizeof(names) / sizeof(names)[0])
 static const char *const tails[] = {"none", "mask", "scalar", "narrower", "overlap"};

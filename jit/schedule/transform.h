@@ -28,6 +28,12 @@ enum { /* QN_DO_split and so on: what qn_step names by `which` */
 #include "jit/schedule/transforms.def"
 #undef QN_TRANSFORM
 };
+#define QN_TRANSFORM(name, operands, options, option, function, doc)                               \
+    qn_status function(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err);
+#include "jit/schedule/transforms.def"
+#undef QN_TRANSFORM
+/** The next node after `after` that is a loop over an axis; 0: none. */
+qn_node qn__next_loop(const qn_schedule *s, qn_axis a, qn_node after);
 
 /** Applies one step to a copy, verifies the copy, and keeps it, with the step in its history. */
 qn_status qn__transform(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err);

@@ -5,7 +5,7 @@
  */
 #include "jit/analysis/group.h"
 #include "jit/schedule/plan.h"
-#include "jit/schedule/transform_rows.h"
+#include "jit/schedule/transform.h"
 
 #include <string.h>
 

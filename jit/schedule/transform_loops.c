@@ -3,7 +3,7 @@
  * transform_loops.c: transformations of loops. An axis may have several loops, as a loop is
  * distributed, or cut into sections; most transformations change all of them.
  */
-#include "jit/schedule/transform_rows.h"
+#include "jit/schedule/transform.h"
 
 #include <string.h>
 

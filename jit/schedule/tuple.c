@@ -83,14 +83,10 @@ static bool fit_registers(const qn_analysis *x, const qn_plan *p, int n, const u
 bool qn__plan_joins(const qn_analysis *x, const qn_plan *p, int n, const uint32_t *reduce)
 {
     const qn_kernel *k = x->k;
-    const qn_inst *first = &k->inst[reduce[0]], *last = &k->inst[reduce[n - 1]];
     if (p->strip || p->pack || p->transpose || n > QN_MOST_TUPLE ||
-        first->n_args != last->n_args ||
+        !qn__have_one_range(k, reduce[0], reduce[n - 1]) ||
         qn__order_rule(k, reduce[0]) != qn__order_rule(k, reduce[n - 1]))
         return false;
-    for (int a = 0; a < first->n_args; a++)
-        if (qn__args(k, reduce[0])[a] != qn__args(k, reduce[n - 1])[a])
-            return false;
     bool is_any = false, has_lanes = qn__may_have_lanes(x, reduce[0], p->lane_dim);
     int64_t parts = p->unroll * (has_lanes ? 1 : (int64_t)p->jam * p->cross);
     for (int m = 0; m < n - 1; m++)

@@ -292,16 +292,6 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
 
 /* ---------------------------------------------------------------- reductions */
 
-static bool have_one_range(const qn_kernel *k, uint32_t a, uint32_t b)
-{
-    if (k->inst[a].n_args != k->inst[b].n_args)
-        return false;
-    for (int n = 0; n < k->inst[a].n_args; n++)
-        if (qn__args(k, a)[n] != qn__args(k, b)[n])
-            return false;
-    return true;
-}
-
 bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
 {
     const qn_kernel *k = v->x->k;
@@ -314,7 +304,7 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
             (k->inst[i].op != QN_I_REDUCE && !qn__is_body_loop(k, i)))
             return qn__refuse(v, "place %%%u: this is no reduce and no loop", i);
         if (m > 0 && (k->inst[i].op != QN_I_REDUCE || k->inst[r->inst[0]].op != QN_I_REDUCE ||
-                      i <= r->inst[m - 1] || !have_one_range(k, r->inst[0], i)))
+                      i <= r->inst[m - 1] || !qn__have_one_range(k, r->inst[0], i)))
             return qn__refuse(v, "place %%%u: it is not over the dimensions of %%%u", i,
                               r->inst[0]);
         int rule = k->inst[i].op == QN_I_REDUCE ? qn__order_rule(k, i) : QN_POINTS_ORDERED;
