@@ -338,6 +338,39 @@ static void improve_rim(search *s, double slack)
         (void)try(s, &o, 1 + slack / s->least.cycles);
 }
 
+/** Whether several reduces are there, none of them in partials, whose sums in memory take longer
+ * than the estimate tells. */
+static bool has_several_sums(const qn_kernel *k)
+{
+    int n = 0;
+    FOR_TOP_REDUCES (k, i) {
+        n++;
+        if (qn__order_rule(k, i) == QN_STRIPED)
+            return false;
+    }
+    return n > 1;
+}
+
+/** Sums in registers instead of a strip where several reduces may share what they load: a strip
+ * loads it for each of them. */
+static void try_registers(search *s)
+{
+    qn_estimate strip, none;
+    qn_plan plain;
+    qn_analysis of = s->of->analysis;
+    qn_schedule *draft = qn__alloc(sizeof *draft);
+    s->f.plan.strip = -1;
+    of.f = &s->f;
+    qn__plan_by_rules(&of, &plain);
+    if (draft && estimate(s, s->best, draft, &strip) && estimate(s, &plain, draft, &none) &&
+        none.cycles < OTHER_LANES * strip.cycles) {
+        *s->best = plain;
+        s->options = s->f.plan;
+    }
+    s->f.plan = s->options;
+    qn__free(draft);
+}
+
 /** slack: 0, or the cycles that a rim may take longer for less code. A plan of more than most_units
  * has one vector in a step. */
 static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, int64_t most_units,
@@ -358,6 +391,8 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, int
         qn__plan_by_rules(&of, &out->plan);
         units = qn__estimate(&out->analysis, &out->plan);
     }
+    if (has_values && !is_fixed_plan && out->plan.strip && has_several_sums(k))
+        try_registers(&s);
     const bool is_near = !is_for_memory(&out->plan);
     if (!has_values || is_fixed_plan || (!is_near && !out->plan.transpose))
         return;

@@ -444,6 +444,13 @@ static void test_strips(void)
                "unless the caller wants none");
     tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, true).strip, 0,
                "nor in iteration order");
+    qn_view both[3] = {v[0], v[1], v[0]};
+    p = plan_of("kernel both (y: f64[], a: f64[,], z: f64[]) { for all i in y {"
+                " s = sum j in dim(a, 1) of a[i, j]\n"
+                " t = sum j in dim(a, 1) of a[i, j] * a[i, j]\n y[i] = s\n z[i] = t } }",
+                both, 3, NULL, QN_ISA_V4, false);
+    tap_ok(p.strip == 0 && p.unroll * p.width >= 8,
+           "nor of several sums of the same elements, which a strip would load for each");
     v[1] = view(QN_F64, 2, large, false);
     tap_is_int(plan_of(ROWS("indexed"), v, 2, NULL, QN_ISA_V4, false).strip, 0,
                "by rows: the points lie together");
