@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-enum { INSTRUCTIONS_PER_LOOK = 1 << 16, LOOKS_BEHIND_FAILURE = 1 << 9 };
+enum { INSTRUCTIONS_PER_LOOK = 1 << 16 };
 
 static void run_region(qn_interp *s, uint32_t begin, uint32_t end);
 
@@ -210,7 +210,7 @@ static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
     if (s->left >= 0)
         return false;
     if (s->fault->status == QN_ERR_BOUNDS && !s->watch && !s->printed &&
-        ++s->n_looks_behind > LOOKS_BEHIND_FAILURE)
+        ++s->n_looks_behind > QN_MOST_LOOKS_BEHIND)
         return true;
     if (!qn__is_stopped(s->fault->cancel)) {
         s->left = INSTRUCTIONS_PER_LOOK;

@@ -485,6 +485,9 @@ typedef struct qn_fault {
         cancel; /* not 0: the launch is to end. Never NULL on the host; whoever ends for that reason
                    sets status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
+/** So many looks at the word of cancellation behind an access that was out of range before all that
+ * is left, a launch ends, on every engine; less runs to its end. */
+enum { QN_MOST_LOOKS_BEHIND = 1 << 10 };
 /** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a
  * signal handler. */
 static inline bool qn__is_stopped(const volatile int32_t *flag)

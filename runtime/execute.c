@@ -17,8 +17,6 @@ enum { MOST_PARTS = 32 };
 /** Scratch, or results of blocks, that a launch on one thread keeps in its frame: taking memory
  * would be longer than what is done with so little. */
 enum { FEW_BYTES = 8192 };
-/** Steps of sequential dimensions behind one in which an access was out of range. */
-enum { STEPS_BEHIND_FAILURE = 1 << 16 };
 
 void qn__range_fill(const qn_kernel *k, const qn_blob_info *info, const qn_domain *domain,
                     int64_t *range)
@@ -348,7 +346,7 @@ static bool run_threads(const qn_task *t, const int64_t *slots, const int64_t *r
     do {
         run_step(t, &s, first);
         n_behind += first->status == QN_ERR_BOUNDS;
-    } while (first->status != QN_ERR_CANCELLED && n_behind <= STEPS_BEHIND_FAILURE &&
+    } while (first->status != QN_ERR_CANCELLED && n_behind <= QN_MOST_LOOKS_BEHIND &&
              next_step(info->n_sequential, range, s.range));
     if (s.is_shared)
         run_rest(&s, first);

@@ -18,7 +18,7 @@
 
 #include <stddef.h>
 
-enum { INNER_WORK = 1 << 14, OUTER_FACTOR = 128, FEW_TRIPS = 32, LOOKS_BEHIND_FAILURE = 1 << 13 };
+enum { INNER_WORK = 1 << 14, OUTER_FACTOR = 128, FEW_TRIPS = 32 };
 
 /** Instructions emitted since block `head` was made, each lane of gathers and scatters as one. */
 static int64_t work_since(LLVMBasicBlockRef head)
@@ -117,7 +117,7 @@ static void branch_on_failure(lower *g)
         LLVMBuildAdd(g->b, qn__load_at(g, g->i64, g->looks, 8), qn__const_i64(g, 1), "");
     qn__store_at(g, looks, g->looks, 8);
     LLVMBuildCondBr(
-        g->b, LLVMBuildICmp(g->b, LLVMIntUGT, looks, qn__const_i64(g, LOOKS_BEHIND_FAILURE), ""),
+        g->b, LLVMBuildICmp(g->b, LLVMIntUGT, looks, qn__const_i64(g, QN_MOST_LOOKS_BEHIND), ""),
         late, go_on);
     LLVMPositionBuilderAtEnd(g->b, late);
     LLVMValueRef iteration =

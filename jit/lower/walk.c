@@ -233,8 +233,7 @@ static void emit_copied_pieces(walk *w, walk_steps *x)
 /* ---------------------------------------------------------------- nodes */
 
 /** Whether a loop over all of dimension d, whose index each step sets, stands inside loops over the
- * dimensions before it alone, in their order. What an ordered launch prints behind a failure
- * counts, too. */
+ * dimensions before it alone, in their order. What a launch prints behind a failure counts, too. */
 static bool is_in_order(const walk *w, int d)
 {
     const lower *g = w->g;
@@ -242,7 +241,7 @@ static bool is_in_order(const walk *w, int d)
     for (int e = 0; e < d; e++)
         if (!qn__is_reduction(g->k, e) && qn__trips(g->f, e) != 1)
             before |= UINT32_C(1) << e;
-    return w->is_alone && !g->f->is_ordered && g->in_order == w->open && (before & ~w->open) == 0 &&
+    return w->is_alone && !g->k->has_prints && g->in_order == w->open && (before & ~w->open) == 0 &&
            w->open >> d == 0 && !(w->part >> d & 1);
 }
 

@@ -50,13 +50,15 @@ enum { N_KERNELS = sizeof kernels / sizeof kernels[0] };
 static const struct way {
     const char *name;
     int engine, executor, isa, specialize;
+    bool is_ordered; /* y has the memory of x */
 } ways[] = {
-    {"interpreter", QN_ENGINE_INTERP, QN_SERIAL, 0, 0},
-    {"v3, exact", QN_ENGINE_NATIVE, QN_SERIAL, QN_ISA_V3, QN_SPECIALIZE_EXACT},
-    {"exact", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_EXACT},
-    {"dynamic", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_DYNAMIC},
-    {"generic", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_GENERIC},
-    {"threads", QN_ENGINE_NATIVE, QN_THREADS, 0, QN_SPECIALIZE_EXACT},
+    {"interpreter", QN_ENGINE_INTERP, QN_SERIAL, 0, 0, false},
+    {"v3, exact", QN_ENGINE_NATIVE, QN_SERIAL, QN_ISA_V3, QN_SPECIALIZE_EXACT, false},
+    {"exact", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_EXACT, false},
+    {"dynamic", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_DYNAMIC, false},
+    {"generic", QN_ENGINE_NATIVE, QN_SERIAL, 0, QN_SPECIALIZE_GENERIC, false},
+    {"threads", QN_ENGINE_NATIVE, QN_THREADS, 0, QN_SPECIALIZE_EXACT, false},
+    {"iteration order", QN_ENGINE_NATIVE, QN_THREADS, 0, QN_SPECIALIZE_EXACT, true},
 };
 enum { N_WAYS = sizeof ways / sizeof ways[0] };
 
@@ -65,15 +67,16 @@ static void test_kernel(qn_context *c, const struct failing *f, bool has_code)
     int64_t x[N] = {0}, y[ROWS * COLUMNS], extents[2] = {ROWS, COLUMNS}, n = N;
     qn_kernel *k = kernel_of(f->text);
     qn_layout of_x, of_y;
-    qn_view views[2];
+    qn_view views[3];
     if (!k || qn_layout_right(1, &n, &of_x, NULL) || qn_layout_right(2, extents, &of_y, NULL) ||
         qn_view_wrap("x", x, QN_I64, &of_x, 0, &views[0], NULL) ||
-        qn_view_wrap("y", y, QN_I64, &of_y, 0, &views[1], NULL)) {
+        qn_view_wrap("y", y, QN_I64, &of_y, 0, &views[1], NULL) ||
+        qn_view_wrap("y", x, QN_I64, &of_y, 0, &views[2], NULL)) {
         tap_ok(false, "%s: no arguments", f->name);
         return;
     }
     for (int w = 0; w < (has_code ? N_WAYS : 1); w++) {
-        const qn_arg args[] = {qn_arg_view(&views[0]), qn_arg_view(&views[1]),
+        const qn_arg args[] = {qn_arg_view(&views[0]), qn_arg_view(&views[1 + ways[w].is_ordered]),
                                qn_arg_int(QN_I64, MANY)};
         const qn_options o = {.bytes = sizeof o,
                               .engine = ways[w].engine,
@@ -87,7 +90,7 @@ static void test_kernel(qn_context *c, const struct failing *f, bool has_code)
         tap_ok(status == QN_ERR_BOUNDS && strstr(err.message, f->message), "%s, %s: %s", f->name,
                ways[w].name, err.message);
     }
-    for (int v = 0; v < 2; v++)
+    for (int v = 0; v < 3; v++)
         qn_view_release(&views[v]);
     qn_layout_release(&of_x);
     qn_layout_release(&of_y);
