@@ -36,10 +36,10 @@ typedef struct address {
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there
  * instead of the index operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
-/** Bytes by which all that access i may touch is aligned. */
+/** Bytes by which all that access i may touch is aligned: the size of what it moves at most. */
 unsigned qn__align_of(const lower *g, uint32_t i);
-/** Only lanes of the mask are moved, and the others are zero. The pointer may be a vector of one
- * for each lane. */
+/** Only lanes of the mask are moved, and the others are zero; NULL: all are. The pointer may be a
+ * vector of one for each lane, where there is a mask. */
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask);
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
@@ -112,7 +112,8 @@ address qn__displaced(lower *g, uint32_t i, int p, const check *c);
 check qn__make_check(lower *g, uint32_t i, int p);
 /** Records lanes that are active and out of range. */
 void qn__report(lower *g, uint32_t i, int p, const check *c);
-/** Lanes for which a vector access is performed: NULL for all. */
+/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of
+ * branches where their addresses are right for every iteration of the domain. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c);
 /** Whether a load may be performed in lanes that are not active: it is proved, and its indices are
  * right there too. */

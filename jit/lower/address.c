@@ -111,7 +111,6 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
         add_term(g, x, qn__const_i64(g, constant), 0, scale, stride);
 }
 
-/** index - lower bound, as a scalar (vector = false) or a vector. */
 LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *lower_bound,
                                 bool vector)
 {
@@ -307,7 +306,6 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     }
 }
 
-/** The displacement is added where the access is, so that it ends in the instruction. */
 void qn__displace(lower *g, address *x)
 {
     if (x->constant)
@@ -322,8 +320,6 @@ address qn__displaced(lower *g, uint32_t i, int p, const check *c)
     return x;
 }
 
-/** Address of part p of access i. With `clamped`, positions come from there instead of the index
- * operands. */
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x)
 {
     const qn_inst *inst = &g->k->inst[i];
@@ -342,7 +338,6 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
     finish_address(g, x, param, qn__access_bytes(g->k, i));
 }
 
-/** Pointers of all lanes. */
 LLVMValueRef qn__lane_pointers(lower *g, const address *x)
 {
     if (g->width == 1)

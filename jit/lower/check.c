@@ -203,8 +203,6 @@ bool qn__ignores_masks(const lower *g, uint32_t i)
     return true;
 }
 
-/** Lanes for which a vector access is performed: NULL for all. Proved loads ignore the masks of
- * branches where their addresses are right for every iteration of the domain. */
 LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 {
     LLVMValueRef mask = qn__ignores_masks(g, i) ? g->tail_mask[p] : g->mask[p];

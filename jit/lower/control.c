@@ -246,6 +246,16 @@ void qn__find_results(const qn_kernel *k, uint32_t i, yields *y)
             y->receiver[k->inst[r].imm] = r;
 }
 
+bool qn__results_new(lower *g, uint32_t i, int n, yields *a, yields *b)
+{
+    b->value = NULL;
+    if (!qn__yields_new(g, a, n) || !qn__yields_new(g, b, n))
+        return false;
+    qn__find_results(g->k, i, a);
+    qn__find_results(g->k, i, b);
+    return true;
+}
+
 bool qn__wants_vector(const lower *g, uint32_t receiver)
 {
     return g->width > 1 && g->a.value[receiver].shape != QN_UNIFORM;
@@ -537,11 +547,7 @@ static void lower_if(lower *g, uint32_t i)
     const qn_inst *x = &g->k->inst[i];
     int n = g->k->inst[x->region[1] - 1].n_args;
     yields then, other;
-    if (!qn__yields_new(g, &then, n))
-        return;
-    if (qn__yields_new(g, &other, n)) {
-        qn__find_results(g->k, i, &then);
-        qn__find_results(g->k, i, &other);
+    if (qn__results_new(g, i, n, &then, &other)) {
         if (is_known(g, i, &then))
             ;
         else if (is_rare_of_thread(g, i))

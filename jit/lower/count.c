@@ -191,7 +191,6 @@ static bool is_slow(LLVMValueRef i, const qn_target *target)
     }
 }
 
-/** Lanes of a gather or scatter, else 0. */
 int qn__lane_accesses(LLVMValueRef i)
 {
     if (!LLVMIsACallInst(i))

@@ -50,13 +50,8 @@ static LLVMValueRef load_row(const rows *r, LLVMValueRef pointer)
 {
     lower *g = r->f->g;
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[r->f->inst].type));
-    unsigned bytes = (unsigned)r->bytes;
-    LLVMValueRef active[QN_MOST_TRANSPOSED];
-    if (r->n == g->width)
-        return qn__load_at(g, t, pointer, bytes);
-    for (int l = 0; l < g->width; l++)
-        active[l] = LLVMConstInt(g->i1, l < r->n, false);
-    return qn__load_masked(g, t, pointer, bytes, LLVMConstVector(active, (unsigned)g->width));
+    LLVMValueRef active = qn__lanes_of_bits(g, UINT64_MAX >> (64 - r->n), g->width);
+    return qn__load_masked(g, t, pointer, (unsigned)r->bytes, active);
 }
 
 /** Copies the points from the one in g->iv on: row l holds those of lane l. The places in the

@@ -114,20 +114,15 @@ static LLVMValueRef load_from(const flat *f, const qn_flat_node *node, LLVMValue
     lower *g = f->g;
     uint32_t i = node->inst[f->x->first];
     int n = n_places(f);
-    LLVMValueRef is_read[QN_MOST_LANES];
+    uint64_t is_read = 0;
     LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[i].type));
-    bool is_whole = true;
     for (int l = 0; l < g->width; l++) {
         int e = from + l;
         bool is_inside = e >= 0 && e < g->width * n && (node->readable >> e % n & 1);
-        is_read[l] = LLVMConstInt(g->i1, is_inside, false);
-        is_whole &= is_inside;
+        is_read |= (uint64_t)is_inside << l;
     }
     LLVMValueRef at = qn__ahead(g, base, from * qn__access_bytes(g->k, i));
-    if (is_whole)
-        return qn__load_at(g, t, at, qn__align_of(g, i));
-    return qn__load_masked(g, t, at, qn__align_of(g, i),
-                           LLVMConstVector(is_read, (unsigned)g->width));
+    return qn__load_masked(g, t, at, qn__align_of(g, i), qn__lanes_of_bits(g, is_read, g->width));
 }
 
 /** The elements `at` of a node's loads, -1: any. They come out of all vectors that have some. */
@@ -165,9 +160,7 @@ static LLVMValueRef load(const flat *f, const qn_flat_node *node)
     uint32_t i = node->inst[f->x->first];
     int at[QN_MOST_LANES], ahead = node->place[f->x->first] - f->x->first;
     bool is_in_order = true;
-    address x;
-    qn__make_address(g, i, f->p, NULL, &x);
-    qn__displace(g, &x);
+    const address x = qn__displaced(g, i, f->p, NULL);
     LLVMValueRef base =
         qn__ahead(g, x.pointer, -node->place[f->x->first] * qn__access_bytes(g->k, i));
     for (int l = 0; l < g->width; l++) {
@@ -219,23 +212,13 @@ static void store(const flat *f, LLVMValueRef v)
     lower *g = f->g;
     uint32_t i = f->x->group.inst[f->x->first];
     int64_t bytes = qn__access_bytes(g->k, i);
-    LLVMValueRef is_stored[QN_MOST_LANES];
-    bool is_whole = true;
-    address x;
-    qn__make_address(g, i, f->p, NULL, &x);
-    qn__displace(g, &x);
-    for (int l = 0; l < g->width; l++) {
-        bool is_member = f->x->members >> element_at(f, l) % n_places(f) & 1;
-        is_stored[l] = LLVMConstInt(g->i1, is_member, false);
-        is_whole &= is_member;
-    }
+    uint64_t is_stored = 0;
+    const address x = qn__displaced(g, i, f->p, NULL);
+    for (int l = 0; l < g->width; l++)
+        is_stored |= (uint64_t)(f->x->members >> element_at(f, l) % n_places(f) & 1) << l;
     LLVMValueRef at = qn__ahead(g, x.pointer, (element_at(f, 0) - f->x->first) * bytes);
     v = qn__to_memory(g, qn__access_dtype(g->k, i), v);
-    if (is_whole)
-        qn__store_at(g, v, at, qn__align_of(g, i));
-    else
-        qn__store_masked(g, v, at, qn__align_of(g, i),
-                         LLVMConstVector(is_stored, (unsigned)g->width));
+    qn__store_masked(g, v, at, qn__align_of(g, i), qn__lanes_of_bits(g, is_stored, g->width));
 }
 
 static void store_part(lower *g, const qn_flat *x, int p)

@@ -177,7 +177,6 @@ enum { SMALL_BODY = 64 };
 /** Bodies above this size are emitted only once. */
 enum { LARGE_BODY = 256 };
 
-/** Iterations of a part of the lanes shorter than `step`: under masks or one by one. */
 void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
 {
     g->unroll = 1;
@@ -190,7 +189,6 @@ void qn__lanes_rest(lower *g, const steps *of, span s, int64_t step)
     }
 }
 
-/** Whole steps. */
 void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming)
 {
     g->width = g->block->width;

@@ -134,6 +134,14 @@ LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step)
     return LLVMConstVector(lane, (unsigned)g->width);
 }
 
+LLVMValueRef qn__lanes_of_bits(const lower *g, uint64_t lanes, int n)
+{
+    LLVMValueRef lane[64];
+    for (int l = 0; l < n; l++)
+        lane[l] = LLVMConstInt(g->i1, lanes >> l & 1, false);
+    return lanes == UINT64_MAX >> (64 - n) ? NULL : LLVMConstVector(lane, (unsigned)n);
+}
+
 LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
                       LLVMValueRef *args, int n)
 {

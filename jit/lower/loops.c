@@ -408,14 +408,12 @@ void qn__lower_for(lower *g, uint32_t i)
     if (g->is_team && g->hooks->team_trips(g, i))
         return;
     LLVMValueRef condition = qn__cover(g, i);
-    if (!condition || !qn__yields_new(g, &within, n)) {
+    if (!condition) {
         qn__uncover(g, i);
         lower_for(g, i, ONLY, NULL);
         return;
     }
-    if (qn__yields_new(g, &beyond, n)) {
-        qn__find_results(g->k, i, &within);
-        qn__find_results(g->k, i, &beyond);
+    if (qn__results_new(g, i, n, &within, &beyond)) {
         if (qn__runs_ahead(g, i))
             lower_ahead(g, i, condition, &within, &beyond);
         else

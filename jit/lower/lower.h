@@ -324,6 +324,8 @@ static inline LLVMTypeRef qn__int_type(const lower *g, int64_t bits)
 {
     return LLVMIntTypeInContext(g->context, (unsigned)bits);
 }
+/** A mask of n constant lanes, those of bits that are set; NULL: all are. */
+LLVMValueRef qn__lanes_of_bits(const lower *g, uint64_t lanes, int n);
 /** A load and a store of an alignment. */
 LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
 LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align);

@@ -59,8 +59,6 @@ void qn__mark_invariant(lower *g, LLVMValueRef load)
                     LLVMMetadataAsValue(g->context, none));
 }
 
-/** What the addresses of an access are known to be a multiple of: at most the size of what it
- * moves. */
 unsigned qn__align_of(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -105,6 +103,8 @@ LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsign
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask)
 {
+    if (!mask)
+        return qn__load_at(g, t, pointer, align);
     const char *name = qn__is_vector(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
     LLVMTypeRef types[2] = {t, LLVMTypeOf(pointer)};
     LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
@@ -114,6 +114,10 @@ LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsi
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
                       LLVMValueRef mask)
 {
+    if (!mask) {
+        qn__store_at(g, v, pointer, align);
+        return;
+    }
     const char *name = qn__is_vector(pointer) ? "llvm.masked.scatter" : "llvm.masked.store";
     LLVMTypeRef types[2] = {LLVMTypeOf(v), LLVMTypeOf(pointer)};
     LLVMValueRef args[4] = {v, pointer, LLVMConstInt(g->i32, align, false), mask};

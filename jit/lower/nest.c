@@ -68,8 +68,6 @@ void qn__nest_once(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef 
     qn__loop_close(g, &l);
 }
 
-/** Steps that cover [low, high), which is longer than one; the last one begins so early that it
- * ends at high. */
 void qn__steps_overlap(lower *g, const steps *of, span s, int64_t step)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, s.high, qn__const_i64(g, step), "");

@@ -134,8 +134,8 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
         LLVMValueRef at = vector_pointer(g, x, bytes, k, w.place);
         int pick[64], lane[64];
         find_lanes(g, x, w.own, k, lane);
-        LLVMValueRef v = is_whole ? qn__load_at(g, t, at, align)
-                                  : qn__load_masked(g, t, at, align, elements_of(g, lane, mask));
+        LLVMValueRef own = is_whole ? NULL : elements_of(g, lane, mask),
+                     v = qn__load_masked(g, t, at, align, own);
         for (int l = 0; l < g->width; l++)
             pick[l] = l;
         for (int e = 0; e < g->width; e++)
@@ -202,8 +202,8 @@ static LLVMValueRef are_near(lower *g, const nearby *n)
 {
     LLVMValueRef most = LLVMConstInt(LLVMTypeOf(n->behind), (unsigned)g->width - 1, false);
     LLVMValueRef at = LLVMBuildSub(g->b, n->at, qn__splat(g, n->first, g->depth), "");
-    LLVMValueRef beyond = LLVMBuildICmp(g->b, LLVMIntUGT, at,
-                                        qn__splat(g, n->behind, g->depth), "");
+    LLVMValueRef beyond =
+        LLVMBuildICmp(g->b, LLVMIntUGT, at, qn__splat(g, n->behind, g->depth), "");
     return LLVMBuildAnd(g->b, LLVMBuildNot(g->b, qn__any(g, beyond), ""),
                         LLVMBuildICmp(g->b, LLVMIntULE, n->behind, most, ""), "");
 }
@@ -246,8 +246,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(side.from));
     if (near == QN_NEAR_LIMITED) {
         LLVMTypeRef element = LLVMGetElementType(t);
-        v = qn__load_at(g, t, qn__gep(g, element, x->pointer, n.first),
-                        qn__align_of(g, i));
+        v = qn__load_at(g, t, qn__gep(g, element, x->pointer, n.first), qn__align_of(g, i));
     } else {
         v = load_permuted(g, i, x, t, &n);
     }

@@ -102,8 +102,6 @@ LLVMValueRef qn__is_multiple_of_block(lower *g, LLVMValueRef count)
     return LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
 }
 
-/** Adds result number count - 1 of level depth - 1; when its block is full, the block's result goes
- * up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                       const addend *a)
 {
@@ -118,8 +116,6 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
     qn__end_branch(g, &full, NULL);
 }
 
-/** Sends the last, partly filled block of each level up, from level `depth` with `count` entries.
- */
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth,
                        LLVMValueRef count, LLVMValueRef *acc)
 {

@@ -43,15 +43,13 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
         qn__memo_begin(g, &x, (memo_key){MEMO_TABLE, base, number, t->bits * 2 + is_integer}, &at);
     if (found)
         return found;
-    LLVMValueRef pointer = qn__ahead(g, base, (int64_t)n * t->lanes * t->bits / 8), mask[64];
+    const int64_t first = (int64_t)n * t->lanes;
+    LLVMValueRef pointer = qn__ahead(g, base, first * t->bits / 8);
+    uint64_t inside = 0;
     for (int l = 0; l < t->lanes; l++)
-        mask[l] = LLVMConstInt(g->i1, (int64_t)n * t->lanes + l < t->extent, false);
-    unsigned align = (unsigned)t->bits / 8;
-    if ((int64_t)(n + 1) * t->lanes <= t->extent)
-        found = qn__load_at(g, t->type, pointer, align);
-    else
-        found =
-            qn__load_masked(g, t->type, pointer, align, LLVMConstVector(mask, (unsigned)t->lanes));
+        inside |= (uint64_t)(first + l < t->extent) << l;
+    found = qn__load_masked(g, t->type, pointer, (unsigned)t->bits / 8,
+                            qn__lanes_of_bits(g, inside, t->lanes));
     return qn__memo_end(g, &x, found);
 }
 

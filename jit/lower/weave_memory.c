@@ -113,21 +113,15 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, woven_piece 
 /** A register, under a mask where lanes are counted or elements are not its own. */
 static LLVMValueRef load_piece(lower *g, const woven *x, woven_piece of)
 {
-    LLVMValueRef mask = mask_of(g, x, true, of);
+    LLVMValueRef mask = mask_of(g, x, true, of), at = qn__ahead(g, x->pointer, of.at);
     LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, of.unit), (unsigned)of.n);
-    if (!mask)
-        return qn__load_plain(g, x, of.at, of.unit, of.n);
-    LLVMValueRef at = qn__ahead(g, x->pointer, of.at);
     return qn__load_masked(g, t, at, (unsigned)x->w->bytes, mask);
 }
 
 static void store_piece(lower *g, const woven *x, woven_piece of, LLVMValueRef v)
 {
-    LLVMValueRef mask = mask_of(g, x, false, of);
-    if (mask)
-        qn__store_masked(g, v, qn__ahead(g, x->pointer, of.at), (unsigned)x->w->bytes, mask);
-    else
-        qn__store_plain(g, x, of.at, v);
+    LLVMValueRef mask = mask_of(g, x, false, of), at = qn__ahead(g, x->pointer, of.at);
+    qn__store_masked(g, v, at, (unsigned)x->w->bytes, mask);
 }
 
 LLVMValueRef qn__load_chunk(lower *g, const woven *x, int c)

@@ -97,15 +97,13 @@ static void lower_divergent(lower *g, uint32_t i, headed *h)
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     LLVMValueRef begin[MOST_PARTS], trips[MOST_PARTS], index[MOST_PARTS];
-    bool vector = g->width > 1;
     FOR_PARTS (g, p) {
-        begin[p] = vector ? qn__vector(g, arg[0], p) : qn__scalar(g, arg[0], p);
-        LLVMValueRef end = vector ? qn__vector(g, arg[1], p) : qn__scalar(g, arg[1], p);
-        trips[p] = qn__count_trips(g, begin[p], end, (int64_t)x->imm);
+        begin[p] = qn__vector(g, arg[0], p);
+        trips[p] = qn__count_trips(g, begin[p], qn__vector(g, arg[1], p), (int64_t)x->imm);
     }
     head_open(g, h, qn__const_i64(g, INT64_MAX), NULL);
     FOR_PARTS (g, p) {
-        LLVMValueRef trip = vector ? qn__splat(g, h->trip, g->depth) : h->trip;
+        LLVMValueRef trip = qn__splat(g, h->trip, g->depth);
         g->mask[p] =
             qn__mask_and(g, h->outer[p], LLVMBuildICmp(g->b, LLVMIntULT, trip, trips[p], ""));
     }

@@ -26,6 +26,8 @@ static inline LLVMValueRef *slot_of(const yields *y, int n, int p)
 bool qn__yields_new(lower *g, yields *y, int n);
 /** The `result` instructions that follow instruction i. */
 void qn__find_results(const qn_kernel *k, uint32_t i, yields *y);
+/** For the n results of instruction i, in two versions; false if memory runs out. */
+bool qn__results_new(lower *g, uint32_t i, int n, yields *a, yields *b);
 /** Whether the receiver of a value takes one for each lane. */
 bool qn__wants_vector(const lower *g, uint32_t receiver);
 /** Reads the operands of a yield in the shape of their receivers. */
