@@ -75,13 +75,13 @@ static void count_threads(qn_grid_model *m)
     const qn_grid *p = m->p;
     const qn_kernel *k = m->x->k;
     bool is_warp = p->team == QN_TEAM_WARP, is_block = p->team == QN_TEAM_BLOCK;
-    double team = is_warp ? m->m->warp * (p->is_pair ? 2 : 1) : 1;
-    m->blocks = m->turns = 1;
+    double team = is_warp ? m->m->warp : 1;
+    m->blocks = m->turns = m->rest = 1;
     m->threads = team;
     for (int d = 0; d < k->n_dims; d++) {
         double n = qn__dim_kind(k, d) == QN_DIM_REDUCTION ? 1 : trips_of(m, d);
         if (p->rest_dims >> d & 1)
-            m->turns *= is_warp ? qn__above(n, team) / team : 1;
+            m->rest *= is_warp ? qn__above(n, team) / team / (double)qn__grid_at_once(p, d) : 1;
         else if (p->block[d] > 0)
             m->blocks *= qn__above(n + (double)qn__grid_reach(p, d), (double)p->block[d]) /
                          (double)p->block[d];
@@ -147,7 +147,7 @@ static double wait_of_warp(qn_grid_model *m, double load_cycles)
                                                    : n;
         sum += qn__grid_times(m, i) * qn__larger(deepest * rounds * load_cycles, chain);
     }
-    return sum + m->turns * top * load_cycles;
+    return sum + m->turns * m->rest * top * load_cycles;
 }
 
 /** Registers of a thread: sums, and what is loaded at once. */

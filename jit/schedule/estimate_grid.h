@@ -24,6 +24,7 @@ typedef struct qn_grid_model {
     qn_grid_estimate *out;
     double blocks, threads; /* of the launch; of a block */
     double turns;           /* iterations that a thread takes one after the other */
+    double rest;            /* of the dimensions of the rest, for each of these */
     double share;           /* threads that divide the points of a reduce */
     double others;          /* the part of a block's warps that work outside of reduces */
     qn_grid_lanes outside, inside;  /* of reduces */

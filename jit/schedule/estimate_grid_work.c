@@ -30,7 +30,7 @@ double qn__grid_times(const qn_grid_model *m, uint32_t i)
 {
     const qn_kernel *k = m->x->k;
     uint32_t reduce = 0, deps = qn__grid_deps(m, i);
-    double n = m->turns;
+    double n = m->turns * (deps & m->p->rest_dims ? m->rest : 1);
     bool is_in_loop = false;
     for (uint32_t r = k->inst[i].parent; r; r = k->inst[r].parent) {
         double trips = k->inst[r].op == QN_I_IF ? 1 : qn__nominal_trips(m->x, r);
@@ -294,6 +294,17 @@ double qn__grid_far_bytes(const qn_grid_model *m, double room)
     return in_all <= room ? in_all : sum;
 }
 
+/** Bytes of a view of which all extents are known; else more than any view has. */
+static double view_bytes(const qn_grid_model *m, int param)
+{
+    const qn_param_fact *f = &m->x->f->param[param];
+    const qn_kernel_parameter *p = &m->x->k->param[param];
+    double n = (double)(p->record ? p->record->bytes : qn_dtype_bytes(p->dtype));
+    for (int r = 0; r < m->x->k->param[param].rank; r++)
+        n *= f->dim[r].extent.kind == QN_FACT_EXACT ? (double)f->dim[r].extent.value : 1e300;
+    return n;
+}
+
 double qn__grid_bytes(const qn_grid_model *m)
 {
     const qn_kernel *k = m->x->k;
@@ -301,8 +312,16 @@ double qn__grid_bytes(const qn_grid_model *m)
     double sum = 0;
     for (int d = 0; d < k->n_dims; d++)
         span[d] = qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
-    for (uint32_t s = 0; s < k->n_accesses; s++)
-        if (is_first_of_group(m, s))
-            sum += group_bytes(m, s, span);
+    for (int param = 0; param < k->n_params; param++) {
+        double own = 0, ways = 0; /* what several loads read is moved once */
+        for (uint32_t s = 0; s < k->n_accesses; s++) {
+            const qn_inst *x = &k->inst[k->access[s].inst];
+            if ((int)x->imm != param)
+                continue;
+            own += is_first_of_group(m, s) ? group_bytes(m, s, span) : 0;
+            ways = qn__larger(ways, x->op == QN_I_LOAD ? 1 : 2);
+        }
+        sum += own > 0 ? qn__smaller(own, ways * view_bytes(m, param)) : 0;
+    }
     return sum;
 }
