@@ -144,8 +144,6 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
     int32_t left = is_warp ? BLOCK_WARPS : p->is_crossed ? block / 2 : block;
     while (is_warp && left > 1 && left * p->kept_bytes > s->f->machine.block_shared_bytes)
         left /= 2;
-    p->is_pair = is_warp && qn__gpu_wants_pairs(s);
-    left = p->is_pair ? 1 : left;
     int n_axes = is_warp ? 1 : 0;
     for (int n = p->n_loops - 1; n >= 0; n--) {
         int d = p->order[n];

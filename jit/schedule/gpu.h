@@ -68,9 +68,9 @@ int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
 bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces);
 /** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (schedule/gpu_team.c). */
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
-/** Whether teams are pairs of warps: where what they keep leaves a multiprocessor less than half of
- * its warps, and the 64 partials of the striped order are shared. */
-bool qn__gpu_wants_pairs(const gpu_planner *s);
+/** Whether warps, for what they keep or as they are few, would leave half of the threads idle, so
+ * that a block for each row is better. */
+bool qn__gpu_wants_blocks(const gpu_planner *s);
 /** What a team keeps of its points in shared memory: kept, n_kept and kept_bytes
  * (schedule/gpu_kept.c).
  */

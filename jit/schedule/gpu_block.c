@@ -68,7 +68,7 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
     const qn_kernel *k = s->k;
     const qn_inst *x = &k->inst[reduce];
     uint32_t begin = x->region[0], end = x->region[2];
-    if (x->parent || qn__order_rule(k, reduce) == QN_STRIPED || end - begin > LARGE_REGION)
+    if (x->parent || end - begin > LARGE_REGION)
         return false;
     for (uint32_t i = begin; i < end; i++) {
         const qn_inst *y = &k->inst[i];
@@ -320,6 +320,11 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     p->chunk = (int32_t)(total / tile);
 }
 
+bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce)
+{
+    return p->n_kept && (qn__order_rule(k, reduce) == QN_STRIPED || qn__is_associative(k, reduce));
+}
+
 /** Threads of a block that keeps so many rows. */
 static int64_t threads_of_rows(int64_t tile)
 {
@@ -332,34 +337,40 @@ static int64_t threads_of_rows(int64_t tile)
 /** Keeps whole rows in shared memory if a later reduce, or what stands behind the reduces, reads or
  * computes again what one does: then no row is read twice, and barriers stand between reduces only.
  * Of the tiles that leave the most rows on a multiprocessor, the largest: a warp that adds takes a
- * row in each lane, and a multiprocessor has turns for so many such warps only. */
+ * row in each lane, and a multiprocessor has turns for so many such warps only. Where all lanes of
+ * a warp add a row, one row. */
 static bool choose_rows(const gpu_planner *s, const survey *v, int x)
 {
     qn_grid *p = s->p;
     const qn_machine *m = &s->f->machine;
     const int64_t all = qn__gpu_iterations(s);
+    bool by_lanes = true;
     if (!p->is_along_points || v->points < SHORTEST_ROW || v->may_split)
         return false;
     qn__gpu_choose_kept(s);
     if (!p->n_kept)
         return false;
+    FOR_TOP_REDUCES (s->k, i)
+        by_lanes &= qn__block_is_by_lanes(s->k, p, i);
     survey loads = *v; /* larger regions have chunks of their own: qn__block_chunk */
     loads.size = 0;
     loads.arrays = 0; /* rows are no buffers */
     int64_t best = 1, most = 0, chunk = SHORTEST_ROW;
     for (int64_t tile = 1;
-         tile <= USUAL_TILE &&
+         tile <= (by_lanes ? 1 : USUAL_TILE) &&
          FEWEST_BLOCKS * (tile * p->kept_bytes + m->system_bytes) <= m->shared_bytes &&
          (tile == 1 || all < 0 || all / tile >= ENOUGH_UNITS * m->multiprocessors);
          tile *= 2) {
         int64_t blocks = m->shared_bytes / (tile * p->kept_bytes + m->system_bytes),
                 held = m->threads / threads_of_rows(tile);
         blocks = blocks < held ? blocks : held;
-        blocks = blocks < m->adders ? blocks : m->adders;
+        blocks = blocks < m->adders || by_lanes ? blocks : m->adders;
         best = tile * blocks >= most ? tile : best;
         most = tile * blocks > most ? tile * blocks : most;
     }
-    const int64_t threads = threads_of_rows(best);
+    int64_t threads = threads_of_rows(best);
+    if (by_lanes && 4 * threads * most < 3 * m->threads)
+        threads = QN_STAGE_THREADS;
     p->threads[x] = (int32_t)threads;
     p->block[x] = best;
     p->has_values = true;
@@ -370,18 +381,30 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
     return true;
 }
 
+/** Whether rows must stand in shared memory: the 64 partials of the striped order are added by the
+ * lanes of a warp, which else take points of their own. */
+static bool needs_rows(const gpu_planner *s)
+{
+    bool is_striped = s->p->team == QN_TEAM_WARP;
+    FOR_TOP_REDUCES (s->k, i)
+        is_striped |= qn__order_rule(s->k, i) == QN_STRIPED;
+    return is_striped;
+}
+
 /** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who
  * runs iterations else. */
 bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
-    qn_grid *p = s->p;
+    qn_grid *p = s->p, before = *p;
     int wanted = s->f->plan.team;
     if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) ||
-        !is_applicable(s))
+        !is_applicable(s) || (p->team == QN_TEAM_WARP && !wanted && !qn__gpu_wants_blocks(s)))
         return false;
     survey v = look(s, lanes);
-    if (!wanted && !p->rest_dims && (p->team == QN_TEAM_WARP || !is_worth(s, &v)))
+    const bool has_rows = needs_rows(s);
+    if (!wanted && !p->rest_dims && !has_rows && !is_worth(s, &v))
         return false;
+    p->n_kept = p->kept_bytes = 0;
     p->is_along_points = v.by_points < v.by_iterations;
     int x = dimension_of(s, lanes, p->is_along_points);
     p->team = QN_TEAM_BLOCK;
@@ -395,7 +418,11 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
         p->block[d] = 1;
     }
-    if (!choose_rows(s, &v, x))
+    if (choose_rows(s, &v, x))
+        return true;
+    if (has_rows)
+        *p = before;
+    else
         choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
-    return true;
+    return !has_rows;
 }

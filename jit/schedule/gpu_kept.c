@@ -14,8 +14,9 @@
 
 /** Larger regions are not looked at: the search is quadratic. */
 enum { LARGEST_REGION = 256 };
-/** A multiprocessor should have room for so many teams: with fewer, too few loads are under way. */
-enum { FEWEST_TEAMS = 8 };
+/** A multiprocessor should have room for so many teams, or rows of blocks: with fewer, too few loads
+ * are under way. */
+enum { FEWEST_TEAMS = 8, FEWEST_ROWS = 3 };
 
 /** Two regions over the same points, an earlier and a later one. */
 typedef struct regions {
@@ -70,6 +71,15 @@ static bool is_repeatable(const gpu_planner *s, uint32_t i)
            s->f->param[x->imm].is_constant_memory && !(s->k->param[x->imm].traits & QN_ATOMIC);
 }
 
+/** Whether two indices are of dimensions that have one index, and the same. */
+static bool is_one_index(const gpu_planner *s, uint32_t v, uint32_t w)
+{
+    const qn_inst *x = &s->k->inst[v], *y = &s->k->inst[w];
+    return x->op == QN_I_DIM && y->op == QN_I_DIM && qn__trips(s->f, (int)x->imm) == 1 &&
+           qn__trips(s->f, (int)y->imm) == 1 &&
+           s->f->begin[x->imm].value == s->f->begin[y->imm].value;
+}
+
 /** Whether instruction b of the second region is what a of the first is. Of two ifs at the same
  * place, operands inside them are compared by their place. */
 static bool is_equal(const regions *r, uint32_t a, uint32_t b, uint32_t if_a, uint32_t if_b)
@@ -85,7 +95,7 @@ static bool is_equal(const regions *r, uint32_t a, uint32_t b, uint32_t if_a, ui
     for (int n = 0; n < x->n_args; n++) {
         uint32_t v = qn__args(k, a)[n], w = qn__args(k, b)[n];
         bool is_inside = if_b && w >= if_b && is_within(k, if_b, w);
-        if (is_inside ? v - if_a != w - if_b : counterpart(r, w) != v)
+        if (is_inside ? v - if_a != w - if_b : !is_one_index(r->s, v, w) && counterpart(r, w) != v)
             return false;
     }
     for (uint32_t n = 1; x->op == QN_I_IF && a + n < x->region[2]; n++)
@@ -129,6 +139,14 @@ static bool is_needed(const regions *r, uint32_t v)
     return false;
 }
 
+static bool is_kept(const qn_grid *p, uint32_t to, uint32_t region)
+{
+    for (int n = 0; n < p->n_kept; n++)
+        if (p->kept[n].to == to && p->kept[n].region == region)
+            return true;
+    return false;
+}
+
 /** The first entry of the value that entry n keeps. */
 static int first_of(const qn_grid *p, int n)
 {
@@ -149,6 +167,51 @@ static int n_added(const qn_kernel *k, uint32_t reduce)
     return qn__contracted_product(k, reduce) ? 2 : 1;
 }
 
+/** Values of a point from which what it adds is computed again. */
+typedef struct roots {
+    int n, left; /* operations that are worth less than what they save to keep */
+    uint32_t of[4];
+} roots;
+
+/** Adds what is kept and the loads that v is computed from, but those that are the same for all rows; false if that
+ * is not cheap. */
+static bool add_roots(const gpu_planner *s, uint32_t reduce, uint32_t v, roots *out)
+{
+    const qn_inst *x = &s->k->inst[v];
+    const bool is_load = x->op == QN_I_LOAD;
+    if (!is_within(s->k, reduce, v))
+        return true;
+    for (int n = 0; n < out->n; n++)
+        if (out->of[n] == v)
+            return true;
+    if (is_kept(s->p, v, reduce) || (is_load && (s->a.value[v].deps >> s->p->axis[0] & 1))) {
+        if (out->n == sizeof out->of / sizeof *out->of)
+            return false;
+        out->of[out->n++] = v;
+        return true;
+    }
+    if (x->parent != reduce || (!is_load && !qn__is_pure(x)) || out->left-- == 0)
+        return false;
+    for (int n = 0; n < x->n_args; n++)
+        if (!add_roots(s, reduce, qn__args(s->k, v)[n], out))
+            return false;
+    return true;
+}
+
+/** What a block keeps of each point of a reduce, so that it can be added: what is added, or what
+ * the lanes that add compute this from. */
+static roots roots_of(const gpu_planner *s, uint32_t reduce)
+{
+    enum { FEW_OPERATIONS = 6 };
+    roots r = {.left = FEW_OPERATIONS};
+    bool are_cheap = qn__block_is_by_lanes(s->k, s->p, reduce);
+    for (int n = 0; n < n_added(s->k, reduce); n++)
+        are_cheap = are_cheap && add_roots(s, reduce, qn__added_value(s->k, reduce, n), &r);
+    for (r.n = are_cheap ? r.n : 0; r.n < n_added(s->k, reduce) && !are_cheap; r.n++)
+        r.of[r.n] = qn__added_value(s->k, reduce, r.n);
+    return r;
+}
+
 /** When the value of entry n is read for the last time: an even number in a point of a region, as
  * is 2 x writer, or the odd one behind it where a block adds the values of all points. */
 static uint64_t last_read(const gpu_planner *s, int n)
@@ -158,10 +221,10 @@ static uint64_t last_read(const gpu_planner *s, int n)
     for (int m = 0; m < p->n_kept; m++) {
         const qn_kept *x = &p->kept[m];
         bool is_added = false;
-        for (int a = 0;
-             p->team == QN_TEAM_BLOCK && x->region != QN_KEPT_BODY && a < n_added(s->k, x->region);
-             a++)
-            is_added |= qn__added_value(s->k, x->region, a) == x->to;
+        const bool is_block = p->team == QN_TEAM_BLOCK && x->region != QN_KEPT_BODY;
+        const roots r = is_block ? roots_of(s, x->region) : (roots){.n = 0};
+        for (int a = 0; a < r.n; a++)
+            is_added |= r.of[a] == x->to;
         const uint64_t here = 2 * (uint64_t)x->region + is_added;
         if (x->from == p->kept[n].from && here > last)
             last = here;
@@ -176,7 +239,7 @@ static int64_t bytes_of(const gpu_planner *s, int n)
 {
     enum { TOO_MANY = 1 << 24 };
     const qn_kept *x = &s->p->kept[n];
-    int64_t trips = qn__trips(s->f, qn__dim_of(s->k, x->writer, 0)),
+    int64_t trips = qn__trips(s->f, qn__gpu_reduced_dim(s, x->writer)),
             points = trips < TOO_MANY ? trips : TOO_MANY,
             pieces = (points * qn_dtype_bytes(s->k->inst[x->from].type) + 15) / 16;
     return 16 * (s->p->team == QN_TEAM_BLOCK ? pieces | 1 : pieces);
@@ -237,14 +300,6 @@ static uint32_t narrowest(const regions *r, uint32_t v)
     return v;
 }
 
-static bool is_kept(const qn_grid *p, uint32_t to, uint32_t region)
-{
-    for (int n = 0; n < p->n_kept; n++)
-        if (p->kept[n].to == to && p->kept[n].region == region)
-            return true;
-    return false;
-}
-
 /** Adds what the second region reads, if that is not too much. */
 static void add_region(const regions *r, int64_t most)
 {
@@ -278,7 +333,7 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
     if (x->region[2] - i > LARGEST_REGION)
         return 0;
     if (x->op == QN_I_REDUCE)
-        return x->n_args == 1 && qn__dim_of(s->k, i, 0) == d &&
+        return qn__gpu_reduced_dim(s, i) == d &&
                        (s->p->team == QN_TEAM_BLOCK || qn__may_share_points(s->k, i) ||
                         qn__is_associative(s->k, i))
                    ? s->k->dim[d]
@@ -300,7 +355,8 @@ static uint32_t index_of(const gpu_planner *s, uint32_t i, int d)
 static void choose_for(const gpu_planner *s, uint32_t to, uint32_t index, int d, uint32_t *same)
 {
     const qn_kernel *k = s->k;
-    int64_t most = s->f->machine.shared_bytes / FEWEST_TEAMS;
+    int64_t most =
+        s->f->machine.shared_bytes / (s->p->team == QN_TEAM_BLOCK ? FEWEST_ROWS : FEWEST_TEAMS);
     most = most < s->f->machine.block_shared_bytes ? most : s->f->machine.block_shared_bytes;
     uint32_t best = 0, most_equal = 0;
     for (int pass = 0; pass < 2; pass++)
@@ -346,12 +402,16 @@ static bool add_added(const gpu_planner *s)
     const qn_kernel *k = s->k;
     qn_grid *p = s->p;
     FOR_TOP_REDUCES (k, r) {
-        if (k->inst[r].n_args != 1 || qn__trips(s->f, qn__dim_of(k, r, 0)) < 1)
+        const int d = qn__gpu_reduced_dim(s, r);
+        if (d < 0 || qn__trips(s->f, d) < 1)
             return false;
-        for (int n = 0; n < n_added(k, r); n++) {
-            const uint32_t v = qn__added_value(k, r, n);
+        const roots of = roots_of(s, r);
+        const bool by_lanes = qn__block_is_by_lanes(k, p, r);
+        for (int n = 0; n < of.n; n++) {
+            const uint32_t v = of.of[n];
             const bool is_there = is_kept(p, v, r);
-            if (!(s->a.value[v].deps >> p->axis[0] & 1) || !is_within(k, r, v) ||
+            const bool is_same = !(s->a.value[v].deps >> p->axis[0] & 1);
+            if ((is_same && !by_lanes) || !is_within(k, r, v) ||
                 (!is_there && p->n_kept == QN_MOST_KEPT))
                 return false;
             if (!is_there)

@@ -31,17 +31,21 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
     if (!p->rest_dims)
         return false;
     move_rest_inside(p);
-    if (wanted != QN_TEAM_BLOCK &&
-        (qn__gpu_may_share(s->k, false) || qn__gpu_may_share(s->k, true))) {
+    const int lanes = qn__gpu_best_lanes(s);
+    const bool is_of_rest =
+        lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
+    const bool may_be_warp = wanted != QN_TEAM_BLOCK && (qn__gpu_may_share(s->k, false) ||
+                                                         qn__gpu_may_share(s->k, true));
+    if (may_be_warp) {
         p->team = QN_TEAM_WARP;
         qn__gpu_choose_kept(s);
-        qn__gpu_choose_threads(s, 0);
+    }
+    if (wanted != QN_TEAM_WARP && !is_of_rest && qn__gpu_choose_block(s, lanes)) {
         qn__gpu_widen_rest(s);
         return true;
     }
-    int lanes = qn__gpu_best_lanes(s);
-    bool is_of_rest = lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
-    if (wanted != QN_TEAM_WARP && !is_of_rest && qn__gpu_choose_block(s, lanes)) {
+    if (may_be_warp) {
+        qn__gpu_choose_threads(s, 0);
         qn__gpu_widen_rest(s);
         return true;
     }

@@ -22,13 +22,6 @@ bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces)
     return true;
 }
 
-bool qn__gpu_wants_pairs(const gpu_planner *s)
-{
-    const qn_machine *m = &s->f->machine;
-    return s->p->n_kept && !qn__gpu_may_share(s->k, true) &&
-           2 * (m->shared_bytes / s->p->kept_bytes) * m->warp < m->threads;
-}
-
 /** The number of reduces that stand in no other; `points`: those of the longest. */
 static int count_reduces(const gpu_planner *s, int64_t *points)
 {
@@ -42,6 +35,20 @@ static int count_reduces(const gpu_planner *s, int64_t *points)
         n++;
     }
     return n;
+}
+
+bool qn__gpu_wants_blocks(const gpu_planner *s)
+{
+    enum { ROUNDS = 4 }; /* of a block over a row that are worth its barriers */
+    const qn_machine *m = &s->f->machine;
+    const int64_t n = qn__gpu_iterations(s);
+    int64_t points, held = s->p->n_kept ? m->shared_bytes / s->p->kept_bytes : m->threads / m->warp;
+    count_reduces(s, &points);
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i = s->k->inst[i].region[2])
+        if (s->k->inst[i].op == QN_I_FOR || s->k->inst[i].op == QN_I_WHILE)
+            return false; /* whose trips the lanes of a warp share */
+    held = n >= 0 && n / m->multiprocessors < held ? n / m->multiprocessors : held;
+    return points >= ROUNDS * QN_STAGE_THREADS && (!s->p->n_kept || 2 * held * m->warp < m->threads);
 }
 
 /** The reduce at the top in which an instruction stands, 0 if none. */

@@ -77,7 +77,6 @@ typedef struct qn_grid {
     uint32_t rest_dims;         /* bits: dimensions on which no reduce depends, whose iterations a
                                    team divides behind the reduces; their block is 0 */
     int32_t n_kept, kept_bytes; /* what a team keeps, and the shared memory of each */
-    int32_t is_pair;            /* a team is two warps, and alone in its block */
     qn_kept kept[QN_MOST_KEPT];
 } qn_grid;
 
@@ -100,6 +99,9 @@ int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
  * asked for. */
 uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
 int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
+/** Whether the lanes of a warp fold the points of a reduce of a block that keeps rows, from what is
+ * kept of them. */
+bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
 /** Points of an iteration that a block evaluates together of one reduce: grid->chunk, or fewer
  * where rows are kept and the reduce is much code. */
 int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce);

@@ -41,27 +41,32 @@ int64_t qn__block_value_bytes(const lower *g)
     return (8 * words + 15) / 16 * 16;
 }
 
-static LLVMValueRef value_at(lower *g, int reduce, LLVMValueRef iteration)
+static LLVMValueRef value_at(lower *g, uint32_t reduce, LLVMValueRef iteration)
 {
-    int64_t first = reduce * g->grid->block[g->grid->axis[0]];
+    int64_t first = 0;
+    FOR_TOP_REDUCES (g->k, i)
+        first += i < reduce ? g->grid->block[g->grid->axis[0]] : 0;
     LLVMValueRef at = LLVMBuildAdd(g->b, iteration, qn__const_i64(g, first), "");
     return qn__gep(g, g->i64, qn__nvptx_shared(g), at);
 }
 
-static void put_value(lower *g, int reduce, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
+void qn__block_put_value(lower *g, const reduction *r, LLVMValueRef iteration, LLVMValueRef v)
+{
+    qn__store_as(g, r->type, v, value_at(g, r->inst, iteration), 8);
+}
+
+/** The value that this thread has of its iteration, if there is one. */
+static void put_own(lower *g, LLVMValueRef thread, const reduction *r, LLVMValueRef v)
 {
     LLVMValueRef tile = qn__const_i64(g, g->grid->block[g->grid->axis[0]]);
     branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, thread, tile, ""));
-    qn__store_as(g, r->type, v, value_at(g, reduce, thread), 8);
+    qn__block_put_value(g, r, thread, v);
     qn__end_branch(g, &then, NULL);
 }
 
 LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration)
 {
-    int n = 0;
-    FOR_TOP_REDUCES (g->k, i)
-        n += i < reduce;
-    return qn__load_as(g, g->k->inst[reduce].type, value_at(g, n, iteration), 8);
+    return qn__load_as(g, g->k->inst[reduce].type, value_at(g, reduce, iteration), 8);
 }
 
 void qn__block_set_values(lower *g, LLVMValueRef iteration)
@@ -82,8 +87,8 @@ void qn__block_tile(lower *g, LLVMValueRef low, const span *spans)
     {
         reduction r = qn__describe_reduction(g, i);
         value[n] = qn__or_empty(g, &r, qn__block_fold(g, i, low, NULL));
-        if (g->grid->has_values)
-            put_value(g, n, thread, &r, value[n]);
+        if (g->grid->has_values && !qn__block_is_by_lanes(g->k, g->grid, i))
+            put_own(g, thread, &r, value[n]);
         n++;
     }
     if (!g->grid->rest_dims) {

@@ -36,6 +36,10 @@ static void set_arrays(block_fold *m, const lower *g, uint32_t reduce)
     m->buffer_bytes = 0;
     for (int n = 0; n < m->n_arrays; n++) {
         block_array *v = &m->array[n];
+        if (m->by_lanes) {
+            *v = (block_array){.has_x = true};
+            continue;
+        }
         if (p->n_kept) {
             const qn_kept *kept = kept_of(g, reduce, n);
             *v = (block_array){
@@ -151,8 +155,10 @@ static void fold_whole(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef
     qn__branch_keep(g, &more, state + n_sums, m->n_values);
     qn__block_fetch(g, m, &after, state + n_sums);
     qn__end_branch(g, &more, NULL);
-    state[0] = qn__block_add(g, m, &now, size, state[0]);
-    qn__fold_up(g, &m->r, state, after.q);
+    if (!m->by_lanes) {
+        state[0] = qn__block_add(g, m, &now, size, state[0]);
+        qn__fold_up(g, &m->r, state, after.q);
+    }
     qn__loop_close(g, &l);
     memcpy(sums, state, (size_t)n_sums * sizeof *sums);
 }
@@ -181,7 +187,8 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
         if (!rest.left)
             qn__block_fetch(g, m, &rest, values);
         qn__block_put_chunk(g, m, &rest, values);
-        sums[0] = qn__block_add(g, m, &rest, left, sums[0]);
+        if (!m->by_lanes)
+            sums[0] = qn__block_add(g, m, &rest, left, sums[0]);
     } else {
         fold_whole(g, m, whole, sums);
     }
@@ -189,6 +196,49 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
 }
 
 /* ---------------------------------------------------------------- one reduce */
+
+/** The value of a reduce whose rows are in shared memory, in the first threads: of each row by the
+ * lanes of a warp. */
+static LLVMValueRef fold_rows(lower *g, const block_fold *m)
+{
+    const reduction r = qn__describe_reduction(g, m->r.inst);
+    const int64_t warps = m->threads / WARP_LANES;
+    LLVMValueRef lanes = qn__const_i64(g, WARP_LANES),
+                 warp = LLVMBuildUDiv(g->b, m->thread, lanes, "");
+    loop l, once;
+    qn__nvptx_barrier(g);
+    g->lane = LLVMBuildURem(g->b, m->thread, lanes, "");
+    qn__loop_open(g, &l, qn__up_to(g, qn__const_i64(g, (m->tile + warps - 1) / warps * warps)),
+                  warps, 0);
+    LLVMValueRef row = LLVMBuildAdd(g->b, l.index, warp, ""), tile = qn__const_i64(g, m->tile);
+    qn__once_open(g, &once, m->tile % warps ? LLVMBuildICmp(g->b, LLVMIntULT, row, tile, "") : NULL);
+    LLVMValueRef end = LLVMBuildSub(g->b, g->end[m->x], qn__const_i64(g, 1), "");
+    qn__set_index(g, m->x, qn__umin(g, LLVMBuildAdd(g->b, m->low, row, ""), end));
+    qn__block_set_row(g, m, row);
+    g->kept_is_read = true;
+    team_source s = {.r = &r, .total = m->points};
+    LLVMValueRef v = qn__team_fold(g, &s, qn__is_associative(g->k, r.inst));
+    g->kept_is_read = false;
+    g->kept_row = NULL;
+    branch then = qn__begin_branch(g, qn__is_lane(g, 0));
+    qn__block_put_value(g, &r, row, v);
+    qn__end_branch(g, &then, NULL);
+    qn__loop_close(g, &once);
+    qn__loop_close(g, &l);
+    g->lane = NULL;
+    qn__nvptx_barrier(g);
+    LLVMValueRef last = qn__const_i64(g, m->tile - 1);
+    return qn__block_value(g, r.inst, qn__umin(g, m->thread, last));
+}
+
+/** Whether points of a reduce leave something in shared memory. */
+static bool keeps(const lower *g, uint32_t reduce)
+{
+    bool does = false;
+    for (int n = 0; n < g->grid->n_kept; n++)
+        does |= g->grid->kept[n].writer == reduce;
+    return does;
+}
 
 /** The value of a reduce, in the first threads. */
 static LLVMValueRef fold(lower *g, block_fold *m)
@@ -200,11 +250,13 @@ static LLVMValueRef fold(lower *g, block_fold *m)
         LLVMValueRef points = m->points,
                      whole = LLVMBuildAnd(g->b, points, qn__const_i64(g, -m->chunk), "");
         qn__nvptx_barrier(g); /* what stood there has been read */
-        qn__block_begin_points(g, m);
-        fold_some(g, m, whole, NULL, sums);
-        fold_some(g, m, whole, LLVMBuildSub(g->b, points, whole, ""), sums);
+        if (!m->by_lanes || keeps(g, m->r.inst)) {
+            qn__block_begin_points(g, m);
+            fold_some(g, m, whole, NULL, sums);
+            fold_some(g, m, whole, LLVMBuildSub(g->b, points, whole, ""), sums);
+        }
     }
-    return qn__fold_levels(g, &m->r, sums, 1);
+    return m->by_lanes && m->r.points != 0 ? fold_rows(g, m) : qn__fold_levels(g, &m->r, sums, 1);
 }
 
 static void open_block(lower *g, block_fold *m, uint32_t reduce, LLVMValueRef thread,
@@ -218,6 +270,7 @@ static void open_block(lower *g, block_fold *m, uint32_t reduce, LLVMValueRef th
     for (int n = 0; n < m->r.n_dims; n++)
         m->reduced |= UINT32_C(1) << m->r.dim[n];
     set_shape(m, g->k, g->grid);
+    m->by_lanes = qn__block_is_by_lanes(g->k, g->grid, reduce);
     set_arrays(m, g, reduce);
     m->first = qn__block_value_bytes(g);
     int64_t all = m->first + 2 * m->buffer_bytes;

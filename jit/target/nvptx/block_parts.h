@@ -48,6 +48,7 @@ typedef struct block_fold {
     int n_loads, n_values;
     LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
     int n_arrays;                            /* in shared memory: 2 for products */
+    bool by_lanes; /* of a warp, which have all of a row: not by one thread */
     bool is_quick; /* an extremum is folded without regard to the sign of zeros */
     block_array array[2];
     int64_t first; /* byte of shared memory at which the buffers begin */
@@ -77,6 +78,8 @@ static inline int qn__block_each_point(const block_fold *m)
 /** This thread's places in the tile and in chunks, the values of earlier reduces and what points
  * share; before the first chunk. */
 void qn__block_begin_points(lower *g, block_fold *m);
+/** Sets what all points of a row have: what is loaded for it, and the values of earlier reduces. */
+void qn__block_set_row(lower *g, const block_fold *m, LLVMValueRef row);
 /** Makes the loads of a chunk's points: [m->n_values]. */
 void qn__block_fetch(lower *g, block_fold *m, const block_part *c, LLVMValueRef *values);
 /** Evaluates a chunk's points, whose loads were made, leaves what they add in shared memory, and

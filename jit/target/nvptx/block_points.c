@@ -299,12 +299,25 @@ void qn__block_put_chunk(lower *g, block_fold *m, const block_part *c, LLVMValue
             qn__block_place(g, m, n, c->q, m->off_x, m->array[n].is_thin ? m->thin_k : m->off_k);
     choose_together(g, m, c);
     for_points(g, m, c, c->left ? put_at_once : put_point, fetched, to);
-    qn__nvptx_barrier(g);
+    if (!m->by_lanes)
+        qn__nvptx_barrier(g);
 }
 
 void qn__block_fetch(lower *g, block_fold *m, const block_part *c, LLVMValueRef *values)
 {
     for_points(g, m, c, fetch_point, values, NULL);
+}
+
+void qn__block_set_row(lower *g, const block_fold *m, LLVMValueRef row)
+{
+    for (int n = 0; n < m->n_loads; n++)
+        if (!m->load[n].has_k)
+            loaded(g, m->load[n].inst);
+    FOR_TOP_REDUCES (g->k, r) {
+        if (r < m->r.inst)
+            qn__set(g, r, 0, qn__block_value(g, r, row), g->depth);
+    }
+    g->kept_row = row;
 }
 
 void qn__block_begin_points(lower *g, block_fold *m)

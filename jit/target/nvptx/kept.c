@@ -14,7 +14,7 @@ int32_t qn__kept_bytes(const qn_grid *p)
     int32_t teams = 1;
     for (int a = 0; a < 3; a++)
         teams *= p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
-    return teams * p->kept_bytes + (p->is_pair ? 2 * WARP_LANES * (int32_t)sizeof(int64_t) : 0);
+    return teams * p->kept_bytes;
 }
 
 void qn__kept_open(lower *g)
@@ -67,11 +67,17 @@ static void read_parts(lower *g, const qn_kept *x, LLVMValueRef at, int64_t ahea
     }
 }
 
+/** Whether a point of a region has entry x from shared memory. */
+static bool is_read(const lower *g, const qn_kept *x, uint32_t region)
+{
+    return x->region == region && (g->kept_is_read || x->writer != region);
+}
+
 void qn__kept_read(lower *g, uint32_t region, LLVMValueRef at, int64_t ahead)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
-        if (x->region != region || x->writer == region)
+        if (!is_read(g, x, region))
             continue;
         if (g->unroll > 1) {
             read_parts(g, x, at, ahead);
@@ -87,7 +93,7 @@ void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const uint32_t i = g->grid->kept[n].to;
-        if (g->grid->kept[n].region == region && g->grid->kept[n].writer != region &&
+        if (is_read(g, &g->grid->kept[n], region) &&
             g->k->inst[i].op == QN_I_LOAD && g->site[i] < QN_MOST_HELD && g->unroll == 1)
             held[g->site[i]] = qn__scalar(g, i, 0);
     }
@@ -98,7 +104,7 @@ void qn__kept_take(lower *g, uint32_t reduce, kept_point *out)
     *out = (kept_point){{NULL}};
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const qn_kept *x = &g->grid->kept[n];
-        bool is_done = x->writer != reduce;
+        bool is_done = x->writer != reduce || g->kept_is_read;
         for (int m = 0; m < n; m++)
             is_done |= g->grid->kept[m].from == x->from;
         if (is_done)

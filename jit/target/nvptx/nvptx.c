@@ -88,7 +88,7 @@ static void block_of(const qn_grid *p, int step, int32_t *threads)
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
     if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
-        threads[0] = qn__team_lanes(p);
+        threads[0] = WARP_LANES;
     if (p->is_split && step)
         threads[0] = p->block[p->axis[0]] > WARP_LANES ? (int32_t)p->block[p->axis[0]] : WARP_LANES;
     if (p->team == QN_TEAM_GRID)

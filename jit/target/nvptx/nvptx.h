@@ -56,14 +56,7 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
  * by shuffles. */
 enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
 
-/** Lanes of a team: those of a warp, or of two. */
-static inline int qn__team_lanes(const qn_grid *p)
-{
-    return p->is_pair ? 2 * WARP_LANES : WARP_LANES;
-}
-
-/* Hooks (lower/hooks.h). The team is a warp, or a pair of warps: lane 0 stores, and its value is
- * that of all. */
+/* Hooks (lower/hooks.h). The team is a warp: lane 0 stores, and its value is that of all. */
 LLVMValueRef qn__team_begin(lower *g);
 void qn__team_end(lower *g);
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
@@ -82,6 +75,8 @@ typedef struct team_source {
 /** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. */
 LLVMValueRef qn__team_block(lower *g, const team_source *s, span of);
 LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of);
+/** All points reduced; in pieces if the reduce is associative. */
+LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces);
 
 /** Sets the indices of n dimensions, whose iterations count lexicographically, to those of number
  * q; of the iterations that a thread has at once the first counts. is_small: in 32 bits. */
@@ -150,6 +145,7 @@ int64_t qn__block_value_bytes(const lower *g);
  *  become the values of the reduces. */
 LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration);
 void qn__block_set_values(lower *g, LLVMValueRef iteration);
+void qn__block_put_value(lower *g, const reduction *r, LLVMValueRef iteration, LLVMValueRef v);
 /** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
  * on, in the first threads (target/nvptx/block_fold.c, block_add.c). */
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);

@@ -95,7 +95,7 @@ void qn__rest_of_warp(lower *g)
     if (g->kept && g->grid->wide > 1) /* what other lanes have kept */
         qn__team_wait(g);
     g->is_team = false;
-    qn__share_out(g, r.count, g->lane, qn__team_lanes(g->grid), lower_iteration, &r);
+    qn__share_out(g, r.count, g->lane, WARP_LANES, lower_iteration, &r);
     g->is_team = true;
     if (g->kept) /* the next unit's points may be another lane's than the iterations here */
         qn__team_wait(g);

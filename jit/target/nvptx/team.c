@@ -47,8 +47,7 @@ static LLVMValueRef shuffle(lower *g, const char *name, LLVMValueRef v, int n)
     return LLVMBuildBitCast(g->b, word, t, "");
 }
 
-/** What lane 0 of each warp has. */
-static LLVMValueRef warp_same(lower *g, LLVMValueRef v)
+LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
 {
     return shuffle(g, "llvm.nvvm.shfl.sync.idx.i32", v, 0);
 }
@@ -56,29 +55,7 @@ static LLVMValueRef warp_same(lower *g, LLVMValueRef v)
 void qn__team_wait(lower *g)
 {
     LLVMValueRef all = LLVMConstInt(g->i32, 0xffffffffu, false);
-    if (g->grid->is_pair)
-        qn__nvptx_barrier(g);
-    else
-        qn__call(g, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
-}
-
-/** The value that a lane of a pair of warps has, through the memory behind what they keep. */
-static LLVMValueRef from_lane(lower *g, LLVMValueRef v, LLVMValueRef lane)
-{
-    const bool is_bit = LLVMTypeOf(v) == g->i1;
-    LLVMValueRef base = qn__ahead(g, qn__nvptx_shared(g), g->grid->kept_bytes);
-    v = is_bit ? LLVMBuildZExt(g->b, v, g->i8, "") : v;
-    LLVMTypeRef t = LLVMTypeOf(v);
-    qn__store_at(g, v, qn__gep(g, g->i64, base, g->lane), 8);
-    qn__nvptx_barrier(g);
-    v = qn__load_at(g, t, qn__gep(g, g->i64, base, lane), 8);
-    qn__nvptx_barrier(g);
-    return is_bit ? LLVMBuildTrunc(g->b, v, g->i1, "") : v;
-}
-
-LLVMValueRef qn__team_same(lower *g, LLVMValueRef v)
-{
-    return g->grid->is_pair ? from_lane(g, v, qn__const_i64(g, 0)) : warp_same(g, v);
+    qn__call(g, "llvm.nvvm.bar.warp.sync", NULL, 0, &all, 1);
 }
 
 LLVMValueRef qn__is_lane(lower *g, int n)
@@ -142,6 +119,21 @@ static void set_base(lower *g, const team_source *s, LLVMValueRef q)
         qn__team_set_point(g, s->r, q);
 }
 
+/** Adds a point, whose indices and kept values are set. What it adds may be one of these. */
+static void fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    bool is_there = g->kept_is_read;
+    addend a = {{NULL}, {NULL}};
+    for (int n = 0; n < (r->product ? 2 : 1); n++)
+        is_there = is_there && g->value[qn__added_value(g->k, r->inst, n)].is_set;
+    if (!is_there) {
+        qn__fold_point(g, r, acc);
+        return;
+    }
+    qn__take_point(g, r, 0, false, &a, 0);
+    *acc = qn__add_point(g, r, *acc, &a, 0);
+}
+
 /** acc with point q + n added, where q is the base. Each point is a level of its own: what is
  * emitted for one is not that of the next. */
 static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
@@ -165,7 +157,7 @@ static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t 
         qn__kept_read(g, s->r->inst, q, n);
         qn__kept_hold(g, s->r->inst, held);
         g->held = held;
-        qn__fold_point(g, s->r, &acc);
+        fold_point(g, s->r, &acc);
         g->held = NULL;
         qn__kept_write(g, s->r->inst, q, n);
         qn__set_ahead(g, s->r->dim[0], 0, 0);
@@ -189,25 +181,10 @@ static LLVMValueRef add_if(lower *g, const team_source *s, LLVMValueRef conditio
 
 /* ---------------------------------------------------------------- blocks */
 
-/** Partials that a lane has. */
-static int halves_of(const lower *g)
-{
-    return PARTIALS / qn__team_lanes(g->grid);
-}
-
-/** 64 partials to one: right in lane 0, of each warp. */
+/** 64 partials to one: right in lane 0. */
 static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
 {
-    LLVMValueRef v;
-    if (g->grid->is_pair) {
-        LLVMValueRef own = acc[0], half = qn__const_i64(g, WARP_LANES),
-                     other = from_lane(g, own, LLVMBuildXor(g->b, g->lane, half, "")),
-                     is_low = LLVMBuildICmp(g->b, LLVMIntULT, g->lane, half, "");
-        v = qn__combine(g, r, LLVMBuildSelect(g->b, is_low, own, other, ""),
-                        LLVMBuildSelect(g->b, is_low, other, own, ""));
-    } else {
-        v = qn__combine(g, r, acc[0], acc[1]);
-    }
+    LLVMValueRef v = qn__combine(g, r, acc[0], acc[1]);
     for (int n = WARP_LANES / 2; n > 0; n /= 2)
         v = qn__combine(g, r, v, shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v, n));
     return v;
@@ -226,7 +203,7 @@ static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     set_base(g, s, q);
     for (int n = 0; n < steps; n++)
-        for (int half = 0; half < halves_of(g); half++)
+        for (int half = 0; half < 2; half++)
             acc[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, acc[half]);
     qn__loop_close(g, &l);
 }
@@ -244,7 +221,7 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
     int64_t known;
     bool is_known = qn__is_const(left, &known);
     set_base(g, s, q);
-    for (int half = 0; half < halves_of(g); half++) {
+    for (int half = 0; half < 2; half++) {
         LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
         if (!is_known || known > half * WARP_LANES)
             acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q,
@@ -273,7 +250,7 @@ static void add_to_piece(lower *g, void *arg)
 {
     piece *x = arg;
     qn__kept_read(g, x->s->r->inst, x->q, x->first + x->n);
-    qn__fold_point(g, x->s->r, &x->acc);
+    fold_point(g, x->s->r, &x->acc);
     qn__kept_take(g, x->s->r->inst, &x->kept[x->n++]);
 }
 
@@ -294,6 +271,7 @@ static int points_of_piece(const lower *g, uint32_t reduce)
 static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n, int count)
 {
     const int d = s->r->dim[0];
+    const bool is_team = g->is_team;
     piece x = {.s = s, .q = q, .acc = s->r->identity, .first = n};
     if (!is_one_dimension(s)) {
         for (int m = 0; m < count; m++)
@@ -306,7 +284,7 @@ static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, i
     qn__wide_points(g, s->r, d, (int)n, count, add_to_piece, &x);
     g->multiple[d] = 0;
     qn__kept_put(g, x.kept, count, q, n);
-    g->is_team = true;
+    g->is_team = is_team;
     g->team_reduce = 0;
     return x.acc;
 }
@@ -379,23 +357,13 @@ static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
         return fold_pieces(g, s, steps);
     reduction any = *s->r;
     any.is_unordered = true;
-    LLVMValueRef v = warp_same(g, fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
+    LLVMValueRef v = qn__team_same(g, fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
                  zero = LLVMConstNull(g->f32);
     branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
     qn__branch_keep(g, &then, &v, 1);
     v = fold_pieces(g, s, 1);
     qn__end_branch(g, &then, NULL);
     return v;
-}
-
-/** Whether lanes take pieces: all reduces of the team allow it. */
-static bool has_pieces(const lower *g)
-{
-    FOR_TOP_REDUCES (g->k, i) {
-        if (!qn__is_associative(g->k, i))
-            return false;
-    }
-    return true;
 }
 
 /* ---------------------------------------------------------------- ranges */
@@ -411,7 +379,7 @@ LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);
     span block = qn__block_at(g, of, l.index, size);
-    LLVMValueRef v = warp_same(g, qn__team_range(g, s, depth - 1, block));
+    LLVMValueRef v = qn__team_same(g, qn__team_range(g, s, depth - 1, block));
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
     for (int half = 0; half < 2; half++) {
         LLVMValueRef mine =
@@ -431,13 +399,28 @@ LLVMValueRef qn__team_points(lower *g, const reduction *r)
     return n;
 }
 
+LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces)
+{
+    return in_pieces ? reduce_pieces(g, s)
+                     : qn__team_range(g, s, s->r->n_levels, qn__up_to(g, s->total));
+}
+
+/** Whether lanes take pieces: all reduces of the team allow it. */
+static bool has_pieces(const lower *g)
+{
+    FOR_TOP_REDUCES (g->k, i) {
+        if (!qn__is_associative(g->k, i))
+            return false;
+    }
+    return true;
+}
+
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 {
     team_source s = {.r = r, .total = qn__team_points(g, r)};
     const bool in_pieces = has_pieces(g);
-    LLVMValueRef v = in_pieces ? reduce_pieces(g, &s)
-                               : qn__team_range(g, &s, r->n_levels, qn__up_to(g, s.total));
+    LLVMValueRef v = qn__team_fold(g, &s, in_pieces);
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
         qn__team_wait(g);
-    return warp_same(g, v);
+    return qn__team_same(g, v);
 }
