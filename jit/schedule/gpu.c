@@ -4,6 +4,7 @@
  * iterations. Data in, data out.
  */
 #include "jit/schedule/gpu.h"
+#include "jit/schedule/estimate.h"
 
 /* Warps of a block: enough to hide latency with several blocks on one processor, few enough to
  * leave registers. Fewer where a multiprocessor would have less than so many blocks, which would
@@ -178,7 +179,7 @@ qn_grid qn__grid_of_one(void)
     return p;
 }
 
-void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
+static void make_grid(const qn_kernel *k, const qn_facts *f, qn_grid *out)
 {
     gpu_planner s = {.k = k, .f = f, .p = out};
     *out = qn__grid_of_one();
@@ -211,4 +212,39 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
         }
     }
     qn__analysis_release(&s.a);
+}
+
+/** Several neighbours in a thread where the rules see none, as their loads are not aligned, and the
+ * estimate is clearly less: they share addresses, conditions and what both load. */
+static void widen(const qn_analysis *a, qn_grid *best)
+{
+    enum { MOST_NEIGHBOURS = 4 };
+    const double clearly_less = 0.9;
+    qn_facts f = *a->f;
+    qn_analysis of = *a;
+    qn_grid_estimate least, next;
+    bool is_less = qn__grid_estimate(a, best, &least);
+    of.f = &f;
+    for (f.plan.width = 2; is_less && f.plan.width <= MOST_NEIGHBOURS; f.plan.width *= 2) {
+        qn_grid wide;
+        make_grid(a->k, &f, &wide);
+        is_less = wide.wide == f.plan.width && !wide.is_crossed &&
+                  qn__grid_estimate(&of, &wide, &next) &&
+                  next.cycles < clearly_less * least.cycles;
+        if (is_less) {
+            *best = wide;
+            least = next;
+        }
+    }
+}
+
+void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
+{
+    qn_analysis a;
+    make_grid(k, f, out);
+    if (out->team != QN_TEAM_THREAD || out->wide > 1 || out->n_moved || out->staged ||
+        out->axis[0] < 0 || f->plan.width || f->is_ordered || !qn__analyse(k, f, -1, 0, &a))
+        return;
+    widen(&a, out);
+    qn__analysis_release(&a);
 }
