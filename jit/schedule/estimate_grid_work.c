@@ -192,8 +192,7 @@ void qn__grid_add_work(qn_grid_model *m)
                      qn__grid_times(m, i));
         }
         if (x->op == QN_I_REDUCE || x->op == QN_I_FOR || x->op == QN_I_WHILE) {
-            double trips = qn__nominal_trips(m->x, i) *
-                           (x->op == QN_I_REDUCE ? 1 / m->share : 1);
+            double trips = qn__nominal_trips(m->x, i) * (x->op == QN_I_REDUCE ? 1 / m->share : 1);
             if (trips > m->p->straight || x->op != QN_I_REDUCE)
                 m->issue += qn__grid_times(m, i) * trips / QN_LOOP_POINTS * LOOP_SLOTS;
         }
@@ -267,8 +266,8 @@ static int64_t span_of(const qn_grid_model *m, int d, int64_t walked)
 {
     const qn_grid *p = m->p;
     int64_t all = qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
-    int64_t own = qn__dim_kind(m->x->k, d) != QN_DIM_REDUCTION && p->block[d] > 0 ? p->block[d]
-                                                                                 : walked;
+    int64_t own =
+        qn__dim_kind(m->x->k, d) != QN_DIM_REDUCTION && p->block[d] > 0 ? p->block[d] : walked;
     return own < all && own > 0 ? own : all;
 }
 

@@ -188,8 +188,8 @@ static void make_grid(const qn_kernel *k, const qn_facts *f, qn_grid *out)
     int lanes = is_threaded ? qn__gpu_best_lanes(&s) : -1;
     choose_order(&s, lanes);
     s.has_assertions = qn__has_assertions(k);
-    if (is_threaded && (qn__gpu_choose_rest(&s) ||
-                        (!s.has_assertions && qn__gpu_choose_product(&s, lanes)))) {
+    if (is_threaded &&
+        (qn__gpu_choose_rest(&s) || (!s.has_assertions && qn__gpu_choose_product(&s, lanes)))) {
         qn__analysis_release(&s.a);
         return;
     }
@@ -229,8 +229,7 @@ static void widen(const qn_analysis *a, qn_grid *best)
         qn_grid wide;
         make_grid(a->k, &f, &wide);
         is_less = wide.wide == f.plan.width && !wide.is_crossed &&
-                  qn__grid_estimate(&of, &wide, &next) &&
-                  next.cycles < clearly_less * least.cycles;
+                  qn__grid_estimate(&of, &wide, &next) && next.cycles < clearly_less * least.cycles;
         if (is_less) {
             *best = wide;
             least = next;

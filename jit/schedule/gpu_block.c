@@ -31,6 +31,8 @@ enum {
     SMALLEST_COLUMNS = 16,
     THREADS_OF_ROW = 64, /* of blocks that keep rows, of which a multiprocessor has some: */
     FEWEST_BLOCKS = 3,   /* while one adds, others load */
+    MOST_OF_ROW = 512,   /* threads of a row whose points the lanes of a warp add */
+    FEW_ROUNDS = 4,      /* of all blocks: the last one leaves many idle */
     USUAL_TILE = 32,
     LARGEST_TILE = 256,
     LONGEST_CHUNK = 1024
@@ -369,8 +371,12 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
         most = tile * blocks > most ? tile * blocks : most;
     }
     int64_t threads = threads_of_rows(best);
-    if (by_lanes && 4 * threads * most < 3 * m->threads)
-        threads = QN_STAGE_THREADS;
+    while (by_lanes && threads < MOST_OF_ROW &&
+           (4 * threads * most < 3 * m->threads ||
+            (all >= 0 && all / m->multiprocessors < FEW_ROUNDS * most))) {
+        threads *= 2;
+        most = m->threads / threads < most ? m->threads / threads : most;
+    }
     p->threads[x] = (int32_t)threads;
     p->block[x] = best;
     p->has_values = true;

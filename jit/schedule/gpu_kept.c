@@ -14,8 +14,8 @@
 
 /** Larger regions are not looked at: the search is quadratic. */
 enum { LARGEST_REGION = 256 };
-/** A multiprocessor should have room for so many teams, or rows of blocks: with fewer, too few loads
- * are under way. */
+/** A multiprocessor should have room for so many teams, or rows of blocks: with fewer, too few
+ * loads are under way. */
 enum { FEWEST_TEAMS = 8, FEWEST_ROWS = 3 };
 
 /** Two regions over the same points, an earlier and a later one. */
@@ -173,8 +173,8 @@ typedef struct roots {
     uint32_t of[4];
 } roots;
 
-/** Adds what is kept and the loads that v is computed from, but those that are the same for all rows; false if that
- * is not cheap. */
+/** Adds what is kept and the loads that v is computed from, but those that are the same for all
+ * rows; false if that is not cheap. */
 static bool add_roots(const gpu_planner *s, uint32_t reduce, uint32_t v, roots *out)
 {
     const qn_inst *x = &s->k->inst[v];

@@ -11,8 +11,7 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
     qn__text_add(out, "order");
     for (int n = 0; n < p->n_loops; n++)
         qn__text_add(out, " %d", p->order[n]);
-    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team],
-                 is_warp ? " 32 of a team" : "");
+    qn__text_add(out, "\nteam %s\nthreads%s", teams[p->team], is_warp ? " 32 of a team" : "");
     for (int a = 0; a < 3; a++)
         if (p->axis[a] >= 0)
             qn__text_add(out, " %d of dimension %d", p->threads[p->axis[a]], p->axis[a]);

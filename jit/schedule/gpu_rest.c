@@ -34,8 +34,8 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
     const int lanes = qn__gpu_best_lanes(s);
     const bool is_of_rest =
         lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
-    const bool may_be_warp = wanted != QN_TEAM_BLOCK && (qn__gpu_may_share(s->k, false) ||
-                                                         qn__gpu_may_share(s->k, true));
+    const bool may_be_warp = wanted != QN_TEAM_BLOCK &&
+                             (qn__gpu_may_share(s->k, false) || qn__gpu_may_share(s->k, true));
     if (may_be_warp) {
         p->team = QN_TEAM_WARP;
         qn__gpu_choose_kept(s);

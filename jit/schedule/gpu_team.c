@@ -39,7 +39,7 @@ static int count_reduces(const gpu_planner *s, int64_t *points)
 
 bool qn__gpu_wants_blocks(const gpu_planner *s)
 {
-    enum { ROUNDS = 4 }; /* of a block over a row that are worth its barriers */
+    enum { ROUNDS = 8 }; /* of a block over a row that are worth its barriers */
     const qn_machine *m = &s->f->machine;
     const int64_t n = qn__gpu_iterations(s);
     int64_t points, held = s->p->n_kept ? m->shared_bytes / s->p->kept_bytes : m->threads / m->warp;
@@ -48,7 +48,8 @@ bool qn__gpu_wants_blocks(const gpu_planner *s)
         if (s->k->inst[i].op == QN_I_FOR || s->k->inst[i].op == QN_I_WHILE)
             return false; /* whose trips the lanes of a warp share */
     held = n >= 0 && n / m->multiprocessors < held ? n / m->multiprocessors : held;
-    return points >= ROUNDS * QN_STAGE_THREADS && (!s->p->n_kept || 2 * held * m->warp < m->threads);
+    return points >= ROUNDS * QN_STAGE_THREADS &&
+           (!s->p->n_kept || 2 * held * m->warp < m->threads);
 }
 
 /** The reduce at the top in which an instruction stands, 0 if none. */
@@ -87,8 +88,7 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
     const bool in_pieces = lanes >= 0 && qn__gpu_may_share(s->k, true);
     if (!n_reduces || !(in_pieces || qn__gpu_may_share(s->k, false)) ||
-        (points < FEW_POINTS && !is_wanted) ||
-        (wanted != QN_TEAM_NONE && !is_wanted))
+        (points < FEW_POINTS && !is_wanted) || (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;
     if (lanes < 0)
         return qn__are_independent(s->k, n_reduces) ? QN_TEAM_GRID : QN_TEAM_WARP;

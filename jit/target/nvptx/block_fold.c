@@ -211,7 +211,8 @@ static LLVMValueRef fold_rows(lower *g, const block_fold *m)
     qn__loop_open(g, &l, qn__up_to(g, qn__const_i64(g, (m->tile + warps - 1) / warps * warps)),
                   warps, 0);
     LLVMValueRef row = LLVMBuildAdd(g->b, l.index, warp, ""), tile = qn__const_i64(g, m->tile);
-    qn__once_open(g, &once, m->tile % warps ? LLVMBuildICmp(g->b, LLVMIntULT, row, tile, "") : NULL);
+    qn__once_open(g, &once,
+                  m->tile % warps ? LLVMBuildICmp(g->b, LLVMIntULT, row, tile, "") : NULL);
     LLVMValueRef end = LLVMBuildSub(g->b, g->end[m->x], qn__const_i64(g, 1), "");
     qn__set_index(g, m->x, qn__umin(g, LLVMBuildAdd(g->b, m->low, row, ""), end));
     qn__block_set_row(g, m, row);

@@ -93,8 +93,8 @@ void qn__kept_hold(lower *g, uint32_t region, LLVMValueRef *held)
 {
     for (int n = 0; g->kept && n < g->grid->n_kept; n++) {
         const uint32_t i = g->grid->kept[n].to;
-        if (is_read(g, &g->grid->kept[n], region) &&
-            g->k->inst[i].op == QN_I_LOAD && g->site[i] < QN_MOST_HELD && g->unroll == 1)
+        if (is_read(g, &g->grid->kept[n], region) && g->k->inst[i].op == QN_I_LOAD &&
+            g->site[i] < QN_MOST_HELD && g->unroll == 1)
             held[g->site[i]] = qn__scalar(g, i, 0);
     }
 }

@@ -353,7 +353,7 @@ static LLVMValueRef held(lower *g, uint32_t i, int p)
     if (qn__is_shared(g, i))
         return qn__staged_value(g, i);
     return g->held && g->site[i] < QN_MOST_HELD ? g->held[(uint32_t)p * QN_MOST_HELD + g->site[i]]
-                                                     : NULL;
+                                                : NULL;
 }
 
 static void initialize(void)

@@ -357,7 +357,8 @@ static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
         return fold_pieces(g, s, steps);
     reduction any = *s->r;
     any.is_unordered = true;
-    LLVMValueRef v = qn__team_same(g, fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
+    LLVMValueRef v = qn__team_same(g,
+                                   fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
                  zero = LLVMConstNull(g->f32);
     branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
     qn__branch_keep(g, &then, &v, 1);

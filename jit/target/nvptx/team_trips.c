@@ -48,8 +48,8 @@ bool qn__team_trips(lower *g, uint32_t i)
     shared_loop of = {i, qn__scalar(g, qn__args(g->k, i)[0], 0)};
     LLVMValueRef end = qn__smax(g, qn__scalar(g, qn__args(g->k, i)[1], 0), of.begin);
     qn__team_wait(g);
-    qn__share_out(g, LLVMBuildSub(g->b, end, of.begin, ""), g->lane, WARP_LANES,
-                  lower_own_trip, &of);
+    qn__share_out(g, LLVMBuildSub(g->b, end, of.begin, ""), g->lane, WARP_LANES, lower_own_trip,
+                  &of);
     qn__team_wait(g);
     return true;
 }

@@ -278,6 +278,29 @@ static void test_trips(void)
            "running sums along rows: accesses of 16 bytes");
 }
 
+/** Windows of bytes: no load is aligned, but neighbours share what they load. */
+static void test_neighbours(void)
+{
+    static const char kernel[] =
+        "kernel windows (x: u8[,], y: u8[,]) {\n  for all i, j in y {\n"
+        "    y[i,j] = min u in 0 .. 5, v in 0 .. 5 of x[i+u,j+v]\n  }\n}\n";
+    enum { ROWS = 2048, COLUMNS = 2048 };
+    const size_t bytes = (size_t)(ROWS + 4) * (COLUMNS + 4);
+    uint8_t *at[2] = {calloc(bytes, 1), calloc(bytes, 1)};
+    qn_view v[2];
+    for (int i = 0; i < 2; i++) {
+        const int64_t extent[2] = {i ? ROWS : ROWS + 4, i ? COLUMNS : COLUMNS + 4};
+        qn_layout l;
+        qn_layout_right(2, extent, &l, NULL);
+        qn_view_wrap("v", at[i], QN_U8, &l, 0, &v[i], NULL);
+    }
+    const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    tap_ok(at[0] && at[1] && strstr(plan_of(kernel, 2, args), "at once 4 of dimension 1"),
+           "windows of bytes: four neighbours in a thread");
+    for (int i = 0; i < 2; i++)
+        free(at[i]);
+}
+
 /** Softmax: what the lanes of a warp keep of a row, of so many columns. */
 static void test_kept(void)
 {
@@ -482,6 +505,7 @@ int main(void)
     test_light();
     test_rare();
     test_trips();
+    test_neighbours();
     test_kept();
     test_moved();
     test_quotients();

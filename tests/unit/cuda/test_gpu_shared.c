@@ -40,6 +40,21 @@ static const char softmax[] = "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i,
                               "    m = max k in dim(x, 1) of x[i,k]\n"
                               "    s = sum k in dim(x, 1) of exp(x[i,k] - m)\n"
                               "    y[i,j] = exp(x[i,j] - m) / s\n  }\n}\n";
+static const char quantized[] =
+    "kernel k (x: f32[,], y: i8[,]) $ {\n  for all i, j in y {\n"
+    "    t = max(max k in dim(x, 1) of abs(x[i,k]), 0.001) / 127\n"
+    "    y[i,j] = i8(round(x[i,j] / t))\n  }\n}\n";
+static const char halves[] =
+    "kernel k (x: f16[,], g: f32[], y: f16[,]) $ contract {\n  for all i, j in y {\n"
+    "    s = sum k in dim(x, 1) of f32(x[i,k]) * f32(x[i,k])\n"
+    "    t = sum k in dim(x, 1) of g[k] * f32(x[i,k])\n"
+    "    y[i,j] = f16(f32(x[i,j]) / sqrt(s + 1) + t * g[j])\n  }\n}\n";
+static const char groups[] =
+    "kernel k (x: f32[,,], y: f32[,,]) $ contract {\n  n = f32(extent(x, 1) * extent(x, 2))\n"
+    "  for all b, c, p in y {\n"
+    "    m = (sum u in dim(x, 1), v in dim(x, 2) of x[b,u,v]) / n\n"
+    "    s = (sum u in dim(x, 1), v in dim(x, 2) of (x[b,u,v] - m) * (x[b,u,v] - m)) / n\n"
+    "    y[b,c,p] = (x[b,c,p] - m) / sqrt(s + 1)\n  }\n}\n";
 static const char moments[] =
     "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
     "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
@@ -125,6 +140,37 @@ static const char nearest[] =
         F32(n0, n1), F32(n0, n1)                                                                   \
     }
 #define BLOCKS "rest dimension 1"
+
+/* A row for each block, by the lanes of a warp, from what is kept of its elements. */
+static const row long_rows[] = {
+    {"long rows of several blocks of points",
+     logarithms,
+     "0 of 36816",
+     NULL,
+     2,
+     {F32(3, 9203), {QN_F32, 1, {3}}}},
+    {"long rows, two reduces", spread, "0 of 16480", NULL, ROWS(2, 2059)},
+    {"long rows, exponentials in place of elements", softmax, "0 of 8240", NULL, ROWS(2, 2059)},
+    {"a sum of exponentials of long rows",
+     logarithms,
+     "0 of 8240",
+     NULL,
+     2,
+     {F32(2, 2059), {QN_F32, 1, {2}}}},
+    {"rows in 8 bits", quantized, "0 of 8240", NULL, 2, {F32(2, 2059), {QN_I8, 2, {2, 2059}}}},
+    {"rows of f16, weights of all rows",
+     halves,
+     "0 of 16528",
+     NULL,
+     3,
+     {{QN_F16, 2, {2, 2059}}, {QN_F32, 1, {2059}}, {QN_F16, 2, {2, 2059}}}},
+    {"planes of one group",
+     groups,
+     "0 of 16544",
+     NULL,
+     2,
+     {{QN_F32, 3, {2, 7, 295}}, {QN_F32, 3, {2, 7, 295}}}},
+};
 
 static const row rows[] = {
     {"rows divided by their sum", divided, BLOCKS, NULL, ROWS(13, 301)},
@@ -422,6 +468,8 @@ int main(void)
     for (size_t i = 0; i < 5; i++)
         check(&rows[i], "striped");
     check(&rows[0], "ordered");
+    for (size_t i = 0; i < sizeof long_rows / sizeof long_rows[0]; i++)
+        check(&long_rows[i], "striped");
     test_two_reducers();
     test_lanes_of_rest();
     test_zeros();
