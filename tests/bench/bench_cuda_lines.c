@@ -137,8 +137,8 @@ static void stencil_lines(gpu_bench *b, int dtype, bool is_odd)
         }
 }
 
-/* The last one: no row begins at a multiple of 16 bytes, neither that which is read nor that which is
- * written. */
+/* The last one: no row begins at a multiple of 16 bytes, neither those that are read nor those that
+ * are written. */
 static void transpose_lines(gpu_bench *b)
 {
     static const struct {
