@@ -214,8 +214,10 @@ void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_who
     memcpy(iv_level, g->iv_level, sizeof iv_level);
     set_bases(&f, is_set);
     for (int d = 0; d < g->k->n_dims; d++) /* what does not move the access may have any index */
-        if (!g->iv[d])
+        if (!g->iv[d]) {
             g->iv[d] = f.of[d].low;
+            g->iv_level[d] = g->depth;
+        }
     if (g->schedule->buffer[f.buffer].storage != QN_STORAGE_REGISTERS)
         g->filled[f.buffer].memory = memory_of(g, f.buffer);
     qn__set_active(g, active_of(&f));

@@ -139,18 +139,26 @@ static bool is_contiguous(const filler *m, int d)
     return qn__access_stride(m->x, m->b->inst, d, &stride) && stride == 1;
 }
 
-/** Where a loop stands that the text leaves out: those over dimensions and points, steps, unrolled
- * loops, vectors, lanes. A dimension of which only the unrolled loop is inside is walked at once,
- * one along which elements lie side by side in steps of the unrolled loop, others index by index.
- */
-enum { PLACE_DIMS, PLACE_STEPS, PLACE_UNROLLED, PLACE_VECTORS, PLACE_LANES, N_PLACES };
+/** Where a loop stands that the text leaves out: those over dimensions and points, steps, those of
+ * the lanes, unrolled loops, vectors, lanes. A dimension of which only the unrolled loop is inside
+ * is walked at once, one along which elements lie side by side in steps of the unrolled loop,
+ * others index by index. */
+enum {
+    PLACE_DIMS,
+    PLACE_STEPS,
+    PLACE_LANE_STEPS,
+    PLACE_UNROLLED,
+    PLACE_VECTORS,
+    PLACE_LANES,
+    N_PLACES
+};
 static int place_of(const filler *m, const fill_loop *l)
 {
     bool has_others = false, has_block = false; /* loops over its dimension: of the block, others */
     if (l->block_role == QN_ROLE_VECTOR)
         return PLACE_LANES;
     if (l->is_of_lanes)
-        return l->block_role < 0 ? PLACE_STEPS : PLACE_VECTORS;
+        return l->block_role < 0 ? PLACE_LANE_STEPS : PLACE_VECTORS;
     for (int a = 0; a < m->b->n_axes; a++) {
         fill_loop other = describe_loop(m, m->b->axis[a]);
         has_others |= other.d == l->d && other.block_role < 0;
@@ -252,7 +260,9 @@ const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill
         out->dim[out->n++] = m.loop[n].d;
         n += taken;
     }
-    for (; n < m.n && m.loop[n].role == QN_ROLE_SEQUENTIAL && m.loop[n].block_role < 0; n++)
+    for (; n < m.n && m.loop[n].role == QN_ROLE_SEQUENTIAL && m.loop[n].is_of_lanes &&
+           m.loop[n].block_role < 0;
+         n++)
         out->has_steps = true;
     for (; n < m.n; n++)
         if (m.loop[n].block_role < 0 || m.loop[n].role != m.loop[n].block_role)
