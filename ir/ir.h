@@ -487,7 +487,7 @@ typedef struct qn_fault {
 } qn_fault;
 /** So many looks at the word of cancellation behind an access that was out of range before all that
  * is left, a launch ends, on every engine; less runs to its end. */
-enum { QN_MOST_LOOKS_BEHIND = 1 << 10 };
+enum { QN_MOST_LOOKS_BEHIND = 1 << 13 };
 /** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a
  * signal handler. */
 static inline bool qn__is_stopped(const volatile int32_t *flag)

@@ -244,7 +244,8 @@ static void code_schedule(codec *c, qn_facts *f)
 
 static void code_digits(codec *c, qn_facts *f, qn_dim_fact *dim)
 {
-    code_i32(c, &dim->n_digits, 0, QN_MAX_DIGITS, "n_digits");
+    if (!c->is_text) /* which has the digits */
+        code_i32(c, &dim->n_digits, 0, QN_MAX_DIGITS, "n_digits");
     code_i32(c, &dim->reach, 0, QN_MAX_RANK, "reach");
     if (!c->out) {
         dim->first_digit = dim->n_digits ? c->next_digit : 0;
@@ -319,8 +320,10 @@ static void code_param(codec *c, qn_facts *f, qn_param_fact *param)
         code_view(c, f, param);
         return;
     }
-    code_i32(c, &param->is_constant, 0, 1, "is_constant");
-    code_i32(c, &param->n_parts, 1, 2, "n_parts");
+    if (!c->is_text) { /* which has bits or a slot */
+        code_i32(c, &param->is_constant, 0, 1, "is_constant");
+        code_i32(c, &param->n_parts, 1, 2, "n_parts");
+    }
     for (int part = 0; part < param->n_parts && param->is_constant; part++)
         code_u64(c, &param->bits[part], "bits");
     code_multiple(c, &param->multiple, 0, "multiple");

@@ -77,7 +77,7 @@ static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef p
                       done = qn__new_block(g, "done");
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);
-    carry expected = {NULL};
+    carry expected = {.of = NULL};
     LLVMValueRef old = first;
     qn__carry(g, &expected, &old, 1);
     LLVMValueRef new = qn__updated(g, u, qn__from_bits(g, u->dtype, old), v, NULL);

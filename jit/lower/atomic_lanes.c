@@ -194,7 +194,7 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, turn);
-    carry lanes_left = {NULL};
+    carry lanes_left = {.of = NULL};
     qn__carry(g, &lanes_left, &all, 1);
     qn__take_turn(g, &t, qn__first_set(g, all));
     all = LLVMBuildAnd(g->b, all, LLVMBuildSub(g->b, all, qn__const_i64(g, 1), ""), "");

@@ -94,7 +94,7 @@ branch qn__begin_choice(lower *g, LLVMValueRef condition, const char *then, cons
 
 branch qn__begin_branch(lower *g, LLVMValueRef condition)
 {
-    return condition ? qn__begin_choice(g, condition, "then", NULL) : (branch){NULL};
+    return condition ? qn__begin_choice(g, condition, "then", NULL) : (branch){.from = NULL};
 }
 
 void qn__begin_other(lower *g, branch *x)

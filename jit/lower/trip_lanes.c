@@ -333,7 +333,7 @@ static void lower_whole_steps(lower *g, search *s)
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), head = qn__new_block(g, "lanes"),
                       go_on = qn__new_block(g, "all"), latch;
     pace own;
-    carry values = {NULL};
+    carry values = {.of = NULL};
     LLVMBuildBr(g->b, head);
     qn__level_open(g, false, true, false);
     LLVMPositionBuilderAtEnd(g->b, head);

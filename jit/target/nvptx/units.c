@@ -271,7 +271,7 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
 {
     LLVMBasicBlockRef entry = qn__new_block(g, "some"), head = qn__new_block(g, "stride"),
                       done = qn__new_block(g, "done");
-    carry indices = {NULL};
+    carry indices = {.of = NULL};
     LLVMValueRef index = first;
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntULT, first, end, ""), entry, done);
     qn__level_open(g, false, false, true);
