@@ -222,7 +222,7 @@ void qn__level_open(lower *g, bool is_branch, bool is_sequential, bool may_be_em
         return;
     }
     g->level[++g->depth] =
-        (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty, NULL, 1};
+        (level){LLVMGetInsertBlock(g->b), is_branch, is_sequential, may_be_empty, NULL, 1, 0};
 }
 
 static void forget_values(lower *g)

@@ -50,6 +50,7 @@ typedef struct level {
     bool may_be_empty; /* the guard of a loop that may run no trip: loads are not hoisted out */
     LLVMValueRef index; /* of the loop, NULL: there is none */
     int64_t multiple;   /* what divides that index */
+    int n_loaded;       /* vectors that are loaded in it for levels further in */
 } level;
 
 /** The part of a dimension that is run, or a piece of it. */

@@ -170,11 +170,21 @@ static int dims_level(const lower *g, uint32_t i, int at)
     return at < g->depth ? at : g->depth;
 }
 
+/** The level of a load without masks: vectors leave most registers to what the loops compute. */
+static int outer_level(lower *g, uint32_t i, int wanted, bool is_vector)
+{
+    const int at = load_level(g, i, wanted), most = g->f->target->vectors / 4;
+    if (!is_vector || at == g->depth)
+        return at;
+    return g->level[at].n_loaded++ < most ? at : g->depth;
+}
+
 /** A load without masks, as far out as it may stand; *at: the level. */
 static LLVMValueRef load_outside(lower *g, uint32_t i, address *x, LLVMTypeRef t, int *at)
 {
+    bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
     place here;
-    *at = dims_level(g, i, qn__seek(g, load_level(g, i, x->level), &here));
+    *at = dims_level(g, i, qn__seek(g, outer_level(g, i, x->level, is_vector), &here));
     const unsigned align = displace(g, i, x);
     LLVMValueRef v = qn__to_register(g, g->k->inst[i].type, plain_load(g, i, t, x->pointer, align));
     qn__unseek(g, &here);

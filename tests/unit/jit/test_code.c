@@ -240,6 +240,30 @@ static void test_bools(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Vectors that all columns of a tile load could be loaded before them, but registers have no room
+ * for those of all points. */
+static void test_loads_outside(qn_context *c)
+{
+    static char code[200000];
+    qn_error err = {0};
+    qn_view v[3];
+    qn_arg args[3];
+    for (int i = 0; i < 3; i++) {
+        v[i] = view(3, DIMS(8, 8, 384), false);
+        args[i] = qn_arg_view(&v[i]);
+    }
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3};
+    qn_kernel *k = kernel_of(batch);
+    qn_code *f = NULL;
+    bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_ASM, code, sizeof code);
+    int n = count_of(code, "(%rsp)");
+    if (!tap_ok(ok && n < 16, "a tile of a batch keeps its loads where they are used"))
+        tap_note("%s, %d values in the frame", err.message, n);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 /** The first address of a row is known where the loops of a tile are open, and those inside are
  * not. */
 static void test_tiled_stream(qn_context *c)
@@ -495,6 +519,7 @@ int main(void)
     test_steps(c);
     test_widths(c);
     test_few_steps(c);
+    test_loads_outside(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
