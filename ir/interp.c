@@ -210,7 +210,7 @@ static bool is_cancelled(qn_interp *s, uint32_t n_instructions)
     if (s->left >= 0)
         return false;
     if (s->fault->status == QN_ERR_BOUNDS && !s->watch && !s->printed &&
-        ++s->n_looks_behind > QN_MOST_LOOKS_BEHIND)
+        ++s->n_looks_behind > QN_MOST_LOOKS_BEHIND / 8) /* each is of more work than one of code */
         return true;
     if (!qn__is_stopped(s->fault->cancel)) {
         s->left = INSTRUCTIONS_PER_LOOK;
