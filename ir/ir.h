@@ -486,7 +486,8 @@ typedef struct qn_fault {
                    sets status to QN_ERR_CANCELLED, and only that, whatever else is in the record */
 } qn_fault;
 /** So many looks at the word of cancellation behind an access that was out of range before all that
- * is left, a launch ends, on every engine; less runs to its end. */
+ * is left, a launch ends; the interpreter, whose looks are of more work, after an eighth. Less runs
+ * to its end. */
 enum { QN_MOST_LOOKS_BEHIND = 1 << 13 };
 /** Whether a flag that stops a launch is set; its owner writes it from another thread, or in a
  * signal handler. */
