@@ -61,11 +61,6 @@ double qn__steps(const qn_estimator *e, qn_axis axis)
     return is_stepped ? qn__larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
 }
 
-static bool is_together(const qn_node_info *l)
-{
-    return l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED;
-}
-
 /** The cut into digits that a loop walks a part of; NULL: there is none. */
 static const qn_cut *digits_of(const qn_estimator *e, const qn_node_info *l)
 {
@@ -79,7 +74,7 @@ static void mark_stepped(qn_estimator *e)
 {
     FOR_LOOPS (e->s, l) {
         const qn_axis_info *a = qn__axis(e->s, l->axis);
-        if (is_together(l) && a->kind == QN_AXIS_PART)
+        if (qn__is_together(l) && a->kind == QN_AXIS_PART)
             e->is_stepped[a->cut] = true;
     }
     FOR_LOOPS (e->s, l)
@@ -94,7 +89,7 @@ static void mark_gathered(qn_estimator *e)
     int d = qn__lanes_of(e->x, e->s);
     FOR_LOOPS (e->s, l) {
         const qn_cut *c = digits_of(e, l);
-        if (is_together(l) && qn__axis_dim(e->x, e->s, l->axis) == d)
+        if (qn__is_together(l) && qn__axis_dim(e->x, e->s, l->axis) == d)
             lanes = qn__larger(lanes, c ? step_of(c, 0) : qn__nominal_count(e, l->axis));
     }
     e->are_gathered = d >= 0 && qn__are_gathered(e->x, d, (int64_t)lanes);
@@ -241,7 +236,7 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
         double extent = is_own ? (double)c->extent[number] : 1;
         if (is_own && l->role == QN_ROLE_VECTOR)
             lanes = extent;
-        if (is_own && is_together(l))
+        if (is_own && qn__is_together(l))
             together *= extent;
     }
     double one = cycles / qn__larger(whole, 1) * lanes / step; /* of one vector, or iteration */
@@ -285,7 +280,7 @@ static void walk_loop(qn_estimator *e, qn_node node)
     *own = (qn_around){.node = node,
                        .dims = is_known ? qn__axis_dims(e->x, e->s, l->axis) : UINT32_MAX,
                        .count = qn__nominal_count(e, l->axis),
-                       .is_together = is_together(l),
+                       .is_together = qn__is_together(l),
                        .is_lanes = l->role == QN_ROLE_VECTOR,
                        .is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT};
     own->is_together |= is_straight(e, own);

@@ -134,12 +134,6 @@ static void add_span(const qn_estimator *e, qn_axis axis, int64_t *span)
     }
 }
 
-static bool is_together(const qn_node_info *l)
-{
-    return l->kind == QN_NODE_LOOP &&
-           (l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED);
-}
-
 /** Whether elements of a box lie in runs of lines that begin in one page, but too far apart for
  * lines between them to be fetched with them. */
 static bool is_interleaved(const mover *m, uint32_t inst, const qn_box *box)
@@ -162,7 +156,7 @@ static void touch_around(mover *m, qn_node at, uint32_t inst, int64_t *span, dou
     qn_box box = {0};
     for (qn_node n = at; g >= 0; n = qn__node(e->s, n)->parent) {
         const qn_node_info *l = qn__node(e->s, n);
-        if (is_step && n.id != at.id && !is_together(l)) {
+        if (is_step && n.id != at.id && !qn__is_together(l)) {
             m->group[g].is_interleaved |= is_interleaved(m, inst, &box);
             is_step = false;
         }
@@ -459,7 +453,8 @@ static void move(mover *m, int level)
             bytes += level == QN_CACHE_LAST ? whole[g].n * line : 0;
             far += level == QN_CACHE_LAST ? parts_of_lines(m, g) : 0;
         } else if (!has_room || whole[g].n > whole[g].room) {
-            *(own->is_copied ? &copied : &bytes) += (own->is_written ? 2 : 1) * all[g].n * line;
+            double *to = own->is_copied ? &copied : &bytes;
+            *to += (own->is_written ? 2 : 1) * all[g].n * line;
             far += all[g].far;
         }
     }

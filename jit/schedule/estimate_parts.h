@@ -72,6 +72,12 @@ static inline int64_t qn__extent_of(double n)
     return n < 0x1p62 ? (int64_t)n : INT64_C(1) << 62;
 }
 
+/** Whether the iterations of a loop are emitted together. */
+static inline bool qn__is_together(const qn_node_info *l)
+{
+    return l->kind == QN_NODE_LOOP && (l->role == QN_ROLE_VECTOR || l->role == QN_ROLE_UNROLLED);
+}
+
 /** What takes so many cycles of an estimate. */
 typedef struct qn_estimate_part {
     double cycles;

@@ -267,8 +267,9 @@ static void try_steps(search *s)
 static void try_pieces(search *s)
 {
     qn_plan_options o = s->options;
-    const int64_t most = s->best->row_steps ? qn__trips(&s->f, s->best->jam_dim) : 0;
-    for (o.pack = 2 * s->best->row_steps; o.pack < most; o.pack *= 2)
+    const int64_t all =
+        s->best->row_steps ? qn__trips(&s->f, s->best->jam_dim) / s->best->jam + 1 : 0;
+    for (o.pack = 2 * s->best->row_steps; o.pack < 2 * all; o.pack *= 2)
         (void)try(s, &o, OTHER_STEPS);
 }
 
