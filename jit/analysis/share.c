@@ -190,13 +190,17 @@ static bool is_alike(const qn_kernel *k, uint32_t n, uint32_t i)
 /** Values of m that are computed alike become one, as indices that were loaded twice. */
 static void join_values(qn_kernel *k, qn_analysis *a, uint32_t m)
 {
-    for (uint32_t i = m + 1; i < k->n_insts; i++)
-        for (uint32_t n = m + 1; n < i && qn__is_pure(&k->inst[i]); n++)
-            if (k->inst[i].n_args && qn__args(k, i)[0] == m && is_alike(k, n, i) &&
-                comes_first(k, n, i)) {
-                rename_value(k, a, i, n);
-                join_values(k, a, n);
-            }
+    for (uint32_t i = m + 1; i < k->n_insts; i++) {
+        if (!qn__is_pure(&k->inst[i]) || !k->inst[i].n_args || qn__args(k, i)[0] != m)
+            continue;
+        uint32_t n = m + 1;
+        while (n < i && !(is_alike(k, n, i) && comes_first(k, n, i)))
+            n++;
+        if (n < i) {
+            rename_value(k, a, i, n);
+            join_values(k, a, n);
+        }
+    }
 }
 
 /** Takes access `site` out of the tables; its value is that of m from now on. */
