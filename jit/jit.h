@@ -8,7 +8,7 @@
  * facts/     in libquern: what is known about arguments, as a canonical byte string (the key)
  * analysis/  loads of one element become one (share.c), dimensions that every access walks as one
  *            become one (collapse.c), and those whose indices are divided two (straighten.c);
- *            shapes of values, affine addresses (analyse.c), bits of integers (narrow.c)
+ *            shapes of values (analyse.c), affine addresses (affine.c), bits of integers (narrow.c)
  * schedule/  how the domain is walked: data in, data out; what compiling and running take
  *            (budget.c, estimate.c)
  * lower/     the kernel as LLVM IR; what a target does differently is a property or a hook

@@ -77,6 +77,14 @@ static inline int qn__trips_dim(const qn_kernel *k)
 }
 /** Dimensions that an index of the analysis may depend on: those of the domain, and of trips. */
 static inline int qn__n_indexed(const qn_analysis *a) { return a->k->n_dims + (a->trips.n > 0); }
+/** Whether the lanes are trips of loop i. */
+static inline bool qn__lanes_are_trips_of(const qn_analysis *a, uint32_t i)
+{
+    bool has = false;
+    for (int n = 0; n < a->trips.n; n++)
+        has |= a->trips.loop[n] == i;
+    return has;
+}
 /** What a loop carries, where its trips are lanes, which combine QN_MOST_TRIP_SUMS values at most.
  */
 enum { QN_MOST_TRIP_SUMS = 8 };
@@ -119,6 +127,8 @@ qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis 
                              qn_error *err);
 /** Kernel and facts stay. */
 void qn__analysis_release(qn_analysis *a);
+/** Sets the affine forms of all i64 values; part of qn__analyse (jit/analysis/affine.c). */
+void qn__find_affine(qn_analysis *a);
 /** Sets bits, is_signed, at and at_signed of all values; part of qn__analyse. False if memory runs
  * out (jit/analysis/narrow.c). */
 bool qn__narrow(qn_analysis *a);
@@ -132,6 +142,8 @@ void qn__find_ranges(const qn_analysis *a, qn_interval *range);
  */
 uint32_t qn__paired_product(const qn_analysis *a, uint32_t reduce);
 
+/* Indices of accesses (jit/analysis/indices.c; of affine forms, affine.c). */
+
 /** Elements the address of an access moves per step of domain dimension d; false if it is not a
  * known constant (data-dependent, dynamic stride, several digits). Uniform dimensions give 0. */
 bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stride);
@@ -139,8 +151,6 @@ bool qn__access_stride(const qn_analysis *a, uint32_t inst, int d, int64_t *stri
 uint32_t qn__index_deps(const qn_analysis *a, uint32_t inst);
 /** What moves an access, as bits: that but for indices of projected dimensions. */
 uint32_t qn__moving_dims(const qn_analysis *a, uint32_t inst);
-/** The dimensions of a reduce, as bits. */
-uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce);
 /** Whether two values differ by a constant. */
 bool qn__differ_by_constant(const qn_affine *x, const qn_affine *y);
 /** Whether all indices of two accesses of views of one rank differ by constants. */
@@ -159,6 +169,11 @@ bool qn__is_made_of_indices(const qn_kernel *k, uint32_t value);
 /** Whether the indices of access `inst` are: then the address is known, also where an index that is
  * loaded cannot leave its view. */
 bool qn__is_known_ahead(const qn_kernel *k, uint32_t inst);
+/** Whether an index of a dimension of several digits has one value of all but the fastest digit in
+ * w lanes along lane_dim, the first of which is a multiple of w: w divides the fastest digit. */
+bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact *dim, int lane_dim,
+                         int64_t w);
+
 /** Whether control flow on this value differs between lanes or jammed iterations. */
 static inline bool qn__is_divergent(const qn_analysis *a, uint32_t value)
 {
@@ -181,15 +196,9 @@ static inline int64_t qn__wrap_sub(int64_t x, int64_t y)
 /** Whether arguments p and q may have elements in common (jit/analysis/share.c). Those of a launch
  * in iteration order may; in any other launch they are the same elements, by one index tuple. */
 bool qn__may_meet(const qn_analysis *a, uint64_t p, uint64_t q);
-/** Whether an instruction needs the value of instruction i. */
-bool qn__is_used(const qn_kernel *k, uint32_t i);
 /** Whether view p is written, or may be the same as one that is: its elements change while the
  * kernel runs (jit/analysis/share.c). */
 bool qn__is_written_too(const qn_analysis *a, uint64_t p);
-/** Whether an index of a dimension of several digits has one value of all but the fastest digit in
- * w lanes along lane_dim, the first of which is a multiple of w: w divides the fastest digit. */
-bool qn__is_within_digit(const qn_analysis *a, uint32_t value, const qn_dim_fact *dim, int lane_dim,
-                         int64_t w);
 /** Bit p: parameter p is such a view. */
 uint64_t qn__written_too(const qn_analysis *a);
 /** Whether iterations may run twice, one after the other or by two threads: what they read is not
@@ -199,6 +208,8 @@ bool qn__may_repeat(const qn_analysis *a);
 /** All accesses of a kernel: n is the site, i the instruction. */
 #define FOR_ACCESSES(k, n, i)                                                                      \
     for (uint32_t n = 0, i; n < (k)->n_accesses && (i = (k)->access[n].inst, true); n++)
+
+/* What stands in a region (jit/analysis/region.c). */
 
 /** The first reduce at the top from instruction i on, which stands there too; k->n_insts: there is
  * none. */
@@ -210,6 +221,10 @@ uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
 int qn__n_top_reduces(const qn_kernel *k);
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
+/** The dimensions of a reduce, as bits. */
+uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce);
+/** Whether an instruction needs the value of instruction i. */
+bool qn__is_used(const qn_kernel *k, uint32_t i);
 /** Whether the kernel's body might fail, run forever or tell something. */
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
