@@ -72,6 +72,12 @@ qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     return status;
 }
 
+qn_status qn__fail_as(const char *who, qn_error *err, qn_status status)
+{
+    const char *rest = status && err ? strchr(err->message, ':') : NULL;
+    return rest ? qn__fail(err, status, "%s%s", who, rest) : status;
+}
+
 qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
 {
     if (err) {

@@ -37,6 +37,8 @@
  */
 qn_status qn__fail(qn_error *err, qn_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/** Puts `who` in place of the function whose name the message of a failure begins with. */
+qn_status qn__fail_as(const char *who, qn_error *err, qn_status status);
 /** qn__fail with the line of a kernel text. */
 qn_status qn__fail_line(qn_error *err, qn_status status, int line, const char *format, ...)
     __attribute__((format(printf, 4, 5)));

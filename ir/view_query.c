@@ -136,7 +136,7 @@ qn_status qn_view_access(const qn_view *v, int n, const int64_t *index, void **o
             return qn__fail(err, QN_ERR_BOUNDS,
                             "%s: view \"%s\": index %lld of dimension %d beyond rank %d is not 0",
                             who, qn__label(v->label), (long long)index[d], d, v->layout.rank);
-    return qn_view_at(v, v->layout.rank, index, out, err);
+    return qn__fail_as(who, err, qn_view_at(v, v->layout.rank, index, out, err));
 }
 
 /* ---------------------------------------------------------------- equality */

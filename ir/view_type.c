@@ -134,8 +134,9 @@ qn_status qn_view_type_layout(const qn_view_type *type, int n, const int64_t *ex
     status = qn__view_type_extents(who, "(no label)", type, n, extents, all, &rank, err);
     if (status)
         return status;
-    return qn__type_is_left(type) ? qn_layout_left(rank, all, out, err)
-                                  : qn_layout_right(rank, all, out, err);
+    status = qn__type_is_left(type) ? qn_layout_left(rank, all, out, err)
+                                    : qn_layout_right(rank, all, out, err);
+    return qn__fail_as(who, err, status);
 }
 
 qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err)
@@ -158,7 +159,7 @@ qn_status qn_view_default(const qn_view_type *type, qn_view *out, qn_error *err)
                                     : qn_layout_right(rank, extents, &made.layout, err);
     if (status == QN_OK)
         *out = made;
-    return status;
+    return qn__fail_as(who, err, status);
 }
 
 /* ---------------------------------------------------------------- layout families */

@@ -13,7 +13,7 @@ qn_arg qn_arg_view(const qn_view *v)
 
 qn_arg qn_arg_int(int dtype, int64_t value)
 {
-    int part = qn__part_dtype(dtype, NULL, 0); /* the imaginary part of complex numbers is 0 */
+    int part = qn__dtype_part(dtype); /* the imaginary part of complex numbers is 0 */
     bool is_float = qn__dtype_class(part) == QN_CLASS_F;
     uint64_t bits = (uint64_t)value;
     return (qn_arg){.dtype = dtype, .bits = is_float ? qn__eval_cast(part, QN_I64, bits) : bits};

@@ -107,5 +107,5 @@ qn_status qn_fill_arg(qn_context *c, const qn_view *v, const qn_arg *value, qn_e
 {
     if (!value)
         return qn__fail(err, QN_ERR_ARGUMENT, "qn_fill_arg: value is NULL");
-    return qn_fill(c, v, *value, err);
+    return qn__fail_as("qn_fill_arg", err, qn_fill(c, v, *value, err));
 }

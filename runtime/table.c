@@ -349,7 +349,7 @@ qn_status qn_view_multi_wrap(const char *label, int n, void *const *data, int dt
     for (int i = 0; i < n; i++)
         qn_view_release(&views[i]);
     qn__free(views);
-    return status;
+    return qn__fail_as(who, err, status);
 }
 
 /* ---------------------------------------------------------------- views of MultiViews */

@@ -96,6 +96,7 @@ static void test_types(void)
     REFUSED(QN_ERR_EXTENT, l, qn_view_type_layout, &type, 3, INDEX(4, 5, 7), &l);
     REFUSED(QN_ERR_RANK, l, qn_view_type_layout, &type, 2, INDEX(4, 5), &l);
     REFUSED(QN_ERR_ARGUMENT, l, qn_view_type_layout, &type, 1, NULL, &l);
+    REFUSED(QN_ERR_OVERFLOW, l, qn_view_type_layout, &type, 1, INDEX(INT64_MAX), &l);
     type.family = STRIDED;
     REFUSED(QN_ERR_ARGUMENT, l, qn_view_type_layout, &type, 1, INDEX(4), &l);
 }
@@ -455,6 +456,7 @@ static void test_queries(void)
            "X0.18: surplus zeros");
     REFUSED(QN_ERR_BOUNDS, q, qn_view_access, &v, 6, INDEX(1, 2, 3, 2, 4, 1), &q);
     REFUSED(QN_ERR_RANK, q, qn_view_access, &v, 4, INDEX(1, 2, 3, 2), &q);
+    REFUSED(QN_ERR_BOUNDS, q, qn_view_access, &v, 5, INDEX(1, 2, 3, 2, 99), &q);
     qn_layout l;
     qn_view_extents(&v, s, NULL);
     int64_t strides[5];

@@ -425,6 +425,11 @@ static void test_boxes(void)
     qn_arg seven = qn_arg_int(QN_I32, 7);
     tap_is_int(qn_fill_arg(NULL, v, &seven, NULL), QN_OK, "filled by a pointer");
     tap_is_int(((int32_t *)qn_view_data(other))[11], 7, "... the memory is one");
+    seven = qn_arg_int(QN_RECORD, 7); /* of which there are no scalars */
+    qn_error err = {0};
+    tap_ok(qn_fill_arg(NULL, v, &seven, &err) == QN_ERR_DTYPE &&
+               strncmp(err.message, "qn_fill_arg: view \"boxed\"", 25) == 0,
+           "a value of another dtype: %s", err.message);
     qn_view_unbox(other);
     tap_is_int(qn_view_use_count(v), 1, "a box drops its reference");
     qn_view_unbox(v);

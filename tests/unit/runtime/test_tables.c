@@ -451,6 +451,10 @@ static void test_multi(void)
                at(&v, INDEX(0, 1, 0)) == 11,
            "from addresses");
     qn_view_release(&v);
+    fails(qn_view_multi_wrap("w", 2, data, QN_VOID, &m[0].layout, 0, 0, &v, &err), &err,
+          QN_ERR_DTYPE, "qn_view_multi_wrap: view \"w\": no dtype");
+    fails(qn_view_multi_wrap("w", 2, data, QN_I32, &m[0].layout, 9, 0, &v, &err), &err,
+          QN_ERR_ARGUMENT, "qn_view_multi_wrap: view \"w\": position 9");
     tap_ok(qn_view_multi(NULL, 0, NULL, 0, &v, &err) == QN_OK && !v.data && qn_view_size(&v) == 0,
            "MV4: no members: the default view");
     m[1].dtype = QN_F32;
