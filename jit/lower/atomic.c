@@ -66,7 +66,7 @@ static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRe
 }
 
 /** What no instruction does, floats, bool and expressions: a loop around compare-exchange with the
- * op table's meaning. */
+ * op table's meaning. An element that stays as it was found is not written. */
 static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer,
                                        LLVMValueRef v)
 {
@@ -74,20 +74,24 @@ static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef p
     LLVMValueRef first = qn__load_at(g, t, pointer, (unsigned)qn_dtype_bytes(u->dtype));
     qn__make_relaxed(g, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"),
-                      done = qn__new_block(g, "done");
+                      differs = qn__new_block(g, "differs"), done = qn__new_block(g, "done");
     LLVMBuildBr(g->b, again);
     LLVMPositionBuilderAtEnd(g->b, again);
     carry expected = {.of = NULL};
-    LLVMValueRef old = first;
-    qn__carry(g, &expected, &old, 1);
+    LLVMValueRef found = first;
+    qn__carry(g, &expected, &found, 1);
+    const LLVMValueRef old = found;
     LLVMValueRef new = qn__updated(g, u, qn__from_bits(g, u->dtype, old), v, NULL);
-    LLVMValueRef pair = exchange_compare(g, pointer, old, qn__as_bits(g, u->dtype, new)), found;
-    old = found = LLVMBuildExtractValue(g->b, pair, 0, "");
+    new = qn__as_bits(g, u->dtype, new);
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntEQ, new, old, ""), done, differs);
+    LLVMPositionBuilderAtEnd(g->b, differs);
+    LLVMValueRef pair = exchange_compare(g, pointer, old, new);
+    found = LLVMBuildExtractValue(g->b, pair, 0, "");
     qn__carry_close(&expected, before, LLVMGetInsertBlock(g->b));
     qn__carry_end(&expected);
     LLVMBuildCondBr(g->b, LLVMBuildExtractValue(g->b, pair, 1, ""), done, again);
     LLVMPositionBuilderAtEnd(g->b, done);
-    return qn__from_bits(g, u->dtype, found);
+    return qn__from_bits(g, u->dtype, old);
 }
 
 static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer, LLVMValueRef v,

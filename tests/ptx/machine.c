@@ -138,6 +138,12 @@ static void store(machine *v, thread *t, const ptx_inst *i)
     }
 }
 
+/** An f32 as atomic sums take and make it: zero in place of a subnormal number. */
+static uint64_t flushed(uint64_t bits)
+{
+    return bits & UINT64_C(0x7f800000) ? bits : bits & UINT64_C(0x80000000);
+}
+
 static void atomic(machine *v, thread *t, const ptx_inst *i)
 {
     bool has_result = i->base == BASE_atom;
@@ -152,9 +158,9 @@ static void atomic(machine *v, thread *t, const ptx_inst *i)
     if (ptx_has(i, WORD_cas))
         now = old == a ? operand(v, t, &o[2]) : old;
     else if (ptx_has(i, WORD_add) && type.kind == 'f')
-        now = type.bits == 64
-                  ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
-                  : ptx_f32_bits((float)ptx_as_double(type, old) + (float)ptx_as_double(type, a));
+        now = type.bits == 64 ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
+                              : flushed(ptx_f32_bits((float)ptx_as_double(type, flushed(old)) +
+                                                     (float)ptx_as_double(type, flushed(a))));
     else if (ptx_has(i, WORD_add))
         now = old + a;
     else if (ptx_has(i, WORD_and))

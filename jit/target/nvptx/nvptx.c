@@ -5,6 +5,7 @@
  * body is the scalar code that x86 has, too.
  */
 #include "jit/target/nvptx/nvptx.h"
+#include "jit/lower/atomic.h"
 #include "jit/target/target.h"
 
 #include <llvm-c/Target.h>
@@ -239,9 +240,20 @@ LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)
 
 /* ---------------------------------------------------------------- atomic reductions */
 
+/** Whether the sum of f32 of memory, which takes subnormal numbers for zero and makes none, rounds
+ * as all others do: |v| >= 2^-100. Beside such a number a subnormal one is less than half a unit of
+ * the last place, and differences of others from it are 0 or at least 2^-124. */
+static LLVMValueRef is_large(lower *g, LLVMValueRef v)
+{
+    enum { MAGNITUDE = 0x7fffffff, LEAST = (127 - 100) << 23 };
+    LLVMValueRef bits = LLVMBuildBitCast(g->b, v, g->i32, "");
+    bits = LLVMBuildAnd(g->b, bits, LLVMConstInt(g->i32, MAGNITUDE, false), "");
+    return LLVMBuildICmp(g->b, LLVMIntUGE, bits, LLVMConstInt(g->i32, LEAST, false), "");
+}
+
 bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, LLVMValueRef v)
 {
-    enum { OF_SIGNED, OF_UNSIGNED, OF_F64 };
+    enum { OF_SIGNED, OF_UNSIGNED, OF_FLOAT };
     static const char *const reds[QN_N_COMBINES][3] = {
 #define PTX(s, u, f)                                                                               \
     {                                                                                              \
@@ -261,16 +273,19 @@ bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, L
     };
     int kind = qn__dtype_class(dtype), width = qn__dtype_width(dtype);
     bool is_float = kind == QN_CLASS_F;
-    const char *red = combine < QN_N_COMBINES ? reds[combine][is_float             ? OF_F64
+    const char *red = combine < QN_N_COMBINES ? reds[combine][is_float             ? OF_FLOAT
                                                               : kind == QN_CLASS_S ? OF_SIGNED
                                                                                    : OF_UNSIGNED]
                                               : NULL;
     char text[64];
-    if (!red || width < (is_float ? 64 : 32) || dtype == QN_BOOL)
-        return false; /* the sum of f32 flushes to zero */
-    const char *operands = is_float      ? "l,d,~{memory}"
+    if (!red || width < 32 || dtype == QN_BOOL)
+        return false;
+    const char *operands = is_float      ? width == 64 ? "l,d,~{memory}" : "l,f,~{memory}"
                            : width == 64 ? "l,l,~{memory}"
                                          : "l,r,~{memory}";
+    branch quick = {.from = NULL};
+    if (dtype == QN_F32)
+        quick = qn__begin_choice(g, is_large(g, v), "large", "small");
     int n = snprintf(text, sizeof text, "red.global.%s%d [$0], $1;", red, width);
     LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
     LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)},
@@ -278,6 +293,12 @@ bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, L
     LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true,
                                          false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(g->b, t, code, in, 2, "");
+    if (dtype == QN_F32) {
+        qn__begin_other(g, &quick);
+        const update u = {.dtype = dtype, .combine = combine};
+        qn__update_element(g, &u, pointer, v, NULL);
+        qn__end_branch(g, &quick, NULL);
+    }
     return true;
 }
 

@@ -92,6 +92,14 @@ static void test_atomics(void)
     tap_ok(count(ptx_of(kernel, 3, args), "atom.global.add.u32") == 1 &&
                !strstr(text, "red.global"),
            "else an atomic");
+    static const char sum[] = "kernel sum (h: f32[], x: f32[], at: i32[]) {\n"
+                              " for all i in x { atomic h[at[i]] += x[i] }\n}\n";
+    qn_view w[3];
+    const qn_arg sums[] = {vector(&w[0], QN_F32, 100), vector(&w[1], QN_F32, N),
+                           vector(&w[2], QN_I32, N)};
+    tap_ok(count(ptx_of(sum, 3, sums), "red.global.add.f32") == 1 &&
+               count(text, "atom.global.cas.b32") == 1,
+           "a sum of f32 is a reduction, and exchanged where that may flush to zero");
 }
 
 static void test_signs(void)
