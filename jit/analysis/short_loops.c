@@ -61,6 +61,32 @@ uint32_t qn__dims_between(const qn_analysis *a)
     return closed(k, a->f, dims);
 }
 
+/** Whether nothing else meets what store i writes: one of the trips may do it at any time. */
+static bool is_apart(const qn_analysis *a, uint32_t i)
+{
+    const qn_kernel *k = a->k;
+    bool is = k->inst[i].op == QN_I_STORE;
+    FOR_ACCESSES (k, n, other) {
+        is = is && (other == i || !qn__may_meet(a, k->inst[other].imm, k->inst[i].imm));
+    }
+    return is;
+}
+
+bool qn__find_loop(const qn_analysis *a, qn_short_loops *out)
+{
+    const qn_kernel *k = a->k;
+    out->loop = 0;
+    for (uint32_t i = k->body; i < k->n_insts; i = k->inst[i].region[2]) {
+        const qn_inst *x = &k->inst[i];
+        const bool is_loop = x->op == QN_I_FOR && !out->loop && x->n_args == 2;
+        if (is_loop && qn__known_trips(a, i) > 1 && qn__trips_at_once(a, i) == INT64_MAX)
+            out->loop = i;
+        else if (x->op != QN_I_REDUCE && x->op != QN_I_LOAD && !qn__is_pure(x) && !is_apart(a, i))
+            return false;
+    }
+    return out->loop && k->n_dims < QN_MAX_RANK && qn__n_top_reduces(k) > 0;
+}
+
 bool qn__has_short_trips(const qn_analysis *a)
 {
     const qn_kernel *k = a->k;

@@ -179,6 +179,33 @@ static void write_trips(qn_writer *w, uint32_t i, int64_t begin, int64_t trips)
     w->map[i] = 0;
 }
 
+/** The trips of the loop that is a dimension now: the last one. */
+static void write_loop(writer *w, uint32_t i)
+{
+    const qn_inst *x = &w->k->inst[i];
+    int64_t n;
+    const uint32_t begin = qn__args(w->k, i)[0], term[2] = {w->map[begin], w->dim[w->n_dims - 1]};
+    w->map[x->region[0]] =
+        is_known(w, begin, &n) && n == 0 ? term[1] : add_op(w, QN_OP_add, QN_I64, 2, term);
+    write_body(w, x->region[0] + 1, x->region[2] - 1, 0);
+}
+
+/** Store i of all trips, which the first one does. */
+static void write_once(writer *w, uint32_t i)
+{
+    const uint32_t zero = add_number(w, QN_I64, 0), outer = w->parent, n_visible = w->n_visible;
+    const uint32_t first =
+        add_op(w, QN_OP_eq, QN_BOOL, 2, (uint32_t[]){w->dim[w->n_dims - 1], zero});
+    const qn_inst branch = {.op = QN_I_IF, .n_args = 1}, yield = {.op = QN_I_YIELD};
+    const uint32_t own = add(w, &branch, &first, i);
+    w->parent = own;
+    write_plain(w, i);
+    add(w, &yield, NULL, i);
+    w->inst[own].region[1] = w->inst[own].region[2] = w->n;
+    w->n_visible = n_visible;
+    w->parent = outer;
+}
+
 /* ---------------------------------------------------------------- the body */
 
 void qn__write_body(qn_writer *w, uint32_t begin, uint32_t end, uint32_t without)
@@ -187,12 +214,16 @@ void qn__write_body(qn_writer *w, uint32_t begin, uint32_t end, uint32_t without
     for (uint32_t i = begin; i < end && !w->is_full; i = k->inst[i].region[2]) {
         const qn_inst *x = &k->inst[i];
         int64_t first = 0, points = x->op == QN_I_REDUCE ? points_of(w, i) : 0;
-        int64_t trips = points ? -1 : trips_of(w, i, &first);
+        int64_t trips = points || i == w->loops->loop ? -1 : trips_of(w, i, &first);
         bool is_done = x->op == QN_I_RESULT && w->map[qn__args(k, i)[0]] == 0;
         if (i == without || is_done) /* results of trips and sides are known */
             continue;
         if (points)
             write_reduce(w, i, points);
+        else if (i == w->loops->loop)
+            write_loop(w, i);
+        else if (w->loops->loop && x->op == QN_I_STORE && !x->parent)
+            write_once(w, i);
         else if (trips >= 0)
             write_trips(w, i, first, trips);
         else if (!qn__write_side(w, i) && !qn__write_both(w, i) && qn__has_regions(x))
@@ -258,6 +289,8 @@ static void begin(qn_writer *w)
         if (cut[d] > 1)
             add_dim(w, cut[d]);
     }
+    if (w->loops->loop)
+        add_dim(w, qn__known_trips(w->a, w->loops->loop));
     w->body = w->n;
     for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
         if (cut[d]) {
@@ -274,6 +307,15 @@ static void begin(qn_writer *w)
 
 /* ---------------------------------------------------------------- kernel and facts */
 
+/** The facts of a new dimension of n iterations. */
+static void take_dim(const writer *w, qn_kernel *k, qn_facts *f, int d, int64_t n)
+{
+    f->begin[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
+    f->end[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
+    k->dim[d] = w->dim[d];
+    f->part[d] = -1;
+}
+
 /** The facts of a dimension that has parts, and of the one inside of them, which is number `inside`
  * if there is one; returns the number of the next one. */
 static int take_parts(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int inside)
@@ -288,10 +330,7 @@ static int take_parts(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int 
         f->part[d] = n * (f->part[d] ? f->part[d] : 1);
     if (n == 1)
         return inside;
-    f->begin[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
-    f->end[inside] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
-    k->dim[inside] = w->dim[inside];
-    f->part[inside] = -1;
+    take_dim(w, k, f, inside, n);
     return inside + 1;
 }
 
@@ -339,6 +378,8 @@ static bool take(qn_writer *w, qn_kernel *k, qn_facts *f)
     for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
         if (w->loops->cut[d])
             inside = take_parts(w, k, f, d, inside);
+    if (w->loops->loop)
+        take_dim(w, k, f, w->n_dims - 1, w->trips[w->n_dims - 1]);
     k->n_dims = f->n_dims = w->n_dims;
     return true;
 }

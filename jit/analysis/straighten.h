@@ -4,7 +4,8 @@
  * points of a reduce and the trips of a `for` become statements that follow one another. What they
  * access lies a constant apart then, and moves as groups (group.h); values that all of them need
  * are computed once. And a dimension becomes two where quotients of its index by a constant are
- * used: x[i / 8, i % 8] is affine in the number of a part and in the index inside.
+ * used: x[i / 8, i % 8] is affine in the number of a part and in the index inside. The trips of a
+ * `for` become a dimension where they are iterations that share the reduces before.
  */
 #ifndef QN_JIT_STRAIGHTEN_H
 #define QN_JIT_STRAIGHTEN_H
@@ -17,6 +18,7 @@ typedef struct qn_short_loops {
     uint32_t dims;  /* bit d: parallel dimension d, or all reduces over dimension d */
     bool has_trips; /* each `for` with a known, small number of trips */
     bool has_sides; /* both sides of each `if` that only loads and computes little */
+    uint32_t loop;  /* a `for` whose trips become a new parallel dimension, the last one; 0: none */
     int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
                                  iterations, and a new one inside of a part, if that is more than
                                  one; 0: it stays */
@@ -47,6 +49,9 @@ bool qn__may_compute_both(const qn_kernel *k, const qn_facts *f, uint32_t i);
 /** The loops of known, small length that lie between the lanes of some access: so many elements of
  * one another that groups may move what they access. */
 uint32_t qn__dims_between(const qn_analysis *a);
+/** The only `for` at the top of a body that does nothing else but compute, reduce, and store what
+ * nobody else meets, if its trips are known, may run in any order and carry nothing: sets loop. */
+bool qn__find_loop(const qn_analysis *a, qn_short_loops *out);
 /** Whether some `for` has a known, small number of trips. */
 bool qn__has_short_trips(const qn_analysis *a);
 /** Makes these loops of a kernel and facts of the caller's own straight code with the same results,

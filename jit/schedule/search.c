@@ -503,8 +503,9 @@ static bool is_one_by_one(const qn_grid *p)
     return p->team == QN_TEAM_THREAD && p->wide * p->tall == 1 && !p->n_moved && !p->staged;
 }
 
-/** Short loops of a thread of a GPU as straight code, where they access memory: what an iteration
- * accesses is known then before it is walked. And both sides of an `if` that loads, where a thread
+/** A loop behind reduces as a dimension, if a team divides it. Short loops of a thread of a GPU as
+ * straight code, where they access memory: what an iteration accesses is known then before it is
+ * walked. And both sides of an `if` that loads, where a thread
  * computes several iterations then. */
 static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
 {
@@ -519,8 +520,15 @@ static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
         loops.has_sides |= qn__may_compute_both(k, f, i);
     }
     if (has_memory && qn__analyse(k, f, -1, 0, &a)) {
+        qn_short_loops rest = {.has_trips = false};
         loops.has_trips = qn__has_short_trips(&a);
+        const bool is_rest = qn__find_loop(&a, &rest);
         qn__analysis_release(&a);
+        if (is_rest && make_thread(k, f, &rest, out)) {
+            if (out->planned.grid.rest_dims >> k->n_dims & 1)
+                return true;
+            qn__straight_release(out);
+        }
     }
     if (loops.has_sides) {
         qn_grid plain;

@@ -55,6 +55,10 @@ static const char groups[] =
     "    m = (sum u in dim(x, 1), v in dim(x, 2) of x[b,u,v]) / n\n"
     "    s = (sum u in dim(x, 1), v in dim(x, 2) of (x[b,u,v] - m) * (x[b,u,v] - m)) / n\n"
     "    y[b,c,p] = (x[b,c,p] - m) / sqrt(s + 1)\n  }\n}\n";
+static const char stored[] =
+    "kernel k (x: f32[,], y: f32[,], z: f32[]) $ contract {\n  for all i in z {\n"
+    "    s = sqrt(sum k in dim(x, 1) of x[i,k] * x[i,k])\n    z[i] = s\n"
+    "    for k in dim(x, 1) { y[i,k] = x[i,k] / (s + 1) }\n  }\n}\n";
 static const char moments[] =
     "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
     "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
@@ -150,6 +154,12 @@ static const row long_rows[] = {
      2,
      {F32(3, 9203), {QN_F32, 1, {3}}}},
     {"long rows, two reduces", spread, "0 of 16480", NULL, ROWS(2, 2059)},
+    {"long rows, whose elements a loop stores",
+     stored,
+     "rest dimension 2",
+     NULL,
+     3,
+     {F32(2, 2059), F32(2, 2059), {QN_F32, 1, {2}}}},
     {"long rows, exponentials in place of elements", softmax, "0 of 8240", NULL, ROWS(2, 2059)},
     {"a sum of exponentials of long rows",
      logarithms,
@@ -223,6 +233,12 @@ static const row rows[] = {
      NULL,
      2,
      {{QN_F32, 3, {5, 7, 65}}, {QN_F32, 3, {5, 7, 65}}}},
+    {"trips of a loop behind a sum, which is stored, too",
+     stored,
+     "rest dimension 2",
+     NULL,
+     3,
+     {F32(13, 301), F32(13, 301), {QN_F32, 1, {13}}}},
     {"the place of the least",
      place_of_least,
      "team warps",
