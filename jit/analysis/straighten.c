@@ -180,27 +180,28 @@ static void write_trips(qn_writer *w, uint32_t i, int64_t begin, int64_t trips)
 }
 
 /** The trips of the loop that is a dimension now: the last one. */
-static void write_loop(writer *w, uint32_t i)
+static void write_loop(qn_writer *w, uint32_t i)
 {
     const qn_inst *x = &w->k->inst[i];
     int64_t n;
     const uint32_t begin = qn__args(w->k, i)[0], term[2] = {w->map[begin], w->dim[w->n_dims - 1]};
     w->map[x->region[0]] =
-        is_known(w, begin, &n) && n == 0 ? term[1] : add_op(w, QN_OP_add, QN_I64, 2, term);
-    write_body(w, x->region[0] + 1, x->region[2] - 1, 0);
+        is_known(w, begin, &n) && n == 0 ? term[1] : qn__write_op(w, QN_OP_add, QN_I64, 2, term);
+    qn__write_body(w, x->region[0] + 1, x->region[2] - 1, 0);
 }
 
 /** Store i of all trips, which the first one does. */
-static void write_once(writer *w, uint32_t i)
+static void write_once(qn_writer *w, uint32_t i)
 {
-    const uint32_t zero = add_number(w, QN_I64, 0), outer = w->parent, n_visible = w->n_visible;
+    const uint32_t zero = qn__write_number(w, QN_I64, 0), outer = w->parent,
+                   n_visible = w->n_visible;
     const uint32_t first =
-        add_op(w, QN_OP_eq, QN_BOOL, 2, (uint32_t[]){w->dim[w->n_dims - 1], zero});
+        qn__write_op(w, QN_OP_eq, QN_BOOL, 2, (uint32_t[]){w->dim[w->n_dims - 1], zero});
     const qn_inst branch = {.op = QN_I_IF, .n_args = 1}, yield = {.op = QN_I_YIELD};
-    const uint32_t own = add(w, &branch, &first, i);
+    const uint32_t own = qn__write(w, &branch, &first, i);
     w->parent = own;
     write_plain(w, i);
-    add(w, &yield, NULL, i);
+    qn__write(w, &yield, NULL, i);
     w->inst[own].region[1] = w->inst[own].region[2] = w->n;
     w->n_visible = n_visible;
     w->parent = outer;
@@ -308,7 +309,7 @@ static void begin(qn_writer *w)
 /* ---------------------------------------------------------------- kernel and facts */
 
 /** The facts of a new dimension of n iterations. */
-static void take_dim(const writer *w, qn_kernel *k, qn_facts *f, int d, int64_t n)
+static void take_dim(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int64_t n)
 {
     f->begin[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = 0};
     f->end[d] = (qn_fact){.kind = QN_FACT_EXACT, .value = n};
