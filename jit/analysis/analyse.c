@@ -14,8 +14,7 @@ typedef struct pass {
     const qn_kernel *k;
     const qn_facts *f;
     qn_analysis *a;
-    int lane_dim;
-    uint32_t jam_dims; /* as bits */
+    uint32_t lane_dims, jam_dims; /* as bits */
     int diverged; /* shape of what differs after divergent control flow: uniform if the lanes are
                      only inside reduces */
     int combined; /* that of what atomics give: uniform if the lanes are trips, too */
@@ -105,8 +104,8 @@ static void visit_affine(pass *p, uint32_t i)
 {
     const qn_affine *x = &p->a->affine[i];
     int shape = QN_UNIFORM;
-    if (p->lane_dim >= 0 && x->coef[p->lane_dim])
-        shape = QN_LINEAR;
+    for (uint32_t left = p->lane_dims; left; left &= left - 1)
+        shape = x->coef[__builtin_ctz(left)] ? QN_LINEAR : shape;
     for (int s = 0; s < 2; s++)
         if (x->sym[s] && x->sym[s] != i && p->a->value[x->sym[s]].shape != QN_UNIFORM)
             shape = QN_VARYING;
@@ -124,7 +123,7 @@ static void visit(pass *p, uint32_t i)
     const qn_inst *x = &p->k->inst[i];
     switch (x->op) {
     case QN_I_DIM:
-        raise_to(p, i, (int)x->imm == p->lane_dim ? QN_LINEAR : QN_UNIFORM,
+        raise_to(p, i, p->lane_dims >> x->imm & 1 ? QN_LINEAR : QN_UNIFORM,
                  p->jam_dims >> x->imm & 1, 1u << x->imm);
         break;
     case QN_I_ATOMIC:
@@ -155,13 +154,10 @@ static void visit(pass *p, uint32_t i)
     case QN_I_REDUCE: {
         const qn_value_info *y = &p->a->value[qn__args(p->k, x->region[2] - 1)[0]];
         /* Lanes of a reduction dimension end in one uniform value. */
-        bool over_lanes = false;
         uint32_t dims = 0;
-        for (int n = 0; n < x->n_args; n++) {
-            int d = qn__dim_of(p->k, i, n);
-            over_lanes |= d == p->lane_dim;
-            dims |= 1u << d;
-        }
+        for (int n = 0; n < x->n_args; n++)
+            dims |= 1u << qn__dim_of(p->k, i, n);
+        const bool over_lanes = (dims & p->lane_dims) != 0;
         raise_to(p, i, y->shape == QN_UNIFORM || over_lanes ? QN_UNIFORM : QN_VARYING,
                  y->depends_jam && (!p->jam_dims || p->jam_dims & ~dims), y->deps & ~dims);
         break;
@@ -203,15 +199,17 @@ static bool has_loops(const qn_kernel *k)
 static void visit_all(int lane_dim, uint32_t jam_dims, qn_analysis *out)
 {
     const qn_kernel *k = out->k;
+    const bool has_trips = out->trips.n > 0;
     const int outside = qn__is_reduction(k, lane_dim) ? QN_UNIFORM : QN_VARYING;
     const bool may_change = has_loops(k);
     pass p = {.k = k,
               .f = out->f,
               .a = out,
-              .lane_dim = lane_dim,
+              .lane_dims = (lane_dim < 0 ? 0 : UINT32_C(1) << lane_dim) |
+                           (uint32_t)has_trips << (has_trips ? qn__trips_dim(k) : 0),
               .jam_dims = jam_dims,
-              .diverged = outside,
-              .combined = out->trips.n ? QN_UNIFORM : outside};
+              .diverged = has_trips ? QN_VARYING : outside,
+              .combined = has_trips ? QN_UNIFORM : outside};
     do {
         p.changed = false;
         for (uint32_t i = 1; i < k->n_insts; i++)
@@ -248,10 +246,10 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t j
     return analyse(k, f, lane_dim, jam_dims, &(qn_trip_lanes){0}, out);
 }
 
-bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, const qn_trip_lanes *trips,
-                       qn_analysis *out)
+bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, int points_dim,
+                       const qn_trip_lanes *trips, qn_analysis *out)
 {
-    return analyse(k, f, qn__trips_dim(k), 0, trips, out);
+    return analyse(k, f, points_dim, 0, trips, out);
 }
 
 qn_status qn__analyse_scalar(const qn_kernel *k, const qn_facts *f, qn_analysis *out, qn_error *err)

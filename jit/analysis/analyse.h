@@ -65,10 +65,10 @@ bool qn__analyse(const qn_kernel *k, const qn_facts *f, int lane_dim, uint32_t j
 /** An analysis for other lanes and jammed dimensions than that of a scalar code, `of`, which must
  * live as long: affine forms and bits do not depend on them. False if memory runs out. */
 bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, qn_analysis *out);
-/** An analysis for lanes that are the trips of loops: their indices are linear. False if memory
- * runs out. */
-bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, const qn_trip_lanes *trips,
-                       qn_analysis *out);
+/** An analysis for lanes that are the trips of loops, whose indices are linear, or points of
+ * reduces over points_dim (-1: none). False if memory runs out. */
+bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, int points_dim,
+                       const qn_trip_lanes *trips, qn_analysis *out);
 /** The number that trips have as a lane dimension, behind all dimensions of the domain; -1: the
  * kernel has too many dimensions. */
 static inline int qn__trips_dim(const qn_kernel *k)
@@ -97,6 +97,8 @@ typedef struct qn_carried {
 /** What loop i carries into out[QN_MAX_CARRIED]; whether lanes may hold all of it. Then is_part is
  * set in value[k->n_insts], which may be NULL (jit/analysis/trips.c). */
 bool qn__trips_carry(const qn_analysis *a, uint32_t i, qn_carried *out, qn_value_info *value);
+/** Whether what is computed in one of these loops depends on dimension d. */
+bool qn__trips_meet(const qn_analysis *a, const qn_trip_lanes *trips, int d);
 /** How many values lanes of trips of loop i combine; -1: it carries others, or too many. */
 int qn__trips_sums(const qn_analysis *a, uint32_t i);
 /** Whether a value is carried by loop i and a known `step` more in each trip. */

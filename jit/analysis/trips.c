@@ -214,6 +214,17 @@ bool qn__trips_carry(const qn_analysis *a, uint32_t i, qn_carried *out, qn_value
     return is;
 }
 
+bool qn__trips_meet(const qn_analysis *a, const qn_trip_lanes *trips, int d)
+{
+    bool do_meet = false;
+    for (int n = 0; n < trips->n; n++) {
+        const qn_inst *loop = &a->k->inst[trips->loop[n]];
+        for (uint32_t i = loop->region[0]; i < loop->region[2]; i++)
+            do_meet |= a->value[i].deps >> d & 1;
+    }
+    return do_meet;
+}
+
 int qn__trips_sums(const qn_analysis *a, uint32_t i)
 {
     qn_carried c[QN_MAX_CARRIED];

@@ -106,7 +106,7 @@ static void lower_trip(lower *g, counted *t, LLVMValueRef at)
                    : t->is_from_0 ? qn__index_of_trip(g, t->begin, at, (int64_t)x->imm)
                                   : at;
     if (t->has_lanes)
-        qn__set_index(g, g->block->lane_dim, at);
+        qn__set_index(g, g->trip_block.lane_dim, at);
     qn__set_trip_index(g, x->region[0], index, false);
     g->in_range = t->in_range ? &t->in_range : NULL;
     qn__lower_region(g, x->region[0], x->region[2]);
@@ -272,7 +272,7 @@ bool qn__has_trip_lanes(const lower *g, uint32_t i)
 static LLVMValueRef lower_lanes(lower *g, counted *t, LLVMValueRef n_trips)
 {
     const qn_inst *x = &g->k->inst[t->inst];
-    const qn_block *b = g->block;
+    const qn_block *b = &g->trip_block;
     FOR_ACCESSES (g->k, n, i)
         if (i >= x->region[0] && i < x->region[2] && qn__is_checked(g->f, g->k, n) &&
             !g->covered[n])

@@ -132,8 +132,9 @@ static void find_records(lower *g)
 static bool analyse(lower *g)
 {
     int lanes = g->block->lane_dim;
+    const int points = lanes == g->trip_block.lane_dim ? -1 : lanes;
     if (g->block->trips.n)
-        return qn__analyse_trips(g->k, g->f, &g->block->trips, &g->a);
+        return qn__analyse_trips(g->k, g->f, points, &g->block->trips, &g->a);
     return g->scalar && g->scalar->value ? qn__analyse_lanes(g->scalar, lanes, g->jam_dims, &g->a)
                                          : qn__analyse(g->k, g->f, lanes, g->jam_dims, &g->a);
 }
@@ -225,6 +226,7 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
                .budget = how->budget,
                .is_fast = how->is_fast,
                .debug = how->step ? NULL : to->debug};
+    qn__block_of_trips(block, &g.trip_block);
     span spans[QN_MAX_RANK];
     int n_sequential = 0;
     qn_emitted n = {.instructions = -1};

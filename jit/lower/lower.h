@@ -115,7 +115,8 @@ typedef struct lower {
     const qn_grid *grid;            /* of a GPU: how threads walk the domain; else NULL */
     const qn_schedule *schedule;    /* whose loops are emitted; NULL of a GPU */
     const qn_analysis *scalar;      /* of scalar code: what it is of */
-    const qn_block *block;          /* of the schedule */
+    const qn_block *block;          /* of the schedule; of trips while these are lanes, */
+    qn_block trip_block;            /* this one */
     const struct qn_hooks *hooks; /* of the target (lower/hooks.h) */
     qn_analysis a;
     LLVMTypeRef i1, i8, i16, i32, i64, f32, f64, ptr; /* ptr: to the data of views */

@@ -11,13 +11,14 @@
 
 #include <string.h>
 
-outside qn__enter_lanes(lower *g)
+outside qn__enter_lanes(lower *g, const qn_block *block)
 {
-    outside o = {.width = g->width, .unroll = g->unroll};
+    outside o = {.block = g->block, .width = g->width, .unroll = g->unroll};
     memcpy(o.mask, g->mask, sizeof o.mask);
     memcpy(o.tail_mask, g->tail_mask, sizeof o.tail_mask);
-    g->width = g->block->width;
-    g->unroll = g->block->unroll;
+    g->block = block;
+    g->width = block->width;
+    g->unroll = block->unroll;
     FOR_PARTS (g, p) {
         LLVMValueRef m = o.mask[p % g->jam_max];
         g->mask[p] = m ? qn__splat(g, m, g->depth) : NULL;
@@ -28,6 +29,7 @@ outside qn__enter_lanes(lower *g)
 
 void qn__leave_lanes(lower *g, const outside *o)
 {
+    g->block = o->block;
     g->width = o->width;
     g->unroll = o->unroll;
     memcpy(g->mask, o->mask, sizeof o->mask);
@@ -205,7 +207,7 @@ static void set_identity(lower *g, rows *x)
 
 static void rows_open(lower *g, rows *x)
 {
-    x->outside = qn__enter_lanes(g);
+    x->outside = qn__enter_lanes(g, g->block);
     set_identity(g, x);
     for (int m = 0; m < x->n && x->has_rest; m++)
         for (int n = 0; n < x->r[m].n; n++)
@@ -254,7 +256,7 @@ static void whole_row(lower *g, rows *x, span s)
     for (int m = 0; m < x->n; m++)
         qn__fold_run(g, &x->r[m], g->block->lane_dim, (span){end, s.high}, LOOP_MAY_BE_EMPTY,
                      x->rest[m]);
-    x->outside = qn__enter_lanes(g);
+    x->outside = qn__enter_lanes(g, g->block);
 }
 
 /** The block that ends with so many points goes up. */
@@ -268,7 +270,7 @@ static void push_block(lower *g, rows *x, LLVMValueRef points)
         memcpy(a.value, result[m], sizeof a.value);
         qn__stripes_push(g, &x->r[m], &x->blocks[m], 1, qn__count_blocks(g, points, BLOCK), &a);
     }
-    x->outside = qn__enter_lanes(g);
+    x->outside = qn__enter_lanes(g, g->block);
 }
 
 /** Closes the block if so many points fill it. */

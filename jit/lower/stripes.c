@@ -24,10 +24,10 @@ static unsigned widest_bytes(const qn_kernel *k)
 /** An array of 64 of the widest elements that are reduced, in the function's frame. */
 static LLVMValueRef new_scratch(lower *g)
 {
-    bool over_reduction = qn__is_reduction(g->k, g->block->lane_dim);
-    uint64_t bytes =
-        (uint64_t)widest_bytes(g->k) * (over_reduction ? 1 : (uint64_t)g->block->width) * PARTIALS;
-    return qn__new_buffer(g, bytes, 64);
+    const bool over_points = qn__is_reduction(g->k, g->block->lane_dim);
+    const int own = over_points ? 1 : g->block->width, trips = g->trip_block.width;
+    const uint64_t lanes = (uint64_t)(own > trips ? own : trips);
+    return qn__new_buffer(g, widest_bytes(g->k) * lanes * PARTIALS, 64);
 }
 
 static LLVMValueRef take_scratch(lower *g)

@@ -120,7 +120,7 @@ void qn__lower_trips_of_step(lower *g, const reduction *r, int n_sums, sums *acc
 void qn__lanes_trips(lower *g, uint32_t i, LLVMValueRef n, bool is_whole, yields *carried)
 {
     combined c;
-    outside o = qn__enter_lanes(g);
+    outside o = qn__enter_lanes(g, &g->trip_block);
     open_combined(g, i, &c);
     qn__lane_range(g, c.r, c.n_sums, qn__up_to(g, n), is_whole, c.acc);
     close_combined(g, &c, n, carried);
@@ -394,7 +394,7 @@ LLVMValueRef qn__lanes_while(lower *g, uint32_t i, LLVMValueRef most, yields *ca
     s.all = trips_in_range(g, i, most);
     FOR_ACCESSES (g->k, site, access)
         g->covered[site] |= access >= x->region[0] && access < x->region[2];
-    outside o = qn__enter_lanes(g);
+    outside o = qn__enter_lanes(g, &g->trip_block);
     open_combined(g, i, &s.c);
     lower_whole_steps(g, &s);
     qn__level_open(g, true, false, false);

@@ -13,10 +13,11 @@ typedef LLVMValueRef sums[MOST_PARTS];
 
 /** What the block outside of the lanes looked like. */
 typedef struct outside {
+    const qn_block *block;
     int width, unroll;
     LLVMValueRef mask[MOST_PARTS], tail_mask[MOST_PARTS];
 } outside;
-outside qn__enter_lanes(lower *g);
+outside qn__enter_lanes(lower *g, const qn_block *block);
 void qn__leave_lanes(lower *g, const outside *o);
 /** Leaves the first n lanes of a step active, of those that are; i64, not above its lanes. */
 void qn__keep_first(lower *g, LLVMValueRef n);

@@ -43,7 +43,7 @@ static void head_open(lower *g, headed *h, LLVMValueRef most, LLVMValueRef ran)
     h->at = ran;
     qn__carry(g, &h->carry, &h->at, 1);
     if (ran)
-        qn__set_index(g, g->block->lane_dim, h->at);
+        qn__set_index(g, g->trip_block.lane_dim, h->at);
     memcpy(h->outer, g->mask, sizeof h->outer);
     qn__carry(g, &h->carry, h->alive, MOST_PARTS);
 }

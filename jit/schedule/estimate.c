@@ -397,7 +397,7 @@ qn_status qn__schedule_estimate(const qn_analysis *x, const qn_schedule *s, qn_e
     memset(out, 0, sizeof *out);
     if (!trips.n || qn__trips_dim(x->k) < 0)
         return estimate(x, x, s, out, err);
-    if (!qn__analyse_trips(x->k, x->f, &trips, &of))
+    if (!qn__analyse_trips(x->k, x->f, -1, &trips, &of))
         return qn__fail(err, QN_ERR_MEMORY, "estimate: no memory for kernel \"%s\"", x->k->name);
     qn_status status = estimate(&of, x, s, out, err);
     qn__analysis_release(&of);

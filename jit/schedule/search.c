@@ -73,7 +73,8 @@ static bool estimate(const search *s, const qn_plan *p, qn_schedule *draft, qn_e
  * lanes of trips: the core's time tells these apart. */
 static bool is_below(const search *s, const qn_plan *p, const qn_estimate *e, double part)
 {
-    bool are_trips = p->trip_width && s->best->lane_dim < 0;
+    const int lanes = s->best->lane_dim;
+    bool are_trips = p->trip_width && (lanes < 0 || qn__is_reduction(s->k, lanes));
     return e->cycles < (are_trips ? 1 : part) * s->least.cycles &&
            (!are_trips || e->core < part * s->least.core);
 }
@@ -159,16 +160,28 @@ static void try_lanes(search *s)
 }
 
 /** Trips of the body's loops as lanes, in scalar code; also half a register of them. */
-static void try_trips(search *s)
+static void try_trips(search *s, const qn_plan_options *options, int width)
+{
+    double part = OTHER_LANES;
+    for (; width >= LEAST_WIDTH && try_with(s, options, width, part); width /= 2)
+        part = OTHER_STEPS;
+}
+
+/** Those, and points of reduces as lanes beside them. */
+static void try_inner_lanes(search *s)
 {
     qn_trip_lanes trips;
     qn_plan_options o = s->options;
+    const int width = qn__plan_trips(&s->of->analysis, &trips);
     o.lane_dim = -1;
     o.unroll = o.jam = 1;
-    int width = qn__plan_trips(&s->of->analysis, &trips);
-    double part = OTHER_LANES;
-    for (; width >= LEAST_WIDTH && try_with(s, &o, width, part); width /= 2)
-        part = OTHER_STEPS;
+    try_trips(s, &o, width);
+    for (int d = 0; d < s->k->n_dims && width; d++) {
+        o.lane_dim = d + 1;
+        if (qn__is_reduction(s->k, d) && qn__plan_may_be_lanes(&s->of->analysis, d) &&
+            !qn__trips_meet(&s->of->analysis, &trips, d))
+            try_trips(s, &o, width);
+    }
 }
 
 /** Whether the body has loops: what they carry is in registers, under the masks of all vectors. */
@@ -280,7 +293,7 @@ static void improve(search *s)
     if (s->least.cycles <= s->f.machine.wrong_guess)
         return;
     try_lanes(s);
-    try_trips(s);
+    try_inner_lanes(s);
     try_row(s);
     if (is_of_core(s))
         try_width(s);

@@ -113,11 +113,6 @@ int qn__tail_of_steps(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 /* Vectors of a value; lanes of a `while`, a bit each of an i64. */
 enum { MOST_BLOCK = 32, MOST_SEARCHED = 64 };
 
-/** Lanes over the points of reduces along dimension d, or over trips. */
-typedef struct inner_lanes {
-    int d, width, unroll, tail;
-} inner_lanes;
-
 typedef struct shaper {
     const qn_analysis *x;
     const qn_schedule *s;
@@ -128,7 +123,7 @@ typedef struct shaper {
     int n_block;
     bool has_block;
     qn_node vector; /* a loop over lanes; 0: none so far */
-    inner_lanes points; /* lanes over points or trips; width 0: none so far */
+    qn_steps points, trips; /* lanes over points of reduces, over trips; width 0: none so far */
     qn_node strip_loop;  /* 0: none so far */
     qn_strip strip;
     int n_shared, shared_dim; /* reduces whose points threads divide */
@@ -261,7 +256,7 @@ static bool are_single_points(const shaper *m, qn_node n)
 /** Whether the loops over digits `first` and on of a cut stand one right inside the other: the
  * steps of lanes, where there are three the vectors, which are unrolled, and the lanes. `own`: how
  * many. */
-static bool are_steps(const qn_schedule *s, qn_node n, int first, inner_lanes *own)
+static bool are_steps(const qn_schedule *s, qn_node n, int first, qn_steps *own)
 {
     const qn_node_info *l = qn__node(s, n);
     const qn_axis_info *a = qn__axis(s, l->axis);
@@ -320,19 +315,19 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, walked *at)
     const qn_node_info *l = qn__node(s, n);
     const qn_axis_info *a = qn__axis(s, l->axis);
     int n_args = m->x->k->inst[reduce].n_args;
-    inner_lanes own = {.d = qn__axis_dim(m->x, s, l->axis)};
+    qn_steps own = {.dim = qn__axis_dim(m->x, s, l->axis)};
     int first = m->is_shared; /* digit of the lanes' steps; threads divide the one before */
-    walked others = (UINT32_C(1) << n_args) - 1 - place_of(m, reduce, own.d);
+    walked others = (UINT32_C(1) << n_args) - 1 - place_of(m, reduce, own.dim);
     bool is_last = a->kind == QN_AXIS_PART &&
                    qn__axis(s, s->cut[a->cut].of)->kind == QN_AXIS_POINT && *at == others &&
-                   qn__may_have_lanes(m->x, reduce, own.d);
+                   qn__may_have_lanes(m->x, reduce, own.dim);
     if (!is_last || !are_steps(s, n, first, &own))
         return qn__no_code(m->r, "points that are cut like this", l->axis);
     if (own.width * own.unroll != QN_PARTIALS ||
         (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over points that are not all partials", l->axis);
     m->points = own;
-    *at |= place_of(m, reduce, own.d);
+    *at |= place_of(m, reduce, own.dim);
     return true;
 }
 
@@ -340,23 +335,23 @@ static bool may_be_lanes(shaper *m, uint32_t reduce, qn_node n, walked *at)
 static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
 {
     const qn_node_info *l = qn__node(m->s, n);
-    inner_lanes own = {.d = qn__trips_dim(m->x->k)};
+    qn_steps own = {.dim = qn__trips_dim(m->x->k)};
     bool is_whole = qn__axis(m->s, l->axis)->kind == QN_AXIS_TRIP;
     if (l->kind != QN_NODE_LOOP || l->next.id || qn__axis_loop(m->x, m->s, l->axis) != loop)
         return qn__no_code(m->r, "places of loops like these", l->axis);
     if (is_whole)
         return l->role == QN_ROLE_SEQUENTIAL ||
                qn__no_code(m->r, "trips that are emitted together", l->axis);
-    if (own.d < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of)->kind != QN_AXIS_TRIP ||
+    if (own.dim < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of)->kind != QN_AXIS_TRIP ||
         !are_steps(m->s, n, 0, &own))
         return qn__no_code(m->r, "trips that are cut like this", l->axis);
     if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||
         own.width < 2 || own.unroll > MOST_BLOCK ||
         own.unroll * qn__trips_sums(m->x, loop) > MOST_BLOCK ||
         (m->x->k->inst[loop].op == QN_I_WHILE && own.width * own.unroll > MOST_SEARCHED) ||
-        (m->points.width && memcmp(&own, &m->points, sizeof own) != 0))
+        (m->trips.width && memcmp(&own, &m->trips, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over trips like these", l->axis);
-    m->points = own;
+    m->trips = own;
     return true;
 }
 
@@ -583,7 +578,7 @@ static void read_tuples(shaper *m, const qn_block *b)
         const qn_node_info *l = &m->s->node[n];
         const qn_reduced *r = l->kind == QN_NODE_PLACE ? &m->s->reduction[l->index] : NULL;
         if (r && r->n > 1 &&
-            !qn__tuple_has_code(m->x, r->n, r->inst, m->points.width ? m->points.d : -1, parts))
+            !qn__tuple_has_code(m->x, r->n, r->inst, m->points.width ? m->points.dim : -1, parts))
             qn__no_code(m->r, "reduces in one loop like these", (qn_axis){0});
     }
 }
@@ -609,6 +604,26 @@ static void read_buffers(shaper *m, qn_block *b)
         qn__no_code(m->r, "buffers of several kinds in the memory of a launch", (qn_axis){0});
 }
 
+/** Lanes over points, over trips, or over both, in scalar code: no point is in a trip then, and no
+ * trip in a point. */
+static void read_inner_lanes(shaper *m, qn_block *b)
+{
+    const qn_steps *inner = m->points.width ? &m->points : &m->trips;
+    if (!inner->width || m->r->status != QN_OK)
+        return;
+    if (b->lane_dim >= 0 || b->n > 0)
+        qn__no_code(m->r, "lanes over points inside of a block", (qn_axis){0});
+    b->lane_dim = inner->dim;
+    b->width = inner->width;
+    b->unroll = inner->unroll;
+    b->tail = inner->tail;
+    b->trip_steps = m->trips;
+    if (m->trips.width)
+        b->trips = qn__trip_lanes_of(m->x, m->s);
+    if (m->points.width && qn__trips_meet(m->x, &b->trips, b->lane_dim))
+        qn__no_code(m->r, "lanes over points that are inside of trips", (qn_axis){0});
+}
+
 qn_block qn__block_of_one(void)
 {
     return (qn_block){.lane_dim = -1,
@@ -617,6 +632,15 @@ qn_block qn__block_of_one(void)
                       .split_dim = -1,
                       .granule = 1,
                       .second_dim = -1};
+}
+
+void qn__block_of_trips(const qn_block *around, qn_block *out)
+{
+    *out = *around;
+    out->lane_dim = around->trip_steps.dim;
+    out->width = around->trip_steps.width;
+    out->unroll = around->trip_steps.unroll;
+    out->tail = around->trip_steps.tail;
 }
 
 qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out, qn_error *err)
@@ -631,18 +655,9 @@ qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out
         read_buffers(&m, out);
     if (m.n_shared && !may_share(&m))
         qn__no_code(m.r, "threads over points of reduces like these", (qn_axis){0});
-    if (m.points.width && r.status == QN_OK && (out->lane_dim >= 0 || out->n > 0))
-        qn__no_code(m.r, "lanes over points inside of a block", (qn_axis){0});
+    read_inner_lanes(&m, out);
     if (r.status != QN_OK)
         return r.status;
-    if (m.points.width) {
-        out->lane_dim = m.points.d;
-        out->width = m.points.width;
-        out->unroll = m.points.unroll;
-        out->tail = m.points.tail;
-        if (out->lane_dim == qn__trips_dim(x->k))
-            out->trips = qn__trip_lanes_of(x, s);
-    }
     if (m.n_shared) {
         out->n_shared = m.n_shared;
         out->split_dim = m.shared_dim;

@@ -19,12 +19,22 @@ typedef struct qn_strip {
     int together;   /* points that are added at once, jammed iterations of the block */
 } qn_strip;
 
+/** Steps of lanes. */
+typedef struct qn_steps {
+    int dim;    /* along it the lanes lie */
+    int width;  /* lanes of a vector */
+    int unroll; /* vectors beside one another */
+    int tail;   /* QN_TAIL_...: what follows whole steps */
+} qn_steps;
+
 /** What the code generator reads of a schedule beside its loops and access records: the iterations
  * that each statement is emitted for at once, how they end, and what threads divide. */
 typedef struct qn_block {
     int lane_dim; /* the dimension of the lanes, which may be one of reduces, or that of trips; -1:
                      scalar code */
-    qn_trip_lanes trips; /* loops whose trips are the lanes; scalar code is around them */
+    qn_trip_lanes trips; /* loops whose trips are lanes; scalar code is around them, whose reduces
+                            may have lanes over points */
+    qn_steps trip_steps; /* of those loops */
     int width;    /* lanes of a vector */
     int unroll;   /* vectors beside one another along lane_dim */
     int tail;     /* QN_TAIL_...: what follows whole steps of the lanes */
@@ -87,6 +97,8 @@ bool qn__no_code(qn_reading *r, const char *what, qn_axis a);
 bool qn__is_of_block(const qn_analysis *x, const qn_schedule *s, qn_node loop);
 /** A block of one iteration, of a function that no threads divide. */
 qn_block qn__block_of_one(void);
+/** What is emitted at once of trips that are lanes, in code of a block. */
+void qn__block_of_trips(const qn_block *around, qn_block *out);
 /** The block of a schedule that was verified. QN_ERR_UNSUPPORTED: its statements have different
  * ones, or it has a form that the code generator has no code for. */
 qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out, qn_error *err);

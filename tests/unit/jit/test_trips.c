@@ -49,6 +49,15 @@ static const trips_case cases[] = {
             "for j in 0 .. i { if b[i, j] > 0 { n += i32(s[j]) } else { n = n - 1 } }\n"
             "a[i, 0] = f64(n)"),
      VIEWS, 1, 1},
+    {"behind a sum of a row, whose points are lanes, too",
+     KERNEL("m = sum striped k in dim(b, 1) of b[i, k]\n"
+            "for j in dim(a, 1) { a[i, j] = b[i, j] - m }"),
+     VIEWS, 1, 1},
+    {"around a sum of a row, whose points are no lanes then",
+     KERNEL("m = sum striped k in dim(b, 1) of b[i, k]\n"
+            "for j in dim(a, 1) { t = sum ordered k in dim(b, 1) of b[i, k] * b[0, j]\n"
+            "a[i, j] = m + t }"),
+     VIEWS, 1, 0},
     {"a condition of any trip",
      KERNEL("any = false\n for j in 0 .. i { any = any || b[i, j] > 9 }\n"
             "a[i, 0] = select(any, 1.0, 2.0)"),
