@@ -289,9 +289,11 @@ static void cut_points(maker *m)
     const qn_plan *p = m->p;
     const qn_kernel *k = m->x->k;
     int n_shared = 0;
-    FOR_TOP_REDUCES (k, i) {
-        bool is_shared = n_shared++ < p->n_shared_reduces;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
         int n = 0;
+        if (k->inst[i].op != QN_I_REDUCE)
+            continue;
+        const bool is_shared = !k->inst[i].parent && n_shared++ < p->n_shared_reduces;
         if (!has_loops(m, i))
             continue;
         int d = is_shared ? qn__long_dim(k, m->x->f, i, &n) : p->lane_dim;

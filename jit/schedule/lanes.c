@@ -78,8 +78,22 @@ static bool is_tiled(const qn_analysis *a, uint32_t reduce)
     return false;
 }
 
-/** A reduction dimension may be the lanes if every reduce over it may have them, outside of all
- * loops and branches, so that faults keep their order. */
+/** Whether a reduce is straight code outside of all loops and branches, where faults keep their
+ * order, or inside of reduces, and cannot fail. */
+static bool is_straight_reduce(const qn_analysis *a, uint32_t i)
+{
+    const qn_kernel *k = a->k;
+    const uint32_t begin = k->inst[i].region[0], end = k->inst[i].region[2];
+    bool is = qn__is_straight(k, begin, end) &&
+              (!k->inst[i].parent || !qn__has_insts(k, begin, end, UINT32_C(1) << QN_I_ASSERT));
+    for (uint32_t r = k->inst[i].parent; r; r = k->inst[r].parent)
+        is = is && k->inst[r].op == QN_I_REDUCE;
+    FOR_ACCESSES (k, n, m)
+        is = is && !(k->inst[i].parent && m >= begin && m < end && qn__is_checked(a->f, k, n));
+    return is;
+}
+
+/** A reduction dimension may be the lanes if every reduce over it may have them. */
 static bool reduction_is_applicable(const qn_analysis *a, int d)
 {
     const qn_kernel *k = a->k;
@@ -89,7 +103,7 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
         if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
             continue;
         is_used = true;
-        if (k->inst[i].parent || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) ||
+        if (!is_straight_reduce(a, i) || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) ||
             !has_long_rows(k, f, i, d))
             return false;
     }
@@ -99,10 +113,6 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
             qn__access_bytes(k, k->access[n].inst) < f->target->least_masked)
             return false;
     }
-    for (uint32_t i = k->body; i < k->n_insts;
-         i++) /* no nested reduces, loops or branches inside: keep it simple */
-        if (k->inst[i].region[2] != i + 1 && qn__enclosing_reduce(k, i))
-            return false;
     return is_used;
 }
 
@@ -125,7 +135,7 @@ bool qn__plan_may_be_lanes(const qn_analysis *a, int d)
 {
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
-    if (qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
+    if (qn__is_parallel(k, d) && qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
         return false;
     if (f->is_ordered || needs_narrow_masks(k, f))
         return false;

@@ -427,6 +427,11 @@ static void test_lanes_of_points(void)
     sum[0] = view(QN_F32, 2, few, true);
     p = plan_of(total, sum, 2, NULL, QN_ISA_V4, false);
     tap_ok(p.lane_dim != 2, "not over rows of 9 points");
+    qn_view form[2] = {view(QN_F32, 2, e, false), view(QN_F32, 0, NULL, false)};
+    p = plan_of("kernel form (x: f32[,], s: f32[0]) striped { for all q in 0 .. 1 {"
+                " s[] = sum a in dim(x, 0) of x[a, 0] * (sum b in dim(x, 1) of x[a, b]) } }",
+                form, 2, NULL, QN_ISA_V4, false);
+    tap_is_int(p.lane_dim, 2, "sums inside of a sum: lanes run over the inner points");
 }
 
 /** Sums of rows: in memory for a strip of i where the points of a large matrix lie far apart. */
