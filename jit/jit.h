@@ -157,6 +157,8 @@ typedef struct qn_facts {
     int32_t has_ranges;  /* a piece (jit/schedule/piece.h): its caller gives the ranges of the
                             dimensions `ranges`, and threads divide no others; not in the key */
     int32_t ranges[2];   /* -1: none */
+    int64_t most[QN_MAX_RANK]; /* iterations of a dimension in one call of a piece whose range is
+                                  dynamic; 0: any number; not in the key */
 } qn_facts;
 
 /** Whether an access is in range for the whole domain, performed or not. */
@@ -191,6 +193,11 @@ static inline int64_t qn__trips_or(const qn_facts *f, int d, int64_t unknown)
 static inline int64_t qn__trips(const qn_facts *f, int d)
 {
     return qn__trips_or(f, d, -1);
+}
+/** How many iterations of a dimension a call usually has, if that is known; else `unknown`. */
+static inline int64_t qn__usual_trips(const qn_facts *f, int d, int64_t unknown)
+{
+    return qn__trips_or(f, d, f->most[d] > 0 ? f->most[d] : unknown);
 }
 /** Whether the caller of a piece gives the range of a dimension: any part of what the facts say. */
 static inline bool qn__is_given(const qn_facts *f, int d)

@@ -34,7 +34,7 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
 {
     const qn_axis_info *a = qn__axis(e->s, axis);
     if (a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT)
-        return (double)qn__trips_or(e->x->f, a->number, QN_NOMINAL_EXTENT);
+        return (double)qn__usual_trips(e->x->f, a->number, QN_NOMINAL_EXTENT);
     if (a->kind == QN_AXIS_TRIP)
         return qn__nominal_trips(e->x, a->inst);
     if (a->kind != QN_AXIS_PART) {

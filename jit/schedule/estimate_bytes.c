@@ -123,7 +123,7 @@ static void add_span(const qn_estimator *e, qn_axis axis, int64_t *span)
     qn_count count = qn__axis_count(e->x, e->s, axis);
     uint32_t dims = qn__axis_dims(e->x, e->s, axis);
     for (int n = 0; n < e->x->k->n_dims; n++) {
-        int64_t trips = qn__trips_or(e->x->f, n, QN_NOMINAL_EXTENT), more;
+        int64_t trips = qn__usual_trips(e->x->f, n, QN_NOMINAL_EXTENT), more;
         if (!(dims >> n & 1))
             continue;
         if (n != d || count.most == INT64_MAX ||
@@ -428,7 +428,7 @@ static double parts_of_lines(const mover *m, int g)
 {
     const qn_estimator *e = m->e;
     const int d = qn__lanes_of(e->x, e->s);
-    int64_t row = d < 0 ? 0 : qn__trips_or(e->x->f, d, QN_NOMINAL_EXTENT);
+    int64_t row = d < 0 ? 0 : qn__usual_trips(e->x->f, d, QN_NOMINAL_EXTENT);
     bool has_parts = row > 0 && row * qn__access_bytes(e->x->k, m->group[g].inst) % m->cache->line;
     return has_parts ? 2 * touched_at(m, (qn_node){0}, g)->accesses / (double)row : 0;
 }

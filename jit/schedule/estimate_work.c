@@ -393,7 +393,7 @@ static double walk(qn_estimator *e, uint32_t begin, uint32_t end, const region *
 static double middle_of(const qn_analysis *x, int d)
 {
     const qn_fact *begin = &x->f->begin[d];
-    double trips = (double)qn__trips_or(x->f, d, QN_NOMINAL_EXTENT);
+    double trips = (double)qn__usual_trips(x->f, d, QN_NOMINAL_EXTENT);
     return (begin->kind == QN_FACT_EXACT ? (double)begin->value : 0) + (trips - 1) / 2;
 }
 

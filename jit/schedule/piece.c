@@ -97,6 +97,8 @@ static bool make_part(qn_piece *p, int n, int depth)
         return false;
     bool is_made = n == 0 ? qn__distribute_first(part->kernel, &part->facts, &p->distribution)
                           : qn__distribute_rest(part->kernel, &part->facts, &p->distribution);
+    if (is_made && p->distribution.block_dim >= 0)
+        part->facts.most[p->distribution.block_dim] = qn__block_iterations(&p->facts);
     if (is_made && !divide(part, depth + 1))
         plan(part);
     return is_made;

@@ -225,7 +225,7 @@ static void try_width(search *s)
 /** Whether a row is as long as a step of so many vectors. */
 static bool has_step(const search *s, int unroll)
 {
-    int64_t row = qn__trips(&s->f, s->best->lane_dim);
+    int64_t row = qn__usual_trips(&s->f, s->best->lane_dim, -1);
     return row < 0 || row >= (int64_t)unroll * s->best->width;
 }
 

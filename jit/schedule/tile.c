@@ -238,7 +238,8 @@ static double steps(const tiler *s, int d, int together)
  * of `jam` iterations. */
 static double lanes_cost(const tiler *s, const shape *t, int jam)
 {
-    int64_t width = s->p->width, step = width * t->unroll, lanes = qn__trips(s->f, s->p->lane_dim);
+    int64_t width = s->p->width, step = width * t->unroll,
+            lanes = qn__usual_trips(s->f, s->p->lane_dim, -1);
     shape now = *t;
     now.jam = jam;
     double whole = step_cost(s, &now), cost = whole / (double)t->unroll;
@@ -291,7 +292,7 @@ static int most_unroll(const tiler *s, int j)
 /** Takes the tile if it fits and is better than what *p has. */
 static void try_shape(const tiler *s, const shape *t, qn_plan *p, double *least)
 {
-    int64_t lanes = qn__trips(s->f, p->lane_dim);
+    int64_t lanes = qn__usual_trips(s->f, p->lane_dim, -1);
     bool is_longer = lanes >= 0 && t->unroll > 1 && (int64_t)(t->unroll - 1) * p->width >= lanes;
     if (is_longer || !fits_registers(s, t))
         return;
