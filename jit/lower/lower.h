@@ -605,6 +605,10 @@ void qn__take_point(lower *g, const reduction *r, int p, bool vector, addend *a,
 /** The points of n reduces in the lanes, added to acc[m] of each, in one loop: of integers; of
  * floats in the striped order, over one dimension. */
 void qn__lanes_reduce(lower *g, const reduction *r, int n, LLVMValueRef (*acc)[MOST_PARTS]);
+/** The type of what points are added to. */
+LLVMTypeRef qn__accumulator_type(const lower *g, const reduction *r);
+/** The points in the striped order, to one value for each accumulator. */
+void qn__fold_striped(lower *g, const reduction *r, LLVMValueRef *acc);
 /** Points of dimension d, in order, added to acc; how: LOOP_... */
 void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValueRef *acc);
 /** n reduces that need nothing of one another from the identity on, in one loop, in the order rule

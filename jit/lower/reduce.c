@@ -5,7 +5,8 @@
  *
  *   folds    in registers, one accumulator for each part: strict order, "indexed" (blocks of 4096,
  *            their results by the same rule), and integers
- *   stripes  64 partials in memory, when the lanes run over another dimension or there are none
+ *   stripes  64 partials, when the lanes run over another dimension or there are none
+ *            (lower/stripes.c)
  *   lanes    over points of the reduction (lower/reduce_lanes.c)
  */
 #include "jit/lower/hooks.h"
@@ -37,7 +38,7 @@ static bool is_vector(const lower *g, const reduction *r)
     return g->width > 1 && g->a.value[r->inst].shape != QN_UNIFORM;
 }
 
-static LLVMTypeRef accumulator_type(const lower *g, const reduction *r)
+LLVMTypeRef qn__accumulator_type(const lower *g, const reduction *r)
 {
     return is_vector(g, r) ? qn__lane_type(g, r->type) : qn__scalar_type(g, r->type);
 }
@@ -159,10 +160,7 @@ void qn__loop_points(lower *g, loop *l, const reduction *r, int d)
  * others inside. */
 static bool is_worth_unrolling(const lower *g, const reduction *r)
 {
-    enum { SMALL_REGION = 24 };
-    const qn_inst *x = &g->k->inst[r->inst];
-    return !r->results && x->region[2] - x->region[0] <= SMALL_REGION &&
-           qn__is_straight(g->k, x->region[0], x->region[2]);
+    return !r->results && qn__is_small_region(g->k, r->inst);
 }
 
 /** What a point is added to. */
@@ -295,7 +293,7 @@ static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     for (int n = 0; n < n_sums(r); n++) {
         const reduction *own = owner_of(r, n);
-        acc[n] = qn__constant_like(accumulator_type(g, own), own->identity);
+        acc[n] = qn__constant_like(qn__accumulator_type(g, own), own->identity);
     }
 }
 
@@ -407,34 +405,6 @@ static void fold_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
         fold(g, r, 0, acc);
 }
 
-/* ---------------------------------------------------------------- stripes */
-
-static LLVMValueRef stripe_points(lower *g, const reduction *r, const stripes *s, int at,
-                                  LLVMValueRef count)
-{
-    if (at == r->n_dims) {
-        addend a;
-        emit_point(g, r, &a, NULL);
-        count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
-        qn__stripes_push(g, r, s, 0, count, &a);
-        return count;
-    }
-    loop l;
-    qn__loop_points(g, &l, r, r->dim[at]);
-    qn__loop_carry(g, &l, &count, 1);
-    count = stripe_points(g, r, s, at + 1, count);
-    qn__loop_close(g, &l);
-    return count;
-}
-
-static void fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
-{
-    stripes s = {0};
-    qn__stripes_open(g, r, &s, 0, accumulator_type(g, r));
-    LLVMValueRef count = stripe_points(g, r, &s, 0, qn__const_i64(g, 0));
-    qn__stripes_close(g, r, &s, 0, count, acc);
-}
-
 /* ---------------------------------------------------------------- the reduce instruction */
 
 /** The dimension of the lanes stands inside of all others. */
@@ -525,7 +495,7 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
     else if (over_lanes)
         qn__lanes_reduce(g, r, n, acc);
     else if (qn__order_rule(g->k, r->inst) == QN_STRIPED)
-        fold_striped(g, r, acc[0]);
+        qn__fold_striped(g, r, acc[0]);
     else
         fold_in_order(g, r, acc[0]);
     g->scratch_used = scratch_used;

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stripes.c: the striped order rule in memory: arrays of 64 partials on the stack, one array for
- * each level of blocks and each accumulator. Level 0 takes points, level n + 1 the results of the
- * blocks of level n.
+ * stripes.c: the striped order rule where points are no lanes. Partials are in arrays of 64 on the
+ * stack, one array for each level of blocks and each accumulator: level 0 takes points, level n + 1
+ * the results of the blocks of level n. Of a plain region over one dimension no point is added in
+ * memory: partials l, l + 8, ..., l + 56 of a block are made at once, in registers, for
+ * l = 0 .. 7; what the rule makes of the eight is one entry of an array. Of several accumulators
+ * fewer partials are made at once.
  */
 #include "jit/lower/lower.h"
+#include "jit/schedule/forms.h"
 
 static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVMValueRef n)
 {
@@ -73,11 +77,15 @@ static void add_to_stripe(lower *g, const reduction *r, const stripes *s, int de
     }
 }
 
-/** Halves the 64 partials to one; the arrays hold the identity again. */
-static void close_stripe(lower *g, const reduction *r, const stripes *s, int depth,
-                         LLVMValueRef *out)
+/** Combines the first `count` entries of a level: l with l + count / 2, ..., l with l + 1. The last
+ * few are loaded once. */
+static void join(lower *g, const reduction *r, const stripes *s, int depth, int64_t count,
+                 LLVMValueRef *out)
 {
-    for (int64_t half = PARTIALS / 2; half > 0; half /= 2) {
+    enum { FEW = 8 };
+    LLVMValueRef last[FEW];
+    int64_t half = count / 2;
+    for (; half >= FEW; half /= 2) {
         loop l;
         qn__loop_times(g, &l, half);
         LLVMValueRef other = LLVMBuildAdd(g->b, l.index, qn__const_i64(g, half), "");
@@ -90,9 +98,22 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
         }
         qn__loop_close(g, &l);
     }
-    for (int n = 0; n < r->n; n++)
-        out[n] =
-            LLVMBuildLoad2(g->b, s->t, element(g, s, s->array[depth][n], qn__const_i64(g, 0)), "");
+    for (int n = 0; n < r->n; n++) {
+        for (int l = 0; l < 2 * half; l++)
+            last[l] = LLVMBuildLoad2(g->b, s->t,
+                                     element(g, s, s->array[depth][n], qn__const_i64(g, l)), "");
+        for (int64_t apart = half; apart > 0; apart /= 2)
+            for (int l = 0; l < apart; l++)
+                last[l] = qn__combine(g, r, last[l], last[l + apart]);
+        out[n] = last[0];
+    }
+}
+
+/** The result of a level of 64 partials; the arrays hold the identity again. */
+static void close_stripe(lower *g, const reduction *r, const stripes *s, int depth,
+                         LLVMValueRef *out)
+{
+    join(g, r, s, depth, PARTIALS, out);
     fill_identity(g, r, s, depth);
 }
 
@@ -130,4 +151,122 @@ void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth
         count = above;
     }
     close_stripe(g, r, s, depth, acc);
+}
+
+/** Adds points one by one, in memory. */
+static LLVMValueRef push_points(lower *g, const reduction *r, const stripes *s, int at,
+                                LLVMValueRef count)
+{
+    if (at == r->n_dims) {
+        addend a;
+        qn__evaluate_point(g, r, &a);
+        count = LLVMBuildAdd(g->b, count, qn__const_i64(g, 1), "");
+        qn__stripes_push(g, r, s, 0, count, &a);
+        return count;
+    }
+    loop l;
+    qn__loop_points(g, &l, r, r->dim[at]);
+    qn__loop_carry(g, &l, &count, 1);
+    count = push_points(g, r, s, at + 1, count);
+    qn__loop_close(g, &l);
+    return count;
+}
+
+/* ---------------------------------------------------------------- partials in registers */
+
+/** Adds the point at an index, if the condition holds; NULL: always. */
+static void add_point(lower *g, const reduction *r, LLVMValueRef at, LLVMValueRef condition,
+                      LLVMValueRef *acc)
+{
+    loop once;
+    branch x = qn__begin_branch(g, condition);
+    qn__branch_keep(g, &x, acc, r->n);
+    qn__once_open(g, &once, NULL);
+    qn__set_index(g, r->dim[0], at);
+    qn__fold_point(g, r, acc);
+    qn__loop_close(g, &once);
+    qn__end_branch(g, &x, NULL);
+}
+
+/** Adds the points at `first`, first + apart, ... to a partial each. left: points of this round for
+ * all turns, those beyond them are not below `high`; -1: not known. */
+static void add_round(lower *g, const reduction *r, LLVMValueRef first, int64_t apart,
+                      LLVMValueRef high, int64_t left, LLVMValueRef *acc)
+{
+    for (int64_t m = 0; m * apart < PARTIALS; m++, acc += r->n) {
+        LLVMValueRef at = LLVMBuildAdd(g->b, first, qn__const_i64(g, m * apart), "");
+        bool is_there = left >= (m + 1) * apart;
+        if (left < 0 || left > m * apart)
+            add_point(g, r, at, is_there ? NULL : LLVMBuildICmp(g->b, LLVMIntSLT, at, high, ""),
+                      acc);
+    }
+}
+
+/** The result of up to 4096 points. */
+static void fold_block(lower *g, const reduction *r, const stripes *s, span points,
+                       LLVMValueRef *out)
+{
+    LLVMValueRef acc[QN_PARTIALS_AT_ONCE + MOST_PARTS];
+    int64_t at_once = QN_PARTIALS_AT_ONCE, left;
+    while (at_once > 1 && at_once * r->n > QN_PARTIALS_AT_ONCE)
+        at_once /= 2;
+    const int n_sums = (int)at_once * r->n;
+    LLVMValueRef n = LLVMBuildSub(g->b, points.high, points.low, ""),
+                 rest = LLVMBuildAnd(g->b, n, qn__const_i64(g, PARTIALS - 1), "");
+    span whole = {points.low, LLVMBuildSub(g->b, points.high, rest, "")};
+    left = qn__is_const(rest, &left) ? left : -1;
+    loop turn, round;
+    qn__loop_times(g, &turn, PARTIALS / at_once);
+    for (int m = 0; m < n_sums; m++)
+        acc[m] = qn__constant_like(s->t, r->identity);
+    if (!qn__is_known_empty(whole)) {
+        qn__loop_open(g, &round, whole, PARTIALS, LOOP_MAY_BE_EMPTY);
+        qn__loop_carry(g, &round, acc, n_sums);
+        add_round(g, r, LLVMBuildAdd(g->b, round.index, turn.index, ""), PARTIALS / at_once, NULL,
+                  PARTIALS, acc);
+        qn__loop_close(g, &round);
+    }
+    add_round(g, r, LLVMBuildAdd(g->b, whole.high, turn.index, ""), PARTIALS / at_once, points.high,
+              left, acc);
+    for (int half = n_sums / 2; half >= r->n; half /= 2)
+        for (int m = 0; m < half; m++)
+            acc[m] = qn__combine(g, r, acc[m], acc[m + half]);
+    for (int m = 0; m < r->n; m++)
+        LLVMBuildStore(g->b, acc[m], element(g, s, s->array[0][m], turn.index));
+    qn__loop_close(g, &turn);
+    join(g, r, s, 0, PARTIALS / at_once, out);
+}
+
+/** Blocks of 4096 points of one dimension. */
+static void fold_blocks(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    stripes s = {0};
+    addend result = {0};
+    span all = qn__points_of(g, r, r->dim[0]);
+    loop l;
+    qn__stripes_open(g, r, &s, 1, qn__accumulator_type(g, r));
+    for (int m = 0; m < r->n; m++)
+        s.array[0][m] = take_scratch(g);
+    if (r->n_levels == 0) {
+        fold_block(g, r, &s, all, acc);
+        return;
+    }
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    fold_block(g, r, &s, qn__block_at(g, all, l.index, BLOCK), result.value);
+    qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+    qn__loop_close(g, &l);
+    qn__stripes_close(g, r, &s, 1, blocks, acc);
+}
+
+void qn__fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)
+{
+    stripes s = {0};
+    if (!r->results && qn__keeps_partials(g->k, g->f, r->inst)) {
+        fold_blocks(g, r, acc);
+        return;
+    }
+    qn__stripes_open(g, r, &s, 0, qn__accumulator_type(g, r));
+    LLVMValueRef count = push_points(g, r, &s, 0, qn__const_i64(g, 0));
+    qn__stripes_close(g, r, &s, 0, count, acc);
 }

@@ -356,6 +356,15 @@ static void add_joining(qn_estimator *e, int work, int bits)
     behind.in->demand.path = qn__larger(behind.in->demand.path, path);
 }
 
+/** Whether points are lanes. */
+static bool has_lane_points(const qn_estimator *e)
+{
+    for (int n = 1; n < e->n; n++)
+        if (e->around[n].is_points && e->around[n].is_lanes)
+            return true;
+    return false;
+}
+
 /** What a point adds to the accumulators of a reduce that has loops. */
 static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
 {
@@ -370,6 +379,8 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_joining(e, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
+    if (r->order == QN_POINTS_STRIPED && !has_lane_points(e)) /* other sums take points between */
+        in_turn = qn__larger(1, p.parts) / QN_PARTIALS_AT_ONCE;
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
     if (!r->buffer)
         *chain = qn__larger(*chain, in_turn * latency_of(e, work));

@@ -29,6 +29,15 @@ int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n)
 bool qn__may_have_lanes(const qn_analysis *a, uint32_t reduce, int d);
 /** Whether rows of lanes over the points of a reduce begin at any partial. */
 bool qn__has_shifted_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
+/** Whether the region of a reduce is so small, without others inside, that several points may be
+ * emitted one after the other. */
+bool qn__is_small_region(const qn_kernel *k, uint32_t reduce);
+/* Sums of the striped order in registers: so many partials of one iteration are made at once, of
+ * several iterations fewer. */
+enum { QN_PARTIALS_AT_ONCE = 8 };
+/** Whether partials of a reduce in the striped order, whose points are no lanes, stay in registers
+ * until they are done: a small region over one dimension, in which nothing fails. */
+bool qn__keeps_partials(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** Whether lanes a known number of elements apart, more than one, are loaded or stored one by one.
  * apart: 1: those a few elements apart are; -1: they are not; 0: as the stride says. */
 bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,

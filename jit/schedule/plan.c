@@ -150,10 +150,7 @@ static int natural_unroll(const planner *s)
         n_compiled += is_compiled(&k->inst[i]);
     for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
-        bool has_stripes =
-            x->op == QN_I_REDUCE &&
-            qn__order_rule(k, i) == QN_STRIPED; /* partials of each part are in memory */
-        if (has_stripes || x->op == QN_I_WHILE || x->op == QN_I_FOR ||
+        if (x->op == QN_I_WHILE || x->op == QN_I_FOR ||
             (x->op == QN_I_IF && !has_skipped_side(s, i) && !has_no_branch(s, i))) {
             qn__free(chain);
             return 1;
@@ -228,12 +225,31 @@ static void choose_width(planner *s)
         p->unroll = t < p->width ? 1 : (int32_t)(t / p->width);
 }
 
+/** The most vectors in a step whose partials find room. */
+static int most_of_partials(const planner *s)
+{
+    enum { MOST_VECTORS = 4 }; /* of one level of blocks; 4 KiB each */
+    int most = MOST_VECTORS;
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        if (s->k->inst[i].op != QN_I_REDUCE || qn__order_rule(s->k, i) != QN_STRIPED)
+            continue;
+        int64_t points = qn__points(s->k, s->f, i);
+        bool is_kept = qn__keeps_partials(s->k, s->f, i) && !s->k->inst[i].parent && points >= 0;
+        int own = is_kept ? MOST_VECTORS : 1;
+        for (; points > QN_BLOCK_POINTS && own > 1; points /= QN_BLOCK_POINTS)
+            own /= 2;
+        most = own < most ? own : most;
+    }
+    return most;
+}
+
 /** One smaller step needs masks that are cheap and a body that may be emitted twice whole. */
 static bool has_rest_tile(const planner *s)
 {
     const qn_plan *p = s->p;
-    bool has_partials = qn__plan_stripe_depth(s->k) > 0; /* of each vector, in memory */
-    if (has_partials || !(s->has_tile || s->has_one_step || p->jam > 1) || p->streams ||
+    bool has_partials = qn__plan_stripe_depth(s->k) > 0,
+         has_steps = s->has_tile || s->has_one_step || p->jam > 1;
+    if (!(has_partials ? p->unroll > 1 : has_steps) || p->streams ||
         !qn__is_parallel(s->k, p->lane_dim) || qn__trips(s->f, p->lane_dim) < 0)
         return false;
     FOR_ACCESSES (s->k, n, i)
@@ -381,8 +397,9 @@ static void apply_overrides(const planner *s)
         p->jam /= 2;
     apply_cross(s);
     if (p->lane_dim >= 0 && !is_reduction &&
-        qn__plan_stripe_depth(s->k) > 0) { /* one set of partials */
-        p->unroll = 1;
+        qn__plan_stripe_depth(s->k) > 0) { /* partials of one iteration of other dimensions */
+        int most = most_of_partials(s);
+        p->unroll = p->unroll < most ? p->unroll : most;
         p->jam = 1;
         p->jam_dim = -1;
     }

@@ -90,6 +90,25 @@ bool qn__has_shifted_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce
     return qn__order_rule(k, reduce) == QN_STRIPED && n_long > 1;
 }
 
+bool qn__is_small_region(const qn_kernel *k, uint32_t reduce)
+{
+    enum { SMALL_REGION = 24 };
+    const qn_inst *x = &k->inst[reduce];
+    return x->region[2] - x->region[0] <= SMALL_REGION &&
+           qn__is_straight(k, x->region[0], x->region[2]);
+}
+
+bool qn__keeps_partials(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    int n_long;
+    (void)qn__long_dim(k, f, reduce, &n_long);
+    FOR_ACCESSES (k, n, i)
+        if (i > reduce && i < k->inst[reduce].region[2] && qn__is_checked(f, k, n))
+            return false;
+    return n_long <= 1 && qn__is_small_region(k, reduce) &&
+           !qn__has_insts(k, reduce + 1, k->inst[reduce].region[2], 1u << QN_I_ASSERT);
+}
+
 /** Whether an access is at a sum of indices along dimension d, and at one digit. */
 static bool is_sum_along(const qn_analysis *a, uint32_t i, int d)
 {

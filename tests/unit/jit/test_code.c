@@ -449,6 +449,19 @@ static void test_steps(qn_context *c)
                "for all o in dim(v, 1) { for t in 0 .. 40 { for k in 0 .. 40 - t {\n"
                "v[k, o] = 0.52 * v[k + 1, o] + 0.47 * v[k, o] } } } }",
                1, v, "unroll 4\n", "loops whose ends are not foreseen are run once for a row");
+    v[0] = view(2, DIMS(64, 300), true);
+    v[1] = view(1, DIMS(64), false);
+    check_plan(c,
+               "kernel striped (x: f64[,], s: f64[]) {\n"
+               "for all i in s { s[i] = sum striped j in dim(x, 1) of x[i, j] } }",
+               2, v, "unroll 4\n", "partials of the striped order stay in registers");
+    v[0] = view(2, DIMS(100, 200), true);
+    v[1] = view(2, DIMS(100, 200), true);
+    v[0].dtype = v[1].dtype = QN_F32;
+    check_plan(c,
+               "kernel apart (x: f32[,], y: f32[,]) { for all i, j in y {\n"
+               "m = max k in dim(x, 1) of x[i, k]\n y[i, j] = x[i, j] - m } }",
+               2, v, "width 16\nunroll 4\n", "a step of a block of 64 iterations is no longer");
 }
 
 /** Lanes of trips: two steps of them stand one behind the other, three are a loop. */

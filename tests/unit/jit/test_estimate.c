@@ -198,13 +198,15 @@ static void test_chains(void)
                     estimate(total, values, NULL, "split r4d0 16 tail=none; vectorize r4d0.1;"),
                 four = estimate(total, values, NULL,
                                 "split r4d0 4 16 tail=none; unroll r4d0.1; vectorize r4d0.2;");
-    tap_ok(one.chains >= 4 * 4096 && one.chains < 4.5 * 4096,
-           "a sum waits for the one before it: four cycles for each point");
-    tap_ok(vector.core < one.core / 8, "... lanes have sums of their own");
+    tap_ok(one.chains >= 4 * 4096 / 8 && one.chains < 4.5 * 4096 / 8,
+           "eight partials at once: each waits four cycles for its own points");
+    tap_ok(vector.core < one.core / 2, "... lanes have sums of their own");
     tap_ok(four.core < vector.core / 2, "... and so have vectors that are emitted together");
     qn_estimate in_order = estimate(tree_matmul, products, NULL, ""),
                 unrolled =
                     estimate(tree_matmul, products, NULL, "split r8d2 4 tail=none; unroll r8d2.1;");
+    tap_ok(in_order.chains >= 4 * 1024 * 10 && in_order.chains < 4.5 * 1024 * 10,
+           "a sum in order waits for the one before it: four cycles for each point");
     tap_ok(unrolled.chains > 0.9 * in_order.chains,
            "points that are added in order are one chain, unrolled or not");
     tap_ok(unrolled.loops < 0.5 * in_order.loops, "... but fewer loops count");
