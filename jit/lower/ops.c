@@ -263,20 +263,80 @@ static LLVMValueRef in_bytes(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueR
     return LLVMBuildTrunc(g->b, LLVMBuildBinOp(g->b, op, a, b, ""), g->i1, "");
 }
 
+/** Two vectors as one of twice the lanes. */
+static LLVMValueRef joined(lower *g, const LLVMValueRef *half)
+{
+    int index[QN_MOST_LANES], n = 2 * (int)LLVMGetVectorSize(LLVMTypeOf(half[0]));
+    for (int l = 0; l < n; l++)
+        index[l] = l;
+    return qn__shuffle(g, half[0], half[1], index, n);
+}
+
+/** What `joined` made v of, or halves of a constant; false: v is neither. */
+static bool halves_of(lower *g, LLVMValueRef v, LLVMValueRef *half)
+{
+    const int n = (int)LLVMGetVectorSize(LLVMTypeOf(v));
+    const bool is_constant = LLVMIsConstant(v);
+    if (!is_constant && !LLVMIsAShuffleVectorInst(v))
+        return false;
+    for (int h = 0; h < 2; h++)
+        half[h] = is_constant ? qn__part_of(g, v, h * n / 2, n / 2)
+                              : LLVMGetOperand(v, (unsigned)h);
+    bool are = (int)LLVMGetVectorSize(LLVMTypeOf(half[0])) == n / 2;
+    for (int l = 0; l < n && !is_constant; l++)
+        are = are && LLVMGetMaskValue(v, (unsigned)l) == l;
+    return are;
+}
+
+/** An operation of truth values of lanes: of each register of those that were compared, if both
+ * operands are of several. Only the result is put together then. */
+static LLVMValueRef of_bools(lower *g, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b)
+{
+    LLVMValueRef x[2], y[2];
+    if ((LLVMIsConstant(a) && LLVMIsConstant(b)) || !halves_of(g, a, x) || !halves_of(g, b, y))
+        return LLVMBuildBinOp(g->b, op, a, b, "");
+    for (int h = 0; h < 2; h++)
+        x[h] = of_bools(g, op, x[h], y[h]);
+    return joined(g, x);
+}
+
 /** of: for signed and unsigned integers, and floats. */
 static LLVMValueRef binary(lower *g, int type, const LLVMOpcode *of, LLVMValueRef a, LLVMValueRef b)
 {
     if (type == QN_BOOL && LLVMTypeOf(a) == g->i1 && g->f->target->has_slow_bools)
         return in_bytes(g, of[1], a, b);
+    if (type == QN_BOOL && qn__is_vector(a))
+        return of_bools(g, of[1], a, b);
     int class = class_of(type);
     return LLVMBuildBinOp(g->b, class == QN_CLASS_F ? of[2] : of[class != QN_CLASS_S], a, b, "");
 }
 
-/** of: for signed and unsigned integers. */
+/** Bits of a vector; 0: of a scalar. */
+static unsigned vector_bits(LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v), of = qn__is_vector(v) ? LLVMGetElementType(t) : NULL;
+    const LLVMTypeKind kind = of ? LLVMGetTypeKind(of) : LLVMVoidTypeKind;
+    const unsigned bits = kind == LLVMIntegerTypeKind  ? LLVMGetIntTypeWidth(of)
+                          : kind == LLVMDoubleTypeKind ? 64
+                          : kind == LLVMFloatTypeKind  ? 32
+                                                       : 16;
+    return of ? bits * LLVMGetVectorSize(t) : 0;
+}
+
+/** of: for signed and unsigned integers. Where masks are registers of their own, those of several
+ * vectors are compared one by one, see of_bools. */
 static LLVMValueRef compare(lower *g, int type, const LLVMIntPredicate *of, LLVMRealPredicate f,
                             LLVMValueRef a, LLVMValueRef b)
 {
-    int class = class_of(type);
+    const int class = class_of(type);
+    if (g->f->target->has_masks && vector_bits(a) > 8 * (unsigned)g->f->target->vector_bytes) {
+        const int n = (int)LLVMGetVectorSize(LLVMTypeOf(a)) / 2;
+        LLVMValueRef half[2];
+        for (int h = 0; h < 2; h++)
+            half[h] = compare(g, type, of, f, qn__part_of(g, a, h * n, n),
+                              qn__part_of(g, b, h * n, n));
+        return joined(g, half);
+    }
     if (class == QN_CLASS_F)
         return LLVMBuildFCmp(g->b, f, a, b, "");
     return LLVMBuildICmp(g->b, of[class != QN_CLASS_S], a, b, "");

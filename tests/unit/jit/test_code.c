@@ -237,6 +237,17 @@ static void test_bools(qn_context *c)
                 "scalar bools are combined in bytes"))
         tap_note("%s", err.message);
     qn_code_release(f);
+    const qn_options wide = {.bytes = sizeof wide,
+                             .engine = QN_ENGINE_NATIVE,
+                             .isa = QN_ISA_V4,
+                             .plan = PLAN_WITH(.width = 32)};
+    f = NULL;
+    ok = qn_specialize(c, k, 2, args, &wide, &f, &err) == QN_OK &&
+         qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, " = and <8 x i1> ") && !strstr(code, " = and <32 x i1> "),
+                "bools of four registers are combined in each, before they are put together"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
     qn_kernel_release(k);
 }
 
