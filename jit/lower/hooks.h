@@ -81,6 +81,9 @@ typedef struct qn_hooks {
      * block collect updates there, and add them to the element later, or move elements there and
      * back. */
     LLVMValueRef (*place_in_block)(lower *g, uint32_t i, LLVMValueRef pointer);
+    /** Moves what the next `count` trips of grid->moved_loop touch, from the one with this index
+     * on, to where place_in_block has it; or, behind them, back. All threads of a warp run it. */
+    void (*move_rows)(lower *g, LLVMValueRef index, int64_t count, bool is_flush);
     /** Takes the lock of the fault record or goes to `retry`; stands in `locked` then. */
     void (*lock)(lower *g, LLVMBasicBlockRef retry, LLVMBasicBlockRef locked);
     void (*unlock)(lower *g);

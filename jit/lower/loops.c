@@ -309,6 +309,37 @@ static void lower_span(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high
     lower_trips(g, t, (span){low, high}, (run_of_trips){1, false, together > 1 ? together : most});
 }
 
+/** `count` trips of a loop whose rows move through shared memory, and these before and behind. */
+static void lower_piece(lower *g, counted *t, LLVMValueRef from, int64_t count)
+{
+    enum { TOGETHER = 8 };
+    const int64_t whole = count / TOGETHER * TOGETHER;
+    LLVMValueRef middle = LLVMBuildAdd(g->b, from, qn__const_i64(g, whole), ""),
+                 end = LLVMBuildAdd(g->b, from, qn__const_i64(g, count), "");
+    g->hooks->move_rows(g, from, count, false);
+    if (whole)
+        lower_trips(g, t, (span){from, middle}, (run_of_trips){TOGETHER, false, INT64_MAX});
+    if (whole < count)
+        lower_trips(g, t, (span){middle, end}, (run_of_trips){1, false, TOGETHER});
+    g->hooks->move_rows(g, from, count, true);
+}
+
+static void lower_pieces(lower *g, counted *t, LLVMValueRef low)
+{
+    const int64_t n = qn__known_trips(&g->a, t->inst), whole = n / QN_MOVED_TRIPS * QN_MOVED_TRIPS;
+    LLVMValueRef middle = LLVMBuildAdd(g->b, low, qn__const_i64(g, whole), "");
+    loop l;
+    qn__loop_open(g, &l, (span){low, middle}, QN_MOVED_TRIPS, LOOP_IS_SEQUENTIAL);
+    qn__loop_carry(g, &l, t->now.value, n_values(t));
+    lower_piece(g, t, l.index, QN_MOVED_TRIPS);
+    qn__loop_close(g, &l);
+    if (whole < n) {
+        qn__loop_open(g, &l, qn__up_to(g, qn__const_i64(g, 1)), 1, LOOP_IS_SEQUENTIAL);
+        lower_piece(g, t, middle, n - whole);
+        qn__loop_close(g, &l);
+    }
+}
+
 /** Tested at the end; the index itself counts where the step is 1. */
 static void lower_counted(lower *g, counted *t)
 {
@@ -330,7 +361,9 @@ static void lower_counted(lower *g, counted *t)
     } else {
         high = t->version == WITHIN ? end : qn__smax(g, end, begin);
     }
-    if (!t->has_lanes || low != high)
+    if (g->grid && g->grid->moved_loop == t->inst)
+        lower_pieces(g, t, low);
+    else if (!t->has_lanes || low != high)
         lower_span(g, t, low, high);
     qn__set_results(g, &t->now, t->inst);
 }

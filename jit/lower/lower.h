@@ -210,6 +210,8 @@ typedef struct lower {
                                       0: nothing is known */
     LLVMValueRef kept;    /* the memory of the team for plan->kept; NULL: it has none */
     LLVMValueRef kept_row; /* of a block's tile, i64; NULL: a warp has one */
+    LLVMValueRef moved_ahead[QN_MOST_MOVED]; /* of rows: from where this thread touches the view to
+                                                where it does in shared memory, in bytes */
     bool kept_is_read; /* what points keep is there, and read where the same reduce wrote it, too */
     const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] values of staged loads; NULL: none */
     const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see

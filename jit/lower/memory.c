@@ -71,7 +71,7 @@ unsigned qn__align_of(const lower *g, uint32_t i)
 /** Whether a block of a GPU moves what access i touches through memory of its own, by words. */
 static bool is_moved(const lower *g, uint32_t i)
 {
-    return g->grid && qn__grid_moved(g->grid, g->k->inst[i].imm);
+    return g->grid && qn__grid_moved(g->grid, g->k, i);
 }
 
 /** Goes to the address of one element, and returns what that is known to be a multiple of. */

@@ -75,7 +75,7 @@ static void count_threads(qn_grid_model *m)
     const qn_grid *p = m->p;
     const qn_kernel *k = m->x->k;
     bool is_warp = p->team == QN_TEAM_WARP, is_block = p->team == QN_TEAM_BLOCK;
-    double team = is_warp ? m->m->warp : 1;
+    double team = is_warp ? m->m->warp * (p->warps ? p->warps : 1) : 1;
     m->blocks = m->turns = m->rest = 1;
     m->threads = team;
     for (int d = 0; d < k->n_dims; d++) {
@@ -180,7 +180,7 @@ static double shared_bytes_of(const qn_grid_model *m)
         if (p->staged >> s & 1)
             bytes += tile * (double)qn__access_bytes(k, k->access[s].inst);
     for (int n = 0; n < p->n_moved; n++)
-        bytes += m->threads * p->moved[n].step;
+        bytes += m->threads * qn__moved_pitch(p, &p->moved[n]);
     return bytes;
 }
 

@@ -208,6 +208,7 @@ static void make_grid(const qn_kernel *k, const qn_facts *f, qn_grid *out)
             int n_shared = qn__gpu_choose_wide(&s, lanes);
             qn__gpu_choose_threads(&s, n_shared);
             qn__gpu_order_batches(&s);
+            qn__gpu_choose_warps(&s);
             qn__gpu_choose_moved(&s, lanes);
         }
     }

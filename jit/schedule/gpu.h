@@ -71,6 +71,9 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes);
 /** Whether warps, for what they keep or as they are few, would leave half of the threads idle, so
  * that a block for each row is better. */
 bool qn__gpu_wants_blocks(const gpu_planner *s);
+/** Several warps for a team whose iterations are few and have many points, once the threads are
+ * chosen: warps. */
+void qn__gpu_choose_warps(const gpu_planner *s);
 /** What a team keeps of its points in shared memory: kept, n_kept and kept_bytes
  * (schedule/gpu_kept.c).
  */

@@ -33,9 +33,13 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
     for (int n = 0; n < p->n_kept; n++)
         qn__text_add(out, "\nkept %u as %u, from byte %d of %d", p->kept[n].from, p->kept[n].to,
                      p->kept[n].at, p->kept_bytes);
+    if (p->warps)
+        qn__text_add(out, "\nwarps %d of a team", p->warps);
     for (int n = 0; n < p->n_moved; n++)
-        qn__text_add(out, "\nmoved records of %d bytes of view %d", p->moved[n].step,
-                     p->moved[n].param);
+        qn__text_add(out,
+                     p->moved_loop ? "\nmoved rows %d bytes apart of view %d"
+                                   : "\nmoved records of %d bytes of view %d",
+                     p->moved[n].step, p->moved[n].param);
     for (int s = 0; s < 64; s++)
         if (p->privatized >> s & 1)
             qn__text_add(out, "\nprivatized access %d, in %d blocks", s, p->most_blocks);

@@ -52,6 +52,44 @@ bool qn__gpu_wants_blocks(const gpu_planner *s)
            (!s->p->n_kept || 2 * held * m->warp < m->threads);
 }
 
+/** Whether all that a body does is to compute, reduce what nobody writes, and store. */
+static bool only_reduces(const gpu_planner *s)
+{
+    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
+        const qn_inst *x = &s->k->inst[i];
+        if (x->op == QN_I_FOR || x->op == QN_I_WHILE || x->op == QN_I_ATOMIC ||
+            (x->op == QN_I_LOAD && !s->f->param[x->imm].is_constant_memory) ||
+            (qn__is_access(x) && qn__is_checked(s->f, s->k, qn__site_of(s->k, i))))
+            return false;
+    }
+    return true;
+}
+
+void qn__gpu_choose_warps(const gpu_planner *s)
+{
+    enum { MOST_WARPS = 16 };
+    qn_grid *p = s->p;
+    const qn_machine *m = &s->f->machine;
+    const int64_t n = qn__gpu_iterations(s), room = (int64_t)m->multiprocessors * m->threads / 2;
+    int64_t points;
+    count_reduces(s, &points);
+    if (p->team != QN_TEAM_WARP || p->n_kept || p->rest_dims || s->has_assertions || n < 1 ||
+        points == INT64_MAX || !only_reduces(s))
+        return;
+    int32_t warps = 1;
+    while (warps < MOST_WARPS && 2 * warps * n * m->warp <= room &&
+           warps * QN_BLOCK_POINTS < points)
+        warps *= 2;
+    if (warps == 1)
+        return;
+    p->warps = warps;
+    for (int d = 0; d < s->k->n_dims; d++) {
+        p->block[d] = qn__is_parallel(s->k, d) ? 1 : p->block[d];
+        p->threads[d] = 1;
+    }
+    p->axis[0] = p->axis[1] = p->axis[2] = -1;
+}
+
 /** The reduce at the top in which an instruction stands, 0 if none. */
 static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
 {

@@ -29,14 +29,16 @@ enum { QN_MOST_KEPT = 8 };
 /** A view of records whose bytes a block moves through shared memory, side by side. Each iteration
  * touches one record of `step` bytes: words of 4 bytes that are loaded, and stored (bits). Record n
  * begins at byte begin + n x step of the view; those of a block stand from byte `at` of shared
- * memory on. */
+ * memory on. Or, with grid->moved_loop, a view of rows: trips of the loop touch word after word of
+ * one, and warps move QN_MOVED_TRIPS words of the rows of their threads before and behind as many
+ * trips. */
 typedef struct qn_moved {
     int32_t param, step, at;
     int64_t begin;
     uint64_t loads, stores;
 } qn_moved;
 /** Views of one kernel, and the bytes of a word that a thread moves. */
-enum { QN_MOST_MOVED = 2, QN_MOVED_WORD = 4 };
+enum { QN_MOST_MOVED = 2, QN_MOVED_WORD = 4, QN_MOVED_TRIPS = 32 };
 
 /** A grid is data: printed, and kept no longer than a compile. Dimensions are those of the domain,
  * -1: none. */
@@ -66,6 +68,7 @@ typedef struct qn_grid {
                            register tiles */
     int32_t n_moved;
     qn_moved moved[QN_MOST_MOVED];
+    uint32_t moved_loop; /* a `for` at the top, whose rows are moved; 0: records are */
     uint64_t privatized; /* bit s: a block collects what the atomic at access s does */
     /* ---- QN_TEAM_BLOCK */
     int32_t chunk;           /* points of an iteration that are evaluated together */
@@ -74,6 +77,7 @@ typedef struct qn_grid {
     int32_t is_along_points; /* neighbouring threads take neighbouring points, not iterations */
     int32_t has_values;      /* the values of reduces are in shared memory */
     /* ---- QN_TEAM_WARP and QN_TEAM_BLOCK */
+    int32_t warps; /* of a team that shares blocks of 4096 points; 0: a team is one warp */
     uint32_t rest_dims;         /* bits: dimensions on which no reduce depends, whose iterations a
                                    team divides behind the reduces; their block is 0 */
     int32_t n_kept, kept_bytes; /* what a team keeps, and the shared memory of each */
@@ -108,13 +112,21 @@ int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
 /** Value number n that a point of a reduce adds: 0, or 0 and 1 of a product that is contracted. */
 uint32_t qn__added_value(const qn_kernel *k, uint32_t reduce, int n);
 enum { MOST_BLOCK_REDUCES = 16 }; /* of one whose reduces are shared by the threads of a block */
-/** How a block moves what is touched of a view; NULL: it does not. */
-static inline const qn_moved *qn__grid_moved(const qn_grid *p, uint64_t param)
+/** How a block moves what access i touches; NULL: it does not. */
+static inline const qn_moved *qn__grid_moved(const qn_grid *p, const qn_kernel *k, uint32_t i)
 {
+    const qn_inst *loop = &k->inst[p->moved_loop];
     for (int n = 0; n < p->n_moved; n++)
-        if ((uint64_t)p->moved[n].param == param)
+        if ((uint64_t)p->moved[n].param == k->inst[i].imm &&
+            (!p->moved_loop || (i > p->moved_loop && i < loop->region[2])))
             return &p->moved[n];
     return NULL;
+}
+/** Bytes of shared memory for what an iteration touches of a moved view. Words of a piece of a row
+ * are an odd number, so that 32 rows stand in as many banks. */
+static inline int32_t qn__moved_pitch(const qn_grid *p, const qn_moved *m)
+{
+    return p->moved_loop ? (QN_MOVED_TRIPS + 1) * QN_MOVED_WORD : m->step;
 }
 /** Iterations of dimension d before its begin at which threads begin. */
 static inline int64_t qn__grid_lead(const qn_grid *p, int d)

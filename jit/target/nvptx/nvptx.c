@@ -92,6 +92,8 @@ static void block_of(const qn_grid *p, int step, int32_t *threads)
         threads[0] = WARP_LANES;
     if (p->is_split && step)
         threads[0] = p->block[p->axis[0]] > WARP_LANES ? (int32_t)p->block[p->axis[0]] : WARP_LANES;
+    if (p->warps)
+        threads[1] = p->warps;
     if (p->team == QN_TEAM_GRID)
         threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
 }
@@ -160,6 +162,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
     info->step[0].has_block_for_each = qn__nvptx_has_block_for_each(k, f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
                                  : p->team == QN_TEAM_BLOCK ? block_bytes
+                                 : p->warps                 ? QN_TEAM_VALUES * 8
                                  : p->n_kept                ? qn__kept_bytes(p)
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
@@ -407,6 +410,7 @@ const qn_hooks qn__nvptx_hooks = {
     .constant = qn__nvptx_constant,
     .combine = qn__nvptx_combine,
     .place_in_block = qn__place_in_block,
+    .move_rows = qn__nvptx_move_rows,
     .held = held,
     .team_begin = qn__team_begin,
     .team_end = qn__team_end,

@@ -65,6 +65,8 @@ bool qn__team_trips(lower *g, uint32_t i);
 
 /** All lanes of a team wait for one another; whether this is lane n of it. */
 void qn__team_wait(lower *g);
+/** Values of blocks of points that the warps of a team put side by side: all of one range. */
+enum { QN_TEAM_VALUES = 4096 };
 LLVMValueRef qn__is_lane(lower *g, int n);
 /** Points of a reduce, or numbers in memory. */
 typedef struct team_source {
@@ -162,6 +164,8 @@ int32_t qn__moved_bytes(const qn_grid *p);
  * index of each thread is set, also of one that has no iteration. */
 void qn__moved_fetch(lower *g);
 void qn__moved_flush(lower *g);
+/** The hook `move_rows`. */
+void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_flush);
 /** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
 LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
 

@@ -4,7 +4,7 @@
  * (grid->privatized): the copies stand one behind the other, in the order of the parameters, begin
  * with what changes nothing, and what they hold at the end is added to the views, element by
  * element. Records are moved there and back (grid->moved): word by word, those of the iterations
- * that a block takes at once.
+ * that a block takes at once; or pieces of rows by warps, of the trips that follow.
  */
 #include "jit/target/nvptx/nvptx.h"
 #include "jit/schedule/grid.h"
@@ -55,7 +55,7 @@ static LLVMValueRef place_of(lower *g, const copy *c, LLVMValueRef bytes)
 int32_t qn__moved_bytes(const qn_grid *p)
 {
     const qn_moved *last = &p->moved[p->n_moved - 1];
-    return last->at + last->step * (int32_t)p->block[p->axis[0]];
+    return last->at + qn__moved_pitch(p, last) * (int32_t)p->block[p->axis[0]];
 }
 
 /** The address of the first record of a block, i64. */
@@ -71,7 +71,10 @@ static LLVMValueRef first_record(lower *g, const qn_moved *m)
 static LLVMValueRef moved_place(lower *g, const qn_moved *m, LLVMValueRef pointer)
 {
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
-    at = LLVMBuildSub(g->b, at, first_record(g, m), "");
+    if (g->grid->moved_loop)
+        at = LLVMBuildAdd(g->b, at, g->moved_ahead[m - g->grid->moved], "");
+    else
+        at = LLVMBuildSub(g->b, at, first_record(g, m), "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->at), "");
     return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
@@ -158,6 +161,8 @@ static void move_records(lower *g, const qn_moved *m, bool is_flush)
 
 void qn__moved_fetch(lower *g)
 {
+    if (g->grid->moved_loop)
+        return;
     for (int n = 0; n < g->grid->n_moved; n++)
         if (g->grid->moved[n].loads)
             move_records(g, &g->grid->moved[n], false);
@@ -167,6 +172,8 @@ void qn__moved_fetch(lower *g)
 
 void qn__moved_flush(lower *g)
 {
+    if (g->grid->moved_loop)
+        return;
     if (g->grid->n_moved)
         qn__nvptx_barrier(g);
     for (int n = 0; n < g->grid->n_moved; n++)
@@ -176,13 +183,70 @@ void qn__moved_flush(lower *g)
         qn__nvptx_barrier(g);
 }
 
+/* ---------------------------------------------------------------- rows */
+
+/** A word of each row of this warp's threads, by one lane each: side by side in both memories. */
+static void move_words(lower *g, const qn_moved *m, LLVMValueRef index, LLVMValueRef lane,
+                       bool is_flush)
+{
+    LLVMValueRef word[WARP_LANES], own = qn__nvptx_register(g, "tid.x", g->i64);
+    LLVMValueRef first = LLVMBuildSub(g->b, own, lane, ""),
+                 row = LLVMBuildSub(g->b, g->iv[g->grid->axis[0]], lane, "");
+    LLVMValueRef ahead = LLVMBuildMul(g->b, lane, qn__const_i64(g, QN_MOVED_WORD), ""), view, there;
+    view = qn__slot(g, g->f->param[m->param].slot, g->ptr);
+    view = qn__gep(g, g->i8, view, LLVMBuildMul(g->b, row, qn__const_i64(g, m->step), ""));
+    view = qn__gep(g, g->i32, view, LLVMBuildAdd(g->b, index, lane, ""));
+    view = qn__ahead(g, view, m->begin);
+    there = LLVMBuildMul(g->b, first, qn__const_i64(g, qn__moved_pitch(g->grid, m)), "");
+    there = qn__gep(g, g->i8, qn__nvptx_shared(g), LLVMBuildAdd(g->b, there, ahead, ""));
+    there = qn__ahead(g, there, m->at);
+    for (int half = 0; half < 2; half++) /* all loads are under way before the first store */
+        for (int n = 0; n < WARP_LANES; n++) {
+            LLVMValueRef in_view = qn__ahead(g, view, (int64_t)n * m->step),
+                         in_block = qn__ahead(g, there, n * qn__moved_pitch(g->grid, m));
+            if (half)
+                qn__store_at(g, word[n], is_flush ? in_view : in_block, QN_MOVED_WORD);
+            else
+                word[n] = qn__load_at(g, g->i32, is_flush ? in_block : in_view, QN_MOVED_WORD);
+        }
+}
+
+void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_flush)
+{
+    const qn_grid *p = g->grid;
+    LLVMValueRef thread = qn__nvptx_register(g, "tid.x", g->i64),
+                 lane = LLVMBuildAnd(g->b, thread, qn__const_i64(g, WARP_LANES - 1), "");
+    if (is_flush)
+        qn__team_wait(g);
+    for (int n = 0; n < p->n_moved; n++) {
+        const qn_moved *m = &p->moved[n];
+        loop once;
+        LLVMValueRef here = qn__slot(g, g->f->param[m->param].slot, g->i64), at;
+        at = LLVMBuildMul(g->b, g->iv[p->axis[0]], qn__const_i64(g, m->step), "");
+        here = LLVMBuildAdd(g->b, here, LLVMBuildAdd(g->b, at, qn__const_i64(g, m->begin), ""), "");
+        at = LLVMBuildMul(g->b, index, qn__const_i64(g, QN_MOVED_WORD), "");
+        here = LLVMBuildAdd(g->b, here, at, "");
+        at = LLVMBuildMul(g->b, thread, qn__const_i64(g, qn__moved_pitch(p, m)), "");
+        g->moved_ahead[n] = is_flush ? NULL : LLVMBuildSub(g->b, at, here, "");
+        if (!(is_flush ? m->stores : m->loads))
+            continue;
+        qn__once_open(g, &once,
+                      count < WARP_LANES
+                          ? LLVMBuildICmp(g->b, LLVMIntULT, lane, qn__const_i64(g, count), "")
+                          : NULL);
+        move_words(g, m, index, lane, is_flush);
+        qn__loop_close(g, &once);
+    }
+    qn__team_wait(g);
+}
+
 /* ---------------------------------------------------------------- all accesses */
 
 LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
 {
     copy c;
     int param = (int)g->k->inst[update].imm;
-    const qn_moved *moved = qn__grid_moved(g->grid, g->k->inst[update].imm);
+    const qn_moved *moved = qn__grid_moved(g->grid, g->k, update);
     if (moved)
         return moved_place(g, moved, pointer);
     if (!(g->grid->privatized >> g->site[update] & 1) || !find_copy(g->k, g->f, g->grid, param, &c))

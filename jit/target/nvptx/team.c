@@ -66,7 +66,13 @@ LLVMValueRef qn__is_lane(lower *g, int n)
 LLVMValueRef qn__team_begin(lower *g)
 {
     qn__team_wait(g);
-    return qn__is_lane(g, 0);
+    LLVMValueRef is_first = qn__is_lane(g, 0);
+    if (g->grid->warps) {
+        LLVMValueRef warp = qn__nvptx_register(g, "tid.y", g->i64);
+        warp = LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), "");
+        is_first = LLVMBuildAnd(g->b, is_first, warp, "");
+    }
+    return is_first;
 }
 
 void qn__team_end(lower *g)
@@ -369,6 +375,36 @@ static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
 
 /* ---------------------------------------------------------------- ranges */
 
+/** Blocks of points that the warps of a team divide. */
+typedef struct divided {
+    const team_source *s;
+    span of;
+} divided;
+
+/** The value of block n, in shared memory. */
+static void put_block(lower *g, LLVMValueRef n, LLVMValueRef condition, void *arg)
+{
+    const divided *x = arg;
+    loop once;
+    qn__once_open(g, &once, condition);
+    LLVMValueRef v = qn__team_block(g, x->s, qn__block_at(g, x->of, n, qn__block_size(1)));
+    branch then = qn__begin_branch(g, qn__is_lane(g, 0));
+    qn__store_as(g, x->s->r->type, v, qn__gep(g, g->i64, qn__nvptx_shared(g), n), 8);
+    qn__end_branch(g, &then, NULL);
+    qn__loop_close(g, &once);
+}
+
+/** Blocks of points by all warps of a team, of whose values each warp makes the result. */
+static LLVMValueRef range_of_warps(lower *g, const team_source *s, span of, LLVMValueRef blocks)
+{
+    divided x = {s, of};
+    qn__nvptx_barrier(g); /* what stood there has been read */
+    qn__share_out(g, blocks, qn__nvptx_register(g, "tid.y", g->i64), g->grid->warps, put_block, &x);
+    qn__nvptx_barrier(g);
+    const team_source values = {.r = s->r, .array = qn__nvptx_shared(g), .total = blocks};
+    return qn__team_block(g, &values, qn__up_to(g, blocks));
+}
+
 LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
 {
     if (depth == 0)
@@ -377,6 +413,8 @@ LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
     loop l;
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, of.high, of.low, ""), size);
+    if (depth == 1 && g->grid->warps && !s->array)
+        return range_of_warps(g, s, of, blocks);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);
     span block = qn__block_at(g, of, l.index, size);

@@ -274,13 +274,19 @@ static void test_trips(void)
     static const char kernel[] =
         "kernel scan (x: f32[,], y: f32[,]) {\n  for all i in dim(y, 0) {\n    t: f32 = 0\n"
         "    for j in dim(x, 1) { t += x[i,j]\n y[i,j] = t }\n  }\n}\n";
-    const int64_t extent[2] = {64, 100};
+    int64_t extent[2] = {64, 100};
     qn_layout l;
     qn_view v[2];
     qn_layout_right(2, extent, &l, NULL);
     for (int i = 0; i < 2; i++)
         qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
     const qn_arg args[] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    tap_ok(count(ptx_of(kernel, 2, args), "bar.warp.sync") == 6 && !strstr(text, "v4.f32"),
+           "running sums along rows of whole warps: words of 32 rows move side by side");
+    extent[0] = 63;
+    qn_layout_right(2, extent, &l, NULL);
+    for (int i = 0; i < 2; i++)
+        qn_view_wrap("v", most[i], QN_F32, &l, 0, &v[i], NULL);
     tap_ok(count(ptx_of(kernel, 2, args), "ld.global.nc.v4.f32") == 2 &&
                count(text, "st.global.v4.f32") == 2,
            "running sums along rows: accesses of 16 bytes");

@@ -59,6 +59,10 @@ static const char stored[] =
     "kernel k (x: f32[,], y: f32[,], z: f32[]) $ contract {\n  for all i in z {\n"
     "    s = sqrt(sum k in dim(x, 1) of x[i,k] * x[i,k])\n    z[i] = s\n"
     "    for k in dim(x, 1) { y[i,k] = x[i,k] / (s + 1) }\n  }\n}\n";
+static const char scans[] =
+    "kernel k (x: f32[,], y: f32[,], z: f32[]) $ {\n  for all i in z {\n    t: f32 = 0\n"
+    "    m: f32 = x[i,0]\n    for k in dim(x, 1) {\n      t += x[i,k]\n"
+    "      if x[i,k] > m { m = x[i,k] }\n      y[i,k] = t - m\n    }\n    z[i] = t\n  }\n}\n";
 static const char moments[] =
     "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
     "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
@@ -160,6 +164,12 @@ static const row long_rows[] = {
      NULL,
      3,
      {F32(2, 2059), F32(2, 2059), {QN_F32, 1, {2}}}},
+    {"few sums of many points, whose blocks several warps take",
+     moments,
+     "warps 16 of a team",
+     NULL,
+     3,
+     {F32(2, 70003), {QN_F32, 1, {2}}, {QN_F32, 1, {2}}}},
     {"long rows, exponentials in place of elements", softmax, "0 of 8240", NULL, ROWS(2, 2059)},
     {"a sum of exponentials of long rows",
      logarithms,
@@ -239,6 +249,18 @@ static const row rows[] = {
      NULL,
      3,
      {F32(13, 301), F32(13, 301), {QN_F32, 1, {13}}}},
+    {"scans of rows, the last piece not whole",
+     scans,
+     "moved rows 400 bytes apart of view 1",
+     NULL,
+     3,
+     {F32(96, 100), F32(96, 100), {QN_F32, 1, {96}}}},
+    {"scans of rows in pieces",
+     scans,
+     "moved rows 256 bytes apart of view 1",
+     NULL,
+     3,
+     {F32(160, 64), F32(160, 64), {QN_F32, 1, {160}}}},
     {"the place of the least",
      place_of_least,
      "team warps",
