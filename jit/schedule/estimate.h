@@ -48,6 +48,8 @@ typedef struct qn_grid_estimate {
     double blocks, warps; /* of the launch; at most at once on a multiprocessor */
     double registers;     /* of a thread */
 } qn_grid_estimate;
+/** Registers of a thread for the values that are needed at once, in the order of the body. */
+double qn__grid_registers(const qn_analysis *x, const qn_grid *p);
 /** Estimates a grid of a GPU (jit/schedule/estimate_grid.c). False: there is no model for its form
  * (register tiles of products, all blocks as one team, atomic updates that blocks collect, a single
  * thread), or no memory. */

@@ -13,6 +13,8 @@
  * beside its values. */
 #define LOADS_UNDER_WAY 16.0
 #define OWN_REGISTERS 24.0
+/* Points of a reduce whose loads have registers: one, and the next. */
+#define POINTS_LOADED 2
 #define MOST_REGISTERS 255.0
 /* Of one addition after the other in a thread, and where a thread adds what others put into shared
  * memory. */
@@ -150,20 +152,57 @@ static double wait_of_warp(qn_grid_model *m, double load_cycles)
     return sum + m->turns * m->rest * top * load_cycles;
 }
 
-/** Registers of a thread: sums, and what is loaded at once. */
-static double registers_of(const qn_grid_model *m)
+/** Where value v is needed for the last time if instruction i needs it: at the end of the outermost
+ * loop around i that v stands before. */
+static uint32_t needed_until(const qn_kernel *k, uint32_t v, uint32_t i)
 {
-    const qn_kernel *k = m->x->k;
-    double sums = 0, loads = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_inst *x = &k->inst[i];
-        double words = (qn__dtype_width(x->type) + 31) / 32;
-        if (x->op == QN_I_REDUCE)
-            sums += words * qn__grid_values(m, m->x->value[i].deps);
-        if (x->op == QN_I_LOAD)
-            loads += words * qn__grid_values(m, qn__grid_deps(m, i));
+    uint32_t last = i;
+    for (uint32_t r = k->inst[i].parent; r > v; r = k->inst[r].parent)
+        last = k->inst[r].op == QN_I_IF ? last : k->inst[r].region[2] - 1;
+    return last;
+}
+
+/** Registers of value i of all iterations of a thread; what is in addresses or predicates has none.
+ */
+static double words_of(const qn_grid_model *m, uint32_t i)
+{
+    const qn_inst *x = &m->x->k->inst[i];
+    const bool is_value = x->op == QN_I_LOAD || x->op == QN_I_CARRIED || x->op == QN_I_RESULT ||
+                          x->op == QN_I_REDUCE || (qn__is_pure(x) && x->op != QN_I_CONST);
+    const bool is_index = qn__is_pure(x) && x->type == QN_I64 && m->x->affine[i].sym[0] != i;
+    const bool is_of_point = m->x->k->inst[x->parent].op == QN_I_REDUCE;
+    double words = (qn__dtype_width(x->type) + 31) / 32;
+    if (!is_value || is_index || x->type == QN_VOID || x->type == QN_BOOL ||
+        (is_of_point && qn__contracted_product(m->x->k, x->parent) == i))
+        return 0;
+    words *= is_of_point && x->op == QN_I_LOAD ? POINTS_LOADED : 1;
+    for (uint32_t r = x->parent; r; r = m->x->k->inst[r].parent)
+        if (m->x->k->inst[r].op == QN_I_IF) /* of one iteration after the other */
+            return words;
+    return words * qn__grid_values(m, qn__grid_deps(m, i));
+}
+
+double qn__grid_registers(const qn_analysis *x, const qn_grid *p)
+{
+    const qn_kernel *k = x->k;
+    const qn_grid_model m = {.x = x, .p = p};
+    double most = 0, live = 0, *ends = qn__zalloc(k->n_insts, sizeof *ends);
+    uint32_t *last = qn__zalloc(k->n_insts, sizeof *last);
+    for (uint32_t i = k->body; ends && last && i < k->n_insts; i++)
+        for (int n = 0; n < k->inst[i].n_args; n++) {
+            const uint32_t v = qn__args(k, i)[n], until = needed_until(k, v, i);
+            last[v] = until > last[v] ? until : last[v];
+        }
+    for (uint32_t i = k->body; ends && last && i < k->n_insts; i++) {
+        const double words = words_of(&m, i);
+        live += words;
+        most = qn__larger(most, live);
+        ends[last[i] > i ? last[i] : i] += words;
+        live -= ends[i];
     }
-    return qn__smaller(MOST_REGISTERS, OWN_REGISTERS + sums + loads);
+    qn__free(ends);
+    qn__free(last);
+    return OWN_REGISTERS + most;
 }
 
 static double shared_bytes_of(const qn_grid_model *m)
@@ -216,7 +255,7 @@ static void estimate(qn_grid_model *m)
     count_loads(m);
     count_threads(m);
     place_lanes(m);
-    out->registers = registers_of(m);
+    out->registers = qn__smaller(MOST_REGISTERS, qn__grid_registers(m->x, m->p));
     double shared = shared_bytes_of(m), held = held_blocks(m, shared);
     double warps = qn__above(m->threads, g->warp) / g->warp;
     double all = qn__grid_bytes(m);

@@ -238,10 +238,38 @@ static void widen(const qn_analysis *a, qn_grid *best)
     }
 }
 
+/** Fewer neighbours in a thread where all have so many values at once that few threads have
+ * registers for them. */
+static void narrow(const qn_kernel *k, const qn_facts *f, qn_grid *best)
+{
+    enum { LEAST_PART = 3 }; /* of the threads of a multiprocessor */
+    const double most = (double)f->machine.registers * LEAST_PART / f->machine.threads;
+    qn_facts narrower = *f;
+    qn_grid next = *best;
+    qn_analysis a;
+    for (narrower.plan.width = best->wide; next.wide > 1;) {
+        if (!qn__analyse(k, &narrower, -1, 0, &a))
+            return;
+        const bool is_enough = qn__grid_registers(&a, &next) <= most;
+        qn__analysis_release(&a);
+        if (is_enough)
+            break;
+        narrower.plan.width /= 2;
+        make_grid(k, &narrower, &next);
+        if (next.wide != narrower.plan.width || next.is_crossed || next.staged ||
+            next.tall_dim != best->tall_dim)
+            return;
+        *best = next;
+    }
+}
+
 void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
 {
     qn_analysis a;
     make_grid(k, f, out);
+    if (out->team == QN_TEAM_THREAD && out->wide > 1 && !out->is_crossed && !out->staged &&
+        !out->skew && !f->plan.width && !f->is_ordered)
+        narrow(k, f, out);
     if (out->team != QN_TEAM_THREAD || out->wide > 1 || out->n_moved || out->staged ||
         out->axis[0] < 0 || f->plan.width || f->is_ordered || !qn__analyse(k, f, -1, 0, &a))
         return;
