@@ -379,7 +379,8 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_joining(e, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
-    if (r->order == QN_POINTS_STRIPED && !has_lane_points(e)) /* other sums take points between */
+    if (r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
+        qn__keeps_partials(e->x->k, e->x->f, reduce)) /* other sums take points between */
         in_turn = qn__larger(1, p.parts) / QN_PARTIALS_AT_ONCE;
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
     if (!r->buffer)
