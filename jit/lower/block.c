@@ -72,7 +72,8 @@ static bool has_whole_steps(const lower *g, int d, int64_t w)
             return false;
     for (uint16_t n = 1; n <= s->n_nodes; n++) {
         const qn_node_info *l = qn__node(s, (qn_node){n});
-        if (l->kind == QN_NODE_LOOP && qn__axis_dim(g->scalar, s, l->axis) == d &&
+        if (l->kind == QN_NODE_LOOP && l->role != QN_ROLE_VECTOR &&
+            qn__axis_dim(g->scalar, s, l->axis) == d &&
             !qn__is_of_block(g->scalar, s, (qn_node){n}) &&
             qn__axis_weight(g->scalar, s, l->axis, NULL) % w)
             return false;
@@ -85,11 +86,11 @@ void qn__find_alignment(lower *g)
     const qn_block *b = g->block;
     int d = b->lane_dim;
     int64_t w = b->width;
-    g->lanes_are_aligned =
-        g->schedule && qn__is_parallel(g->k, d) && w >= 2 && !b->streams &&
-        g->f->begin[d].kind == QN_FACT_EXACT && !(b->split_dim == d && b->granule % w) &&
-        !(b->second_granule && b->second_dim == d && b->second_granule % w) &&
-        has_whole_steps(g, d, w);
+    g->lanes_are_aligned = g->schedule && (qn__is_parallel(g->k, d) || qn__is_reduction(g->k, d)) &&
+                           w >= 2 && !b->streams && g->f->begin[d].kind == QN_FACT_EXACT &&
+                           !(b->split_dim == d && b->granule % w) &&
+                           !(b->second_granule && b->second_dim == d && b->second_granule % w) &&
+                           has_whole_steps(g, d, w);
 }
 
 bool qn__lanes_share_digits(const lower *g, uint32_t value, const qn_dim_fact *dim)

@@ -466,6 +466,12 @@ static void test_steps(qn_context *c)
                "kernel striped (x: f64[,], s: f64[]) {\n"
                "for all i in s { s[i] = sum striped j in dim(x, 1) of x[i, j] } }",
                2, v, "unroll 4\n", "partials of the striped order stay in registers");
+    v[0] = view(2, DIMS(136, 232), true);
+    check_plan(c,
+               "kernel total (x: f64[,], s: f64[]) { for all i in 0 .. 1 {\n"
+               "s[0] = sum striped a in dim(x, 0), b in dim(x, 1) of x[a, b] } }",
+               2, v, "lanes 2 (reduction)\n",
+               "partials of two dimensions, which are in memory, take longer");
     v[0] = view(2, DIMS(100, 200), true);
     v[1] = view(2, DIMS(100, 200), true);
     v[0].dtype = v[1].dtype = QN_F32;
@@ -473,6 +479,19 @@ static void test_steps(qn_context *c)
                "kernel apart (x: f32[,], y: f32[,]) { for all i, j in y {\n"
                "m = max k in dim(x, 1) of x[i, k]\n y[i, j] = x[i, j] - m } }",
                2, v, "width 16\nunroll 4\n", "a step of a block of 64 iterations is no longer");
+}
+
+/** Lanes over the points of a reduce are neighbours within a tile. */
+static void test_tiled_points(qn_context *c)
+{
+    qn_view v[2] = {view(2, DIMS(96, 160), false), view(1, DIMS(96), false)};
+    qn_layout_tiled(2, DIMS(96, 160), DIMS(8, 8), NULL, NULL, &v[0].layout, NULL);
+    check(c,
+          "kernel most (x: f64[,], s: f64[]) {\n"
+          "for all i in s { s[i] = max j in dim(x, 1) of x[i, j] } }",
+          2, v, 0, "lanes 1 (reduction)\n", "load <8 x double>", true,
+          "points of a tile's row are whole vectors");
+    qn_layout_release(&v[0].layout);
 }
 
 /** Lanes of trips: two steps of them stand one behind the other, three are a loop. */
@@ -543,6 +562,7 @@ int main(void)
     test_steps(c);
     test_widths(c);
     test_few_steps(c);
+    test_tiled_points(c);
     test_loads_outside(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
