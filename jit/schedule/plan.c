@@ -202,12 +202,29 @@ static bool is_one_step(const planner *s, int64_t row)
     return has_masks && n_ops <= MOST_OPS && row > 0 && row <= (int64_t)MOST_VECTORS * s->p->width;
 }
 
+/** Whether so many lanes along a dimension lie within one digit of each layout that has several. */
+static bool are_in_digits(const planner *s, int d, int width)
+{
+    FOR_ACCESSES (s->k, n, i)
+        for (int r = 0; r < qn__n_indices(s->k, i); r++) {
+            const qn_dim_fact *dim = &s->f->param[s->k->inst[i].imm].dim[r];
+            uint32_t index = qn__args(s->k, i)[r];
+            if (dim->n_digits > 1 && (s->a->value[index].deps >> d & 1) &&
+                !qn__is_within_digit(s->a, index, dim, d, width))
+                return false;
+        }
+    return true;
+}
+
 static void choose_width(planner *s)
 {
     qn_plan *p = s->p;
     int64_t t = qn__trips(s->f, p->lane_dim);
     p->width = lanes_of(s);
     if (qn__is_reduction(s->k, p->lane_dim)) {
+        if (p->width >= 16 && !are_in_digits(s, p->lane_dim, p->width) &&
+            are_in_digits(s, p->lane_dim, p->width / 2))
+            p->width /= 2; /* neighbours, instead of a gather */
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
         p->width = 64 / p->unroll; /* 64 partials exactly */
         return;

@@ -491,6 +491,11 @@ static void test_tiled_points(qn_context *c)
           "for all i in s { s[i] = max j in dim(x, 1) of x[i, j] } }",
           2, v, 0, "lanes 1 (reduction)\n", "load <8 x double>", true,
           "points of a tile's row are whole vectors");
+    v[0].dtype = v[1].dtype = QN_F32;
+    check_plan(c,
+               "kernel most (x: f32[,], s: f32[]) {\n"
+               "for all i in s { s[i] = max j in dim(x, 1) of x[i, j] } }",
+               2, v, "width 8\nunroll 8\n", "vectors are no longer than a tile's row");
     qn_layout_release(&v[0].layout);
 }
 
