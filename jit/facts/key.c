@@ -202,12 +202,15 @@ static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
 
 static void code_plan(codec *c, qn_plan_options *plan)
 {
+    const size_t before = c->is_text ? c->out->n : 0;
     title(c, "plan", "", 0);
 #define X(name, text, least, most, names_dim) code_i32(c, &plan->name, least, most, #name);
     QN_PLAN_LIST(X)
 #undef X
     for (int d = 0; d < QN_MAX_RANK; d++)
         code_i32(c, &plan->order[d], 0, QN_MAX_RANK, "order");
+    if (c->is_text && c->is_first) /* nothing is fixed */
+        c->out->n = before;
     if (plan->width & (plan->width - 1))
         refuse(c, "width");
 }

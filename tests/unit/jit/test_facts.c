@@ -212,6 +212,24 @@ static void test_every_field_counts(const setup *s)
     qn__text_release(&key);
 }
 
+/* The text has a line of what a caller fixes of the plan, where something is. */
+static void test_text_of_plan(const setup *s)
+{
+    const qn_policy exact = {0};
+    qn_facts f;
+    qn_text none = {0}, some = {0};
+    collect(s, &exact, &f);
+    f.plan = (qn_plan_options){.bytes = sizeof f.plan};
+    qn__key_print(&f, s->k, &none);
+    f.plan.width = 8;
+    qn__key_print(&f, s->k, &some);
+    tap_ok(!strstr(none.data, "plan:"), "nothing is fixed: no line");
+    tap_contains(some.data, "\nplan: width 8\n", "a field is fixed: a line");
+    qn__text_release(&none);
+    qn__text_release(&some);
+    qn__facts_release(&f);
+}
+
 /* What only NVPTX has. */
 static void test_gpu(const setup *s)
 {
@@ -307,6 +325,7 @@ int main(void)
     test_round_trip(&s, &exact, "exact");
     test_round_trip(&s, &dynamic, "dynamic");
     test_every_field_counts(&s);
+    test_text_of_plan(&s);
     test_gpu(&s);
     test_malformed(&s);
     qn_kernel_release(s.k);
