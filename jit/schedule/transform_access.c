@@ -99,10 +99,11 @@ static qn_node statement_of(const qn_schedule *s, uint32_t i, qn_node below)
     return (qn_node){0};
 }
 
-/** Over the loops from a statement up to another node, outermost first, that move what a mask of
- * dimensions says. False if they are too many, or their length is not known. */
+/** Makes a buffer, which has the bytes of an element, one over the loops from a statement up to
+ * another node, outermost first, that move what a mask of dimensions says. False if they are too
+ * many, or their length is not known. */
 static bool axes_between(const qn_analysis *x, const qn_schedule *s, qn_node at, qn_node up_to,
-                         uint32_t dims, int64_t element_bytes, qn_buffer_info *b)
+                         uint32_t dims, qn_buffer_info *b)
 {
     qn_axis axis[QN_MOST_BUFFER_AXES];
     int n = 0;
@@ -116,7 +117,6 @@ static bool axes_between(const qn_analysis *x, const qn_schedule *s, qn_node at,
         axis[n++] = s->node[up.id].axis;
     }
     b->n_axes = (uint8_t)n;
-    b->bytes = element_bytes;
     for (int a = 0; a < n; a++) {
         b->axis[a] = axis[n - 1 - a];
         qn_count count = qn__axis_count(x, s, b->axis[a]);
@@ -163,19 +163,27 @@ static void set_through(qn_schedule *s, uint32_t i, qn_node below)
     }
 }
 
-/** A buffer over the axes between loop `at` and access i below it, through which that goes, and the
- * fill or flush of the buffer, which stands nowhere yet. */
-static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_node at,
+/** The loop that a step names first; no node: it names none, or there is none. */
+static qn_node first_loop(const qn_schedule *s, const qn_step *how)
+{
+    return how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0};
+}
+
+/** A buffer over the axes between the first loop of a step and access i below it, through which
+ * that goes, and the fill or flush of the buffer, which stands nowhere yet. */
+static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how,
                             const qn_buffer_info *what, qn_node *move, qn_error *err)
 {
     const uint32_t i = what->inst;
+    const qn_node at = first_loop(s, how);
     const int kind = what->content == QN_CONTENT_COPY ? QN_NODE_FILL : QN_NODE_FLUSH;
     qn_buffer_info *b = &s->buffer[s->n_buffers];
     qn_node statement = statement_of(s, i, at);
     if ((how->n_axes && !at.id) || !statement.id)
         return no_access(i, "it is not below that loop", err);
     *b = *what;
-    if (!axes_between(x, s, statement, at, qn__moving_dims(x, i), qn__access_bytes(x->k, i), b))
+    b->bytes = qn__access_bytes(x->k, i);
+    if (!axes_between(x, s, statement, at, qn__moving_dims(x, i), b))
         return no_access(i, "the size of the buffer is not known", err);
     if (how->n_axes > 1 && !put_in_order(how->n_axes - 1, how->axis + 1, b))
         return no_access(i, "the buffer is over other axes than these", err);
@@ -195,10 +203,10 @@ qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *
         return no_access(i, "there is no such load, or there are too many buffers", err);
     const qn_buffer_info what = {
         .content = QN_CONTENT_COPY, .storage = how->option, .inst = i};
-    qn_node at = how->n_axes ? qn__next_loop(s, how->axis[0], (qn_node){0}) : (qn_node){0}, move;
-    qn_status status = add_buffer(x, s, how, at, &what, &move, err);
+    qn_node move;
+    qn_status status = add_buffer(x, s, how, &what, &move, err);
     if (status == QN_OK)
-        put_first(s, at, move);
+        put_first(s, first_loop(s, how), move);
     return status;
 }
 
@@ -209,8 +217,9 @@ qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *ho
         return no_access(i, "there is no such store, or there are too many buffers", err);
     const qn_buffer_info what = {
         .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = i};
-    qn_node at = qn__next_loop(s, how->axis[0], (qn_node){0}), move;
-    qn_status status = add_buffer(x, s, how, at, &what, &move, err);
+    const qn_node at = first_loop(s, how);
+    qn_node move;
+    qn_status status = add_buffer(x, s, how, &what, &move, err);
     if (status == QN_OK) { /* behind the loop */
         s->node[move.id].parent = s->node[at.id].parent;
         s->node[move.id].next = s->node[at.id].next;
@@ -233,10 +242,12 @@ qn_status qn__apply_accumulate(const qn_analysis *x, qn_schedule *s, const qn_st
     for (int d = 0; d < x->k->n_dims; d++)
         dims |= qn__is_reduction(x->k, d) ? 0 : UINT32_C(1) << d;
     qn_buffer_info *b = &s->buffer[s->n_buffers];
-    *b = (qn_buffer_info){.content = QN_CONTENT_SUMS, .storage = how->option, .inst = i};
+    *b = (qn_buffer_info){.content = QN_CONTENT_SUMS,
+                          .storage = how->option,
+                          .inst = i,
+                          .bytes = qn_dtype_bytes(x->k->inst[i].type)};
     qn_node statement = statement_of(s, x->k->inst[i].region[1] - 1, place);
-    if (!statement.id ||
-        !axes_between(x, s, statement, place, dims, qn_dtype_bytes(x->k->inst[i].type), b))
+    if (!statement.id || !axes_between(x, s, statement, place, dims, b))
         return qn__fail(err, QN_ERR_ARGUMENT,
                         "schedule: place %%%u: the size of its buffer is not known", i);
     s->reduction[s->node[place.id].index].buffer = (uint8_t)++s->n_buffers;

@@ -210,37 +210,47 @@ static void set_kept_row(lower *g, const block_fold *m, int i)
     g->kept_row = LLVMBuildAdd(g->b, m->off_x, qn__const_i64(g, i * m->step_x), "");
 }
 
+/** A point of this thread's: number j of iteration i; p: its part of those that are together. */
+typedef struct spot {
+    int i, j, p;
+} spot;
+
+static spot spot_of(const block_fold *m, int i, int j, int p)
+{
+    return (spot){i + p % m->together_x, j + p / m->together_x, p};
+}
+
 /** Sets what a point has before it is evaluated: its loads, the values of earlier reduces, and what
  * is kept. */
-static void get_point(lower *g, const block_fold *m, int i, int j, const LLVMValueRef *values,
+static void get_point(lower *g, const block_fold *m, spot at, const LLVMValueRef *values,
                       const LLVMValueRef *to, LLVMValueRef *held)
 {
     for (int n = 0; n < m->n_loads; n++) {
         const block_early *e = &m->load[n];
         if (e->has_k && e->is_thin != m->is_thin)
             continue;
-        LLVMValueRef v = e->has_k ? values[value_number(m, e, i, j)] : m->row[n][i];
+        LLVMValueRef v = e->has_k ? values[value_number(m, e, at.i, at.j)] : m->row[n][at.i];
         held[g->site[e->inst]] = v;
         qn__set(g, e->inst, 0, v, g->depth);
     }
-    set_earlier(g, m, i);
+    set_earlier(g, m, at.i);
     if (g->kept) {
-        set_kept_row(g, m, i);
-        qn__kept_read(g, m->r.inst, to[0], j * m->step_k);
+        set_kept_row(g, m, at.i);
+        qn__kept_read(g, m->r.inst, to[0], at.j * m->step_k);
         qn__kept_hold(g, m->r.inst, held);
     }
 }
 
-/** What a point adds, as number p of those that are together, is stored. */
-static void store_point(lower *g, const block_fold *m, int i, int j, const addend *a, int p,
+/** What a point adds is stored. */
+static void store_point(lower *g, const block_fold *m, spot at, const addend *a,
                         const LLVMValueRef *to)
 {
     for (int n = 0; n < m->n_arrays; n++) {
-        if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && i > 0))
+        if (m->array[n].is_thin != m->is_thin || (!m->array[n].has_x && at.i > 0))
             continue;
-        const int64_t ahead = j * (m->is_thin ? m->threads : m->step_k);
-        LLVMValueRef at = qn__block_further(g, &m->array[n], to[n], i * m->step_x, ahead);
-        qn__store_as(g, m->r.type, n ? a->factor[p] : a->value[p], at, m->bytes);
+        const int64_t ahead = at.j * (m->is_thin ? m->threads : m->step_k);
+        LLVMValueRef to_here = qn__block_further(g, &m->array[n], to[n], at.i * m->step_x, ahead);
+        qn__store_as(g, m->r.type, n ? a->factor[at.p] : a->value[at.p], to_here, m->bytes);
     }
 }
 
@@ -259,8 +269,7 @@ static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *value
     for (int p = 0; p < n; p++) {
         r.part[p] = p;
         g->one_part = 1 + p;
-        get_point(g, m, i + p % m->together_x, j + p / m->together_x, values, to,
-                  held + p * QN_MOST_HELD);
+        get_point(g, m, spot_of(m, i, j, p), values, to, held + p * QN_MOST_HELD);
     }
     g->one_part = 0;
     r.n = n;
@@ -270,14 +279,14 @@ static void put_point(lower *g, block_fold *m, int i, int j, LLVMValueRef *value
     g->team_reduce = 0;
     g->held = NULL;
     for (int p = 0; p < n; p++) {
-        const int x = i + p % m->together_x, k = j + p / m->together_x;
+        const spot at = spot_of(m, i, j, p);
         g->one_part = 1 + p;
         if (!g->kept) {
-            store_point(g, m, x, k, &a, p, to);
+            store_point(g, m, at, &a, to);
             continue;
         }
-        set_kept_row(g, m, x);
-        qn__kept_write(g, m->r.inst, to[0], k * m->step_k);
+        set_kept_row(g, m, at.i);
+        qn__kept_write(g, m->r.inst, to[0], at.j * m->step_k);
     }
     g->one_part = 0;
     g->kept_row = NULL;
