@@ -49,6 +49,7 @@ typedef struct operand {
     LLVMTypeRef type;
     unsigned align;
 } operand;
+enum { MOST_LANE_BYTES = 8 };
 /** One of a few buffers for vectors, made when first needed: BUFFER_... */
 enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
 LLVMValueRef qn__lane_buffer(lower *g, int which);

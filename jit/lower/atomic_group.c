@@ -10,7 +10,6 @@
 
 /* Elements of one instruction, and instructions that are emitted without a loop. */
 enum { MOST_MEMBERS = 16, MOST_RUN = 4, MOST_STRAIGHT = 64 };
-enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane, of the buffer */
 
 typedef struct member {
     uint32_t inst;
@@ -132,7 +131,9 @@ static void keep_runs(lower *g, group *of)
     int64_t at = 0;
     if (!g->group_buffer)
         g->group_buffer =
-            qn__new_buffer(g, (uint64_t)MOST_SHUFFLED * MOST_BYTES + MOST_MEMBERS * ALIGN, ALIGN);
+            qn__new_buffer(g,
+                           (uint64_t)MOST_SHUFFLED * MOST_LANE_BYTES + MOST_MEMBERS * LINE_BYTES,
+                           LINE_BYTES);
     of->n_runs = 0;
     for (int first = 0, n; first < of->n; first += n) {
         const member *m = &of->m[first];
@@ -147,10 +148,11 @@ static void keep_runs(lower *g, group *of)
         r->values = qn__keep_lanes(g, qn__ahead(g, g->group_buffer, at), interleave(g, values, n));
         if (n > 1) { /* a lane's are one */
             r->values.align =
-                ALIGN < (unsigned)n * r->values.align ? ALIGN : (unsigned)n * r->values.align;
+                LINE_BYTES < (unsigned)n * r->values.align ? LINE_BYTES
+                                                           : (unsigned)n * r->values.align;
             r->values.type = LLVMVectorType(r->values.type, (unsigned)n);
         }
-        at += (qn_dtype_bytes(x->type) * n * g->width + ALIGN - 1) / ALIGN * ALIGN;
+        at += (qn_dtype_bytes(x->type) * n * g->width + LINE_BYTES - 1) / LINE_BYTES * LINE_BYTES;
     }
 }
 

@@ -24,9 +24,9 @@ typedef struct lanes {
 
 LLVMValueRef qn__lane_buffer(lower *g, int which)
 {
-    enum { MOST_BYTES = 8, ALIGN = 64 }; /* of a lane */
     if (!g->lane_buffer[which])
-        g->lane_buffer[which] = qn__new_buffer(g, (uint64_t)(MOST_BYTES * g->block->width), ALIGN);
+        g->lane_buffer[which] =
+            qn__new_buffer(g, (uint64_t)(MOST_LANE_BYTES * g->block->width), LINE_BYTES);
     return g->lane_buffer[which];
 }
 

@@ -141,7 +141,7 @@ static void emit_loops(const caller *c, int d)
     qn__loop_close(g, &l);
 }
 
-enum { ALIGN = 64, WORD_BYTES = sizeof(int64_t) };
+enum { WORD_BYTES = sizeof(int64_t) };
 
 /** What of a section this call is to do. Of two rims those that begin in the range. */
 static span range_of_section(const caller *c, const qn_section *s)
@@ -185,7 +185,7 @@ static void call_sections(const caller *c)
     const qn_sections *s = &c->p->sections;
     LLVMValueRef outer = g->range,
                  own = s->dim == c->p->split_dim
-                           ? qn__new_buffer(g, (uint64_t)WORD_BYTES * QN_RANGE_WORDS, ALIGN)
+                           ? qn__new_buffer(g, (uint64_t)WORD_BYTES * QN_RANGE_WORDS, LINE_BYTES)
                            : NULL;
     for (int n = 0; n < s->n; n++) {
         if (!own) {
@@ -222,11 +222,11 @@ void qn__lower_parts(lower *g, const qn_piece *p, const char *symbol, int scratc
         call_sections(&c);
         return;
     }
-    c.slots = qn__new_buffer(g, words * (uint64_t)p->part[0]->facts.n_slots, ALIGN);
+    c.slots = qn__new_buffer(g, words * (uint64_t)p->part[0]->facts.n_slots, LINE_BYTES);
     for (int n = 0; n < 2; n++)
-        c.range[n] = qn__new_buffer(g, words * QN_RANGE_WORDS, ALIGN);
+        c.range[n] = qn__new_buffer(g, words * QN_RANGE_WORDS, LINE_BYTES);
     for (int n = 0; n < p->distribution.n; n++)
-        c.result[n] = qn__new_buffer(g, words * (uint64_t)qn__block_iterations(g->f), ALIGN);
+        c.result[n] = qn__new_buffer(g, words * (uint64_t)qn__block_iterations(g->f), LINE_BYTES);
     copy_slots(&c);
     emit_loops(&c, 0);
 }

@@ -4,14 +4,10 @@
  * whether all indices that are sums of indices of the domain are in range, in all lanes, parts and
  * points of reduces; then the body needs no limits, and neighbours are loaded as vectors. Steps at
  * the rim run the second version.
- *
- * What of the test depends on outer loops is done there: it sets the limit of what is tested
- * further inside to zero.
  */
 #include "jit/lower/lower.h"
 
-/* Larger bodies are emitted once; their limits matter less. */
-enum { LARGEST_BODY = 128, MOST_RANGES = 16, LEVELS_LEFT = 8 };
+enum { MOST_RANGES = 16, LEVELS_LEFT = 8 };
 
 /** What is added in a sum; limits keep sums of them from overflowing. */
 enum { LARGEST_CONSTANT = 1 << 30, LARGEST_FACTOR = 1 << 12, LARGEST_INDEX = 1 << 16 };
@@ -132,28 +128,6 @@ static bool add_access(const lower *g, ranges *all, uint32_t n)
 
 /* ---------------------------------------------------------------- the test */
 
-/** Level of the innermost loop that a range depends on. */
-static int level_of(const lower *g, const range *r)
-{
-    int at = 0;
-    for (int d = 0; d < g->k->n_dims; d++)
-        if (r->sum->coef[d] && !qn__is_reduction(g->k, d) && g->iv_level[d] > at)
-            at = g->iv_level[d];
-    return at;
-}
-
-/** Outermost first. */
-static void sort_ranges(const lower *g, ranges *all)
-{
-    for (int n = 1; n < all->n; n++) {
-        range x = all->range[n];
-        int m = n;
-        for (; m > 0 && level_of(g, &all->range[m - 1]) > level_of(g, &x); m--)
-            all->range[m] = all->range[m - 1];
-        all->range[m] = x;
-    }
-}
-
 /** Where the lowest index stands in the dimension. */
 static LLVMValueRef position_of(lower *g, const range *r)
 {
@@ -171,20 +145,14 @@ static LLVMValueRef limit_of(lower *g, const range *r)
     return r->dim->extent.kind == QN_FACT_EXACT ? left : qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
 }
 
-static LLVMValueRef test(lower *g, ranges *all)
+static LLVMValueRef test(lower *g, const ranges *all)
 {
     LLVMValueRef ok = NULL;
-    sort_ranges(g, all);
     for (int n = 0; n < all->n; n++) {
         const range *r = &all->range[n];
-        place here;
-        qn__seek(g, n ? level_of(g, &all->range[n - 1]) : 0, &here);
-        LLVMValueRef limit = limit_of(g, r);
-        limit = ok ? LLVMBuildSelect(g->b, ok, limit, qn__const_i64(g, 0), "") : limit;
-        qn__unseek(g, &here);
-        qn__seek(g, level_of(g, r), &here);
-        ok = LLVMBuildICmp(g->b, LLVMIntULT, position_of(g, r), limit, "");
-        qn__unseek(g, &here);
+        LLVMValueRef position = position_of(g, r), limit = limit_of(g, r),
+                     inside = LLVMBuildICmp(g->b, LLVMIntULT, position, limit, "");
+        ok = ok ? LLVMBuildAnd(g->b, ok, inside, "") : inside;
     }
     return ok;
 }
@@ -196,7 +164,7 @@ static LLVMValueRef test(lower *g, ranges *all)
 static bool is_worth(const lower *g)
 {
     bool is_small =
-        g->k->n_insts - g->k->body <= LARGEST_BODY && g->depth + LEVELS_LEFT < MOST_LEVELS;
+        g->k->n_insts - g->k->body <= MOST_TWICE && g->depth + LEVELS_LEFT < MOST_LEVELS;
     for (uint32_t i = g->k->body; i < g->k->n_insts && g->grid; i++)
         if (g->k->inst[i].op == QN_I_REDUCE)
             return false;

@@ -149,15 +149,13 @@ static void known_rest(lower *g, const steps *of, int64_t low, int64_t high)
     }
 }
 
-enum { LEAST_WIDTH = 4 }; /* a register has no fewer lanes that are worth their own code */
-
 /** The rest, whose number is known, in one step of fewer vectors, the last of which is under a
  * mask; a rest of at most half a vector in one of fewer lanes. (Buffers are laid out for whole
  * ones.) */
 static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueRef high,
                       int64_t rest)
 {
-    while (g->schedule->n_buffers == 0 && g->width > LEAST_WIDTH && g->width >= 2 * rest)
+    while (g->schedule->n_buffers == 0 && g->width > QN_LEAST_WIDTH && g->width >= 2 * rest)
         g->width /= 2;
     int64_t width = g->width, over = rest % width;
     g->unroll = (int)((rest + width - 1) / width);
@@ -172,8 +170,6 @@ static void rest_tile(lower *g, const steps *of, LLVMValueRef middle, LLVMValueR
 
 /* ---------------------------------------------------------------- all of them */
 
-/** Bodies above this size are emitted once more, not several times. */
-enum { SMALL_BODY = 64 };
 /** Bodies above this size are emitted only once. */
 enum { LARGE_BODY = 256 };
 
@@ -279,7 +275,7 @@ void qn__nest_lanes(lower *g, const steps *of)
     LLVMValueRef middle = has_rest ? qn__whole_steps(g, s, step) : s.high;
     qn__unseek(g, &here);
     bool is_known = qn__is_const(middle, &low) && qn__is_const(s.high, &high);
-    bool is_small = g->k->n_insts - g->k->body <= SMALL_BODY;
+    bool is_small = g->k->n_insts - g->k->body <= MOST_TWICE;
     if (has_strips(g))
         qn__lower_strips(g, s.low, middle);
     else

@@ -11,7 +11,6 @@
 
 #include <stdio.h>
 
-enum { ARRAY_ALIGN = 64 };
 
 LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a)
 {
@@ -49,7 +48,7 @@ static LLVMValueRef global_of(lower *g, uint32_t i)
     qn__free(values);
     LLVMSetLinkage(found, LLVMInternalLinkage);
     LLVMSetGlobalConstant(found, true);
-    LLVMSetAlignment(found, ARRAY_ALIGN);
+    LLVMSetAlignment(found, LINE_BYTES);
     return found;
 }
 

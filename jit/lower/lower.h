@@ -29,6 +29,9 @@
 /** Bits of g->edges: parts that are outside in the threads where the domain begins, or ends, along
  * the lanes and along the jammed dimension. */
 enum { N_EDGES = 4 };
+/* Instructions of a body, or of a loop, of which there are versions side by side: each is compiled
+ * as often as it is emitted. */
+enum { MOST_TWICE = 64 };
 enum { MOST_PARTS = 40, MOST_LEVELS = 200, MOST_SCRATCH = 160 };
 
 /** An emitted value: one LLVM value per canonical part. */

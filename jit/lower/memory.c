@@ -329,72 +329,12 @@ static bool is_tested_with(const lower *g, uint32_t i, int q, int p)
     return qn__canonical_part(g, i, q) == q && qn__tested_with(g, i, q) == p;
 }
 
-/** How far there are zeros for loads that are out of range. */
-enum { ZEROS_BYTES = 1024 };
-
-static LLVMValueRef zeros(lower *g)
-{
-    static const char name[] = "zeros";
-    LLVMTypeRef type = LLVMArrayType2(g->i8, ZEROS_BYTES);
-    LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
-    if (found)
-        return found;
-    found = LLVMAddGlobal(g->module, type, name);
-    LLVMSetInitializer(found, LLVMConstNull(type));
-    LLVMSetLinkage(found, LLVMInternalLinkage);
-    LLVMSetGlobalConstant(found, true);
-    LLVMSetAlignment(found, 8);
-    return found;
-}
-
-/** The place of part p of a load, and how far from there those are that are tested with it:
- * several, side by side, and as near as there are zeros. */
-static bool find_places(lower *g, uint32_t i, int p, bool is_vector, LLVMValueRef *start,
-                        int64_t *ahead)
-{
-    const int64_t bytes = qn__access_bytes(g->k, i) * (is_vector ? g->width : 1);
-    address first;
-    int n = 0;
-    qn__make_address(g, i, p, NULL, &first);
-    FOR_PARTS (g, q) {
-        address x;
-        if (!is_tested_with(g, i, q, p))
-            continue;
-        qn__make_address(g, i, q, NULL, &x);
-        ahead[q] = qn__wrap_add(x.constant, -first.constant);
-        if (x.pointer != first.pointer || (is_vector && x.kind != ADDRESS_UNIT) || ahead[q] < 0 ||
-            ahead[q] > ZEROS_BYTES - bytes)
-            return false;
-        n++;
-    }
-    qn__displace(g, &first);
-    *start = first.pointer;
-    return n > 1 && !g->mask[p];
-}
-
-/** Part p of a load, with all that are tested alike: performed, or reported and zero. Where zeros
- * can take their place, no value waits in a register until the branches of others are done. */
+/** Part p of a load, with all that are tested alike: performed, or reported and zero. */
 static void load_checked(lower *g, uint32_t i, int p, const check *c)
 {
     static const check none;
     const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
-    const int dtype = g->k->inst[i].type;
-    LLVMTypeRef t = qn__memory_type(g, dtype);
-    LLVMValueRef v[MOST_PARTS] = {NULL}, start;
-    int64_t ahead[MOST_PARTS];
-    if (find_places(g, i, p, is_vector, &start, ahead)) {
-        branch x = qn__begin_checked(g, c);
-        qn__end_checked(g, &x, i, p);
-        start = qn__join(g, &x, start, zeros(g));
-        FOR_PARTS (g, q) {
-            if (!is_tested_with(g, i, q, p))
-                continue;
-            LLVMValueRef from = ahead[q] ? qn__ahead(g, start, ahead[q]) : start;
-            from = plain_load(g, i, is_vector ? qn__vector_of(g, t) : t, from, qn__align_of(g, i));
-            qn__set(g, i, q, qn__to_register(g, dtype, from), g->depth);
-        }
-        return;
-    }
+    LLVMValueRef v[MOST_PARTS] = {NULL};
     branch then = qn__begin_checked(g, c);
     FOR_PARTS (g, q) {
         int at;

@@ -17,7 +17,7 @@
 
 #include "jit/schedule/forms.h"
 
-enum { PIECE_BYTES = QN_CHUNK_BYTES, MOST_LANES = 64 };
+enum { PIECE_BYTES = QN_CHUNK_BYTES };
 
 /** One transposed access: piece of q elements for each of `lanes` lanes of part p. */
 typedef struct pieces {
@@ -34,7 +34,7 @@ typedef struct pieces {
 
 LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q)
 {
-    int index[MOST_LANES];
+    int index[QN_MOST_LANES];
     for (; n > 1; n /= 2, q *= 2) {
         for (int i = 0; i < 2 * q; i++)
             index[i] = i;
@@ -47,7 +47,7 @@ LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q)
 void qn__transpose_groups(lower *g, LLVMValueRef *r, int q, int n)
 {
     LLVMValueRef next[PIECE_BYTES];
-    int low[MOST_LANES], high[MOST_LANES];
+    int low[QN_MOST_LANES], high[QN_MOST_LANES];
     for (int i = 0; i < n; i++) {
         int group = i / q * q, at = i % q;
         low[i] = group + at / 2 + (at % 2 ? n : 0);
@@ -110,7 +110,7 @@ static void load_pieces(lower *g, const pieces *s, LLVMValueRef *r)
 {
     int n = s->lanes < s->q ? s->q : s->lanes, groups = n / s->q;
     for (int k = 0; k < s->q; k++) {
-        LLVMValueRef v[MOST_LANES] = {NULL};
+        LLVMValueRef v[QN_MOST_LANES] = {NULL};
         for (int m = 0; m < groups; m++)
             v[m] = load_piece(g, s, m * s->q + k < s->lanes ? m * s->q + k : 0);
         r[k] = qn__join_pieces(g, v, groups, s->q);

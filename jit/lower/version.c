@@ -10,7 +10,7 @@
 #include "jit/lower/yields.h"
 
 /* Larger loops take longer than their checks, and code is emitted twice. */
-enum { LARGEST_BODY = 64, MOST_TESTED = 16 };
+enum { MOST_TESTED = 16 };
 /* Rows of more trips run in the second version, in strips: then the first one never looks whether
  * it is cancelled. */
 #define MOST_TRIPS (INT64_C(1) << 15)
@@ -105,7 +105,7 @@ static bool is_worth(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
-    return x->region[2] - x->region[0] <= LARGEST_BODY && qn__is_uniform(g, arg[0]) &&
+    return x->region[2] - x->region[0] <= MOST_TWICE && qn__is_uniform(g, arg[0]) &&
            qn__is_uniform(g, arg[1]) &&
            !qn__has_insts(g->k, x->region[0], x->region[2],
                           1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE);
@@ -115,7 +115,7 @@ static bool is_worth(const lower *g, uint32_t i)
 static bool may_run_ahead(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
-    return g->f->target->waits_for_loads && x->region[2] - x->region[0] <= LARGEST_BODY &&
+    return g->f->target->waits_for_loads && x->region[2] - x->region[0] <= MOST_TWICE &&
            !qn__has_insts(g->k, x->region[0], x->region[2],
                           1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE | 1u << QN_I_STORE |
                               1u << QN_I_ATOMIC | 1u << QN_I_IF | 1u << QN_I_ASSERT);

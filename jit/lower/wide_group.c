@@ -11,7 +11,7 @@
 
 static int64_t lowest_bit(int64_t n)
 {
-    return n ? n & -n : MOST_BYTES;
+    return n ? n & -n : QN_ACCESS_BYTES;
 }
 
 /** Whether a value is the index of dimension d, where a thread begins: the first is known, and the
@@ -84,7 +84,7 @@ static base describe(lower *g, uint32_t i, const address *x)
 unsigned qn__wide_align(lower *g, uint32_t i, const address *x)
 {
     const base b = describe(g, i, x);
-    const int64_t bits = b.align | (b.rest + x->constant) | MOST_BYTES;
+    const int64_t bits = b.align | (b.rest + x->constant) | QN_ACCESS_BYTES;
     return (unsigned)(bits & -bits);
 }
 
@@ -193,7 +193,7 @@ int qn__wide_piece_at(const group *s, int n)
     const element *first = &s->element[n];
     const base *b = &s->base[first->base];
     int most = 1;
-    for (int count = 2; count * first->bytes <= MOST_BYTES; count *= 2) {
+    for (int count = 2; count * first->bytes <= QN_ACCESS_BYTES; count *= 2) {
         int64_t bytes = (int64_t)count * first->bytes;
         if (bytes > b->align || ((b->rest + first->at) & (bytes - 1)) || n + count > s->n_elements)
             break;

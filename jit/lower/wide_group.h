@@ -9,9 +9,6 @@
 
 #include "jit/lower/wide.h"
 
-/* Bytes that one instruction moves. */
-enum { MOST_BYTES = 16 };
-
 /** Addresses that differ by constants only: a pointer, and what is known of it: align x anything +
  * rest. */
 typedef struct base {

@@ -70,7 +70,7 @@ static bundle bundle_of(const element *e, int count)
 
 static void take_all(lower *g, element *e, LLVMValueRef v, int count)
 {
-    LLVMValueRef value[MOST_BYTES];
+    LLVMValueRef value[QN_ACCESS_BYTES];
     qn__unbundle(g, bundle_of(e, count), v, value);
     for (int n = 0; n < count; n++)
         e[n].value = value[n];
@@ -78,7 +78,7 @@ static void take_all(lower *g, element *e, LLVMValueRef v, int count)
 
 static LLVMValueRef join(lower *g, const element *e, int count)
 {
-    LLVMValueRef value[MOST_BYTES];
+    LLVMValueRef value[QN_ACCESS_BYTES];
     for (int n = 0; n < count; n++)
         value[n] = e[n].value;
     return qn__bundle(g, bundle_of(e, count), value);
@@ -184,7 +184,7 @@ static void load_if(lower *g, const group *s, element *e, int count)
 /** A piece of which some elements may not be needed: whole where all are, else one by one. */
 static void load_apart(lower *g, const group *s, element *e, int count)
 {
-    LLVMValueRef whole[MOST_BYTES];
+    LLVMValueRef whole[QN_ACCESS_BYTES];
     branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
     load_whole(g, s, e, count);
     for (int n = 0; n < count; n++)

@@ -15,7 +15,7 @@
  * selection. A busy Xeon took 1.2 s where 12,000 units were allowed: a fourth less leaves room
  * below one second. */
 enum { MOST_UNITS = 9000, FAST_IS_FASTER = 13 };
-enum { FEW_LANES = 8, FEWEST_LANES = 4 };
+enum { FEW_LANES = 8 };
 
 const char *qn__rung_name(int rung)
 {
@@ -131,7 +131,6 @@ static bool is_maskable(const qn_analysis *a, uint32_t i, int lane_dim)
 
 bool qn__is_under_mask(const qn_analysis *a, uint32_t i, int side, int lane_dim)
 {
-    enum { LANES = 8 }; /* what pays with eight lanes pays with more */
     const qn_inst *x = &a->k->inst[i];
     const qn_target *target = a->f->target;
     uint32_t begin = x->region[side], end = x->region[side + 1];
@@ -143,7 +142,7 @@ bool qn__is_under_mask(const qn_analysis *a, uint32_t i, int side, int lane_dim)
         if (!is_maskable(a, n, lane_dim))
             return false;
         if (a->value[n].deps >> lane_dim & 1 || qn__is_access(&a->k->inst[n]))
-            units += qn__cost_of_instruction(a, n, false, LANES);
+            units += qn__cost_of_instruction(a, n, false, QN_COUNTED_LANES);
     }
     return units < qn__least_units_to_skip(1, target);
 }
@@ -276,7 +275,7 @@ bool qn__step_down(const qn_analysis *x, qn_plan *p, qn_descent *d, int64_t unit
     bool may_narrow = p->lane_dim >= 0 && !qn__is_reduction(x->k, p->lane_dim);
     if (d->rung < QN_RUNG_SCALAR && step_to_single(x->k, p)) {
         note_step(d, QN_RUNG_SINGLE, units, p);
-    } else if (may_narrow && p->width > (is_over ? FEWEST_LANES : FEW_LANES) &&
+    } else if (may_narrow && p->width > (is_over ? QN_LEAST_WIDTH : FEW_LANES) &&
                (is_over || are_lanes_many)) {
         p->width /= 2;
         if (!p->streams &&

@@ -37,6 +37,9 @@ int64_t qn__budget_units(int64_t most, int rung, const qn_target *target);
  */
 enum { QN_MOST_INSTRUCTIONS = 4000 };
 
+/** Lanes for which the sides of an `if` are counted before the width is known: what pays with them
+ * pays with more. */
+enum { QN_COUNTED_LANES = 8 };
 /** Units of one part of instruction i, an access or what is pure, for vectors of so many lanes. */
 int64_t qn__cost_of_instruction(const qn_analysis *a, uint32_t i, bool is_checked, int width);
 /** Whether code goes around a side of a divergent `if` that computes `units` where no lane of so

@@ -7,8 +7,6 @@
 #include "jit/schedule/estimate_grid.h"
 
 #define LINE 128.0
-#define ACCESS_BYTES 16.0
-enum { MOST_LANES = 32 };
 /* Instructions of an address, and of one turn of a loop, in slots of a quarter. */
 #define ADDRESS_SLOTS 4.0
 #define LOOP_SLOTS 8.0
@@ -81,7 +79,7 @@ static void touch(const qn_grid_model *m, uint32_t i, double bytes, double *sect
 {
     const qn_grid_lanes *l = qn__enclosing_reduce(m->x->k, i) ? &m->inside : &m->outside;
     int64_t stride[3];
-    double at[MOST_LANES];
+    double at[(int)QN_LANES];
     double unit = (double)qn__unit_of(m->x->k, m->x->f, i);
     *sectors = *n_lines = 0;
     for (int n = 0; n < l->n; n++)
@@ -91,7 +89,7 @@ static void touch(const qn_grid_model *m, uint32_t i, double bytes, double *sect
             *n_lines = is_apart ? QN_LANES : qn__larger(1, QN_LANES * bytes / LINE);
             return;
         }
-    for (int lane = 0; lane < MOST_LANES; lane++) {
+    for (int lane = 0; lane < (int)QN_LANES; lane++) {
         int64_t left = lane;
         double byte = 0;
         for (int n = 0; n < l->n; n++) {
@@ -126,7 +124,7 @@ static double members_of(const qn_grid_model *m, uint32_t i)
     int64_t stride, element = qn__access_bytes(k, i);
     double n = 0;
     if (m->p->wide < 2 || !qn__access_stride(m->x, i, m->p->wide_dim, &stride) || stride < 2 ||
-        (double)(stride * qn__unit_of(k, m->x->f, i)) > ACCESS_BYTES)
+        stride * qn__unit_of(k, m->x->f, i) > QN_ACCESS_BYTES)
         return 1;
     FOR_ACCESSES (k, s, other) {
         n += k->inst[other].imm == k->inst[i].imm && k->inst[other].op == k->inst[i].op &&
@@ -146,7 +144,7 @@ static void add_access(qn_grid_model *m, uint32_t i)
                : p->is_crossed && is_vector(m, i, p->tall_dim) ? p->tall_dim
                                                                : -1;
     double together = wide >= 0 ? (double)qn__grid_at_once(p, wide) : members_of(m, i);
-    bytes = qn__smaller(ACCESS_BYTES, element * together);
+    bytes = qn__smaller(QN_ACCESS_BYTES, element * together);
     n /= bytes / element;
     touch(m, i, bytes, &sectors, &n_lines);
     bool is_shared = qn__grid_moved(p, m->x->k, i) != NULL;

@@ -11,6 +11,11 @@
 /* What code is laid out for: lines of a cache as all processors of these instruction sets have
  * them, at which memory for copies begins. */
 enum { LINE_BYTES = 64 };
+/* Rows of memory so far apart are streams of their own: the hardware fetches none ahead for
+ * another. */
+enum { QN_FAR_BYTES = 1024 };
+/* Fewer lanes are not worth code of their own. */
+enum { QN_LEAST_WIDTH = 4 };
 enum { SMALL_STRIDE = 4 }; /* lanes so many elements apart, at most, lie in so many vectors */
 static inline bool qn__is_small_stride(int64_t stride)
 {

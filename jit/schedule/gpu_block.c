@@ -13,7 +13,6 @@
  * fewer points. */
 enum {
     BYTES_UNDER_WAY = 64,
-    MOST_EACH = 16,
     SMALL_REGION = 16,
     MEDIUM_REGION = 40,
     LARGE_REGION = 120
@@ -254,7 +253,9 @@ static bool is_worth(const gpu_planner *s, const survey *v)
 /** Points that a thread evaluates one beside the other, of a region of so many instructions. */
 static int64_t most_each(uint32_t size)
 {
-    return size <= SMALL_REGION ? MOST_EACH : size <= MEDIUM_REGION ? MOST_EACH / 2 : MOST_EACH / 4;
+    return size <= SMALL_REGION    ? QN_MOST_EACH
+           : size <= MEDIUM_REGION ? QN_MOST_EACH / 2
+                                   : QN_MOST_EACH / 4;
 }
 
 int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce)

@@ -13,12 +13,12 @@
  */
 #include "jit/schedule/gpu.h"
 
-enum { ACCESS_BYTES = 16, MOST_WIDTH = 16 };
+enum { MOST_WIDTH = 16 };
 /** Side of the squares of a thread where accesses run along two dimensions. */
 enum { MOST_SIDE = 4 };
 /** Elements apart of loads that fill what lies between them, members of a dimension that does, and
  * bytes of both in a thread: more would leave its neighbours far apart. */
-enum { MOST_FILLED = 8, MOST_MEMBERS = 16, MOST_FILLED_BYTES = 4 * ACCESS_BYTES };
+enum { MOST_FILLED = 8, MOST_MEMBERS = 16, MOST_FILLED_BYTES = 4 * QN_ACCESS_BYTES };
 /** Rows that share loads; more do not gain what their registers cost. */
 enum { USUAL_JAM = 4, FEW_ROWS = 2 };
 
@@ -42,7 +42,8 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
         int64_t bytes = qn__gpu_element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
-        uint64_t whole = (uint64_t)(bytes * width < ACCESS_BYTES ? bytes * width : ACCESS_BYTES);
+        uint64_t whole =
+            (uint64_t)(bytes * width < QN_ACCESS_BYTES ? bytes * width : QN_ACCESS_BYTES);
         gpu_course c;
         if (may_be_wide(s, site, x, &c) && c.align >= whole &&
             ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0)
@@ -148,7 +149,7 @@ static int filling_dimension(const gpu_planner *s, int x)
 /** Bytes of the smallest element. */
 static int64_t least_bytes(const gpu_planner *s)
 {
-    int64_t least = ACCESS_BYTES;
+    int64_t least = QN_ACCESS_BYTES;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         const int64_t bytes = qn__gpu_element_bytes(s, s->k->access[n].inst);
         least = bytes < least ? bytes : least;
@@ -172,18 +173,18 @@ int qn__gpu_lanes_beside(const gpu_planner *s, int x)
  * and no store more than 16: two of them would leave halves of sectors to one another. */
 static int natural_width(const gpu_planner *s)
 {
-    int64_t least = ACCESS_BYTES, most = 1;
+    int64_t least = QN_ACCESS_BYTES, most = 1;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         if (qn__gpu_is_privatized(s, s->k->access[n].inst))
             continue;
         int64_t bytes = (int64_t)qn__gpu_lowest_bit(qn__gpu_element_bytes(s, s->k->access[n].inst));
-        bytes = bytes > ACCESS_BYTES ? ACCESS_BYTES
+        bytes = bytes > QN_ACCESS_BYTES ? QN_ACCESS_BYTES
                                      : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
         bytes = s->k->inst[s->k->access[n].inst].op == QN_I_LOAD ? bytes : 2 * bytes;
         most = bytes > most ? bytes : most;
     }
-    int64_t narrow = ACCESS_BYTES / least, wide = 2 * ACCESS_BYTES / most;
+    int64_t narrow = QN_ACCESS_BYTES / least, wide = 2 * QN_ACCESS_BYTES / most;
     return (int)(narrow < wide ? narrow : wide);
 }
 
@@ -323,7 +324,7 @@ static int other_dimension(const gpu_planner *s, int x)
     uint32_t candidates = 0;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
-            qn__trips(s->f, d) >= ACCESS_BYTES)
+            qn__trips(s->f, d) >= QN_ACCESS_BYTES)
             candidates |= 1u << d;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -413,7 +414,7 @@ static bool choose_filled(const gpu_planner *s, int x)
 static bool has_parts(const gpu_planner *s)
 {
     for (uint32_t n = 0; n < s->k->n_accesses; n++)
-        if (qn__gpu_element_bytes(s, s->k->access[n].inst) % ACCESS_BYTES == 0)
+        if (qn__gpu_element_bytes(s, s->k->access[n].inst) % QN_ACCESS_BYTES == 0)
             return true;
     return false;
 }

@@ -84,6 +84,10 @@ typedef struct qn_grid {
     qn_kept kept[QN_MOST_KEPT];
 } qn_grid;
 
+/** Bytes that one instruction of a thread moves at most. */
+enum { QN_ACCESS_BYTES = 16 };
+/** Iterations, and points of a reduce, that a thread of a block evaluates at most. */
+enum { QN_MOST_EACH = 16 };
 /** Staged tiles are squares of this side, walked by so many threads along x. */
 enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
 /** Those of products have this side, or half of it, and so many points of the reduce at a time. */

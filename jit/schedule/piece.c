@@ -19,8 +19,6 @@ enum { MOST_CUTS = 6, LEAST_CUT = 256, LEAST_RIM = 16, ENOUGH_CHUNKS = 16 };
 /* Of the time of the interior: what another function or more code of a rim must save. Both take
  * time to compile. */
 #define LEAST_PART 0.05
-/* Of the time of one function, as it is estimated: sections take less. */
-#define MOST_OF_WHOLE 0.85
 
 /** A piece that is whole, with copies of its own. */
 static qn_piece *new_piece(const qn_kernel *k, const qn_facts *f)
@@ -241,7 +239,7 @@ static qn_piece *sections_of(const qn_kernel *k, const qn_facts *f)
     (void)qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x);
     double whole = x.kernel ? x.planned.cycles : p->planned.cycles;
     qn__straight_release(&x);
-    if (is_cut && cycles < MOST_OF_WHOLE * whole)
+    if (is_cut && cycles < QN_OTHER_FORM * whole)
         return p;
     qn__piece_release(p);
     return NULL;

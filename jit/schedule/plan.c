@@ -29,9 +29,6 @@ typedef struct planner {
  * rare one. */
 static bool is_skipped_side(const planner *s, uint32_t i, int n)
 {
-    enum {
-        LANES = 8
-    }; /* the width is not known yet, and a side that pays with eight lanes pays with more */
     const qn_inst *x = &s->k->inst[i];
     uint32_t begin = x->region[n], end = x->region[n + 1];
     if (!s->a->value || s->p->lane_dim < 0 || begin == end)
@@ -41,7 +38,7 @@ static bool is_skipped_side(const planner *s, uint32_t i, int n)
     int64_t units = 0;
     for (uint32_t m = begin; m < end; m++)
         if (s->a->value[m].deps >> s->p->lane_dim & 1)
-            units += qn__cost_of_instruction(s->a, m, false, LANES);
+            units += qn__cost_of_instruction(s->a, m, false, QN_COUNTED_LANES);
     return qn__goes_around(s->k, i, n, units, 1, s->f->target);
 }
 

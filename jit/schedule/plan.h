@@ -15,6 +15,7 @@ void qn__plan_by_rules(const qn_analysis *a, qn_plan *out);
  * lanes a register has for the widest value in them (jit/schedule/trips.c). */
 int qn__plan_trips(const qn_analysis *a, qn_trip_lanes *out);
 
+enum { MOST_UNROLL = 8 }; /* vectors of the lanes in a step */
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
 /** Whether lanes may run along d (jit/schedule/lanes.c). */

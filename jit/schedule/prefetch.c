@@ -8,19 +8,17 @@
  */
 #include "jit/schedule/plan.h"
 
-/* Points this far apart are not fetched ahead by the hardware; fewer stay near. So many points, of
- * about 12 cycles each, cover the way to the last-level cache, and their lines fit the sets of the
- * second even at large powers of two. */
-enum { FAR_BYTES = 1024, LEAST_POINTS = 256, POINTS_AHEAD = 32 };
+/* Fewer points stay near. So many points ahead, of about 12 cycles each, cover the way to the
+ * last-level cache, and their lines fit the sets of the second even at large powers of two. */
+enum { LEAST_POINTS = 256, POINTS_AHEAD = 32 };
 
 /* Steps of the lanes ahead: as many as take about the way to memory. What all views have must be so
  * often the second-level cache. */
 #define MOST_STEPS_AHEAD 8.0
 #define FAR 2.0
 
-/* Rows of one view, at least so far apart, that are read side by side before the first is asked
- * for. */
-enum { LEAST_ROWS = 3, MOST_ROWS = 64, ROW_BYTES = 1024 };
+/* Rows of one view that are read side by side before the first is asked for. */
+enum { LEAST_ROWS = 3, MOST_ROWS = 64 };
 
 bool qn__is_prefetched(const qn_analysis *x, int lane_dim, int jam_dim, uint32_t i)
 {
@@ -32,7 +30,7 @@ bool qn__is_prefetched(const qn_analysis *x, int lane_dim, int jam_dim, uint32_t
     if (qn__trips(x->f, d) < LEAST_POINTS || !qn__access_stride(x, i, d, &along) ||
         !qn__access_stride(x, i, jam_dim, &across))
         return false;
-    return across == 1 && (along >= FAR_BYTES / bytes || along <= -FAR_BYTES / bytes);
+    return across == 1 && (along >= QN_FAR_BYTES / bytes || along <= -QN_FAR_BYTES / bytes);
 }
 
 int qn__asked_by(const qn_analysis *a, int lane_dim, uint32_t i)
@@ -141,7 +139,7 @@ static bool mark_front(const qn_analysis *a, const qn_plan *p, uint32_t first, u
         bool is_near = false;
         for (int r = 0; r < n_rows; r++) {
             int64_t between = qn__wrap_sub(row[r], apart);
-            is_near |= between > -ROW_BYTES / bytes && between < ROW_BYTES / bytes;
+            is_near |= between > -QN_FAR_BYTES / bytes && between < QN_FAR_BYTES / bytes;
         }
         if (!is_near && n_rows < MOST_ROWS)
             row[n_rows++] = apart;

@@ -13,15 +13,12 @@
 
 #include <string.h>
 
-/* The part of the least estimate below which another plan is taken: estimates are not exact, and
- * those of plans with other lanes less so than those of plans that differ in a number only. */
-#define OTHER_LANES 0.85
+/* As QN_OTHER_FORM, of plans that differ in a number only. */
 #define OTHER_STEPS 0.95
 /* Of the core's time: what caches move may be a little longer; what comes from behind the second
  * cache must be hardly anything. */
 #define MOST_MOVED 1.33
 #define MOST_FAR 0.125
-enum { MOST_UNROLL = 8, LEAST_WIDTH = 4, MOST_WIDTH = 64 };
 /* Units of code (budget.h) up to which a plan may have more than that of the rules: compiling takes
  * as long as there is code. */
 enum { MOST_UNITS = 400, MOST_STRAIGHT_UNITS = 1500 };
@@ -147,23 +144,23 @@ static void try_lanes(search *s)
     qn_plan_options o = s->options;
     int32_t most = has_digits(s) ? s->f.target->vector_bytes : 0;
     o.lane_dim = -1;
-    (void)try(s, &o, has_own_trips(s) ? 1 : OTHER_LANES);
+    (void)try(s, &o, has_own_trips(s) ? 1 : QN_OTHER_FORM);
     for (int d = 0; d < s->k->n_dims; d++) {
         o.lane_dim = d + 1;
         o.width = 0;
         if (!qn__plan_may_be_lanes(&s->of->analysis, d))
             continue;
-        (void)try(s, &o, OTHER_LANES);
-        for (o.width = most / 4; o.width >= LEAST_WIDTH; o.width /= 2)
-            (void)try(s, &o, OTHER_LANES);
+        (void)try(s, &o, QN_OTHER_FORM);
+        for (o.width = most / 4; o.width >= QN_LEAST_WIDTH; o.width /= 2)
+            (void)try(s, &o, QN_OTHER_FORM);
     }
 }
 
 /** Trips of the body's loops as lanes, in scalar code; also half a register of them. */
 static void try_trips(search *s, const qn_plan_options *options, int width)
 {
-    double part = OTHER_LANES;
-    for (; width >= LEAST_WIDTH && try_with(s, options, width, part); width /= 2)
+    double part = QN_OTHER_FORM;
+    for (; width >= QN_LEAST_WIDTH && try_with(s, options, width, part); width /= 2)
         part = OTHER_STEPS;
 }
 
@@ -212,13 +209,13 @@ static void try_width(search *s)
 {
     bool is_better = may_widen(s);
     qn_plan_options o = s->options;
-    for (o.width = 2 * s->best->width; is_better && o.width <= MOST_WIDTH; o.width *= 2) {
+    for (o.width = 2 * s->best->width; is_better && o.width <= QN_MOST_LANES; o.width *= 2) {
         o.unroll = s->best->unroll > 1 ? s->best->unroll / 2 : 1;
         is_better = try(s, &o, OTHER_STEPS);
     }
     o = s->options;
     is_better = s->best->lane_dim >= 0;
-    for (o.width = s->best->width / 2; is_better && o.width >= LEAST_WIDTH; o.width /= 2)
+    for (o.width = s->best->width / 2; is_better && o.width >= QN_LEAST_WIDTH; o.width /= 2)
         is_better = try(s, &o, OTHER_STEPS);
 }
 
@@ -236,7 +233,7 @@ static int width_of_row(const search *s, int64_t row)
     int width = s->best->width;
     if (row % width == 0 || (s->f.target->has_masks && !has_loops(s->k)))
         return width;
-    while (row % width && width > LEAST_WIDTH)
+    while (row % width && width > QN_LEAST_WIDTH)
         width /= 2;
     return row % width == 0 && is_of_core(s) ? width : 0;
 }
@@ -327,7 +324,7 @@ static void try_streams(search *s)
            far = s->least.transfer[QN_CACHE_SECOND] + s->least.waiting[QN_CACHE_SECOND];
     o.streams = 1;
     if (!s->best->streams && s->options.streams == 0 && written > 0 && far > lost)
-        (void)try(s, &o, OTHER_LANES - lost / s->least.cycles);
+        (void)try(s, &o, QN_OTHER_FORM - lost / s->least.cycles);
 }
 
 /** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
@@ -377,7 +374,7 @@ static void try_registers(search *s)
     of.f = &s->f;
     qn__plan_by_rules(&of, &plain);
     if (draft && estimate(s, s->best, draft, &strip) && estimate(s, &plain, draft, &none) &&
-        none.cycles < OTHER_LANES * strip.cycles) {
+        none.cycles < QN_OTHER_FORM * strip.cycles) {
         *s->best = plain;
         s->options = s->f.plan;
     }
@@ -568,7 +565,7 @@ static void try_short(const qn_analysis *of, qn_straight *best, double *least)
         parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
     if (loops.has_trips) /* lanes and accesses are the same without them */
         try_straight(k, of->f, &(qn_short_loops){.has_trips = true}, 1, best, least);
-    const double part = best->kernel ? 1 : OTHER_LANES;
+    const double part = best->kernel ? 1 : QN_OTHER_FORM;
     if (loops.dims)
         try_straight(k, of->f, &loops, part, best, least);
     if (parallel && parallel != loops.dims)
@@ -594,7 +591,7 @@ static void try_cuts(const qn_analysis *of, qn_straight *best, double *least)
                    qn__analyse(x.kernel, &x.facts, -1, 0, &a);
     }
     if (is_known) {
-        try_straight(x.kernel, &x.facts, NULL, OTHER_LANES, best, least);
+        try_straight(x.kernel, &x.facts, NULL, QN_OTHER_FORM, best, least);
         try_short(&a, best, least);
         qn__analysis_release(&a);
     }

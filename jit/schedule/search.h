@@ -7,6 +7,10 @@
 
 #include "jit/schedule/planned.h"
 
+/** The part of the least estimate below which code of another form is taken: with other lanes, as
+ * straight code, in sections. Estimates are not exact, and those of other forms least. */
+#define QN_OTHER_FORM 0.85
+
 /** A kernel whose short loops are straight code (analysis/straighten.h), and how it is walked. */
 typedef struct qn_straight {
     qn_kernel *kernel; /* NULL: there is none */

@@ -23,9 +23,8 @@ enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
 enum { STRIPED_TOGETHER = 16, FEW_TOGETHER = STRIPED_TOGETHER / 2 };
 
-/* Rows further apart than the first are streams of their own; shorter ones than the second are
- * none. With fewer points, or less data than so much, registers are better. */
-#define FAR_BYTES 1024.0
+/* Shorter rows are no streams. With fewer points, or less data than so much, registers are better.
+ */
 #define LEAST_ROW_BYTES 512.0
 #define LEAST_BYTES 131072.0
 enum { LEAST_POINTS = 16 };
@@ -138,7 +137,7 @@ static double apart_bytes(const qn_analysis *a, uint32_t i, int d)
         const qn_dim_fact *dim = &a->f->param[k->inst[i].imm].dim[r];
         if ((a->value[qn__args(k, i)[r]].deps >> d & 1) && dim->reach > 1 &&
             a->affine[qn__args(k, i)[r]].sym[0] == 0)
-            return FAR_BYTES;
+            return QN_FAR_BYTES;
     }
     return 0;
 }
@@ -151,7 +150,8 @@ static double row_bytes(const qn_analysis *a, const qn_plan *p, uint32_t i, int 
     uint32_t deps = a->value[i].deps;
     double bytes = (double)qn_dtype_bytes(k->inst[i].type);
     int64_t lanes = qn__trips(a->f, p->lane_dim), points = qn__trips(a->f, d);
-    if (qn__access_cost(a, i, p->lane_dim) >= COST_GATHER || apart_bytes(a, i, d) < FAR_BYTES)
+    if (qn__access_cost(a, i, p->lane_dim) >= COST_GATHER ||
+        apart_bytes(a, i, d) < (double)QN_FAR_BYTES)
         return -1;
     for (int e = 0; e < k->n_dims; e++)
         if (qn__is_parallel(k, e) && qn__trips(a->f, e) != 1 && !(deps >> e & 1))

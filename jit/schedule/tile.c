@@ -11,7 +11,7 @@
  */
 #include "jit/schedule/plan.h"
 
-enum { MOST_UNROLL = 8, MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
+enum { MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
 /* In operations of one vector. A step takes at least the latency of one addition to each
  * accumulator; the loop itself about one; loads and operations go side by side, nearly. Tiles

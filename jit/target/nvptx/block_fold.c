@@ -65,7 +65,7 @@ static void set_shape(block_fold *m, const qn_kernel *k, const qn_grid *p)
     m->tile = p->block[m->x];
     m->chunk = qn__block_chunk(k, p, m->r.inst);
     m->threads = qn__nvptx_threads(p);
-    int64_t rows = m->tile < m->threads / NEAR ? m->tile : m->threads / NEAR;
+    int64_t rows = m->tile < m->threads / WARP_LANES ? m->tile : m->threads / WARP_LANES;
     int64_t near = p->is_along_points ? m->threads / rows : m->tile;
     m->step_x = p->is_along_points ? m->threads / near : near;
     m->step_k = p->is_along_points ? near : m->threads / near;

@@ -8,7 +8,7 @@
 
 #include "jit/target/nvptx/nvptx.h"
 
-enum { NEAR = 32, MOST_EACH = 16, MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
+enum { MOST_LOADS = 64, MOST_VALUES = 256, LEVELS = MOST_DEPTH + 1 };
 /** Points that are evaluated together where a region branches. */
 enum { MOST_AT_ONCE = 4 };
 
@@ -40,19 +40,21 @@ typedef struct block_fold {
     int together_x, together_k; /* of them that are evaluated at once, as jammed iterations */
     LLVMValueRef thread, low, off_x, off_k; /* off: of a thread's first iteration and point */
     LLVMValueRef thin_k;                    /* its first point of what is thin */
-    LLVMValueRef at_x[MOST_EACH]; /* its iterations; the first only if no bound is in the way */
+    LLVMValueRef at_x[QN_MOST_EACH]; /* its iterations; the first only if no bound is in the way */
     bool x_inside;
     int level;    /* of at_x */
     bool is_thin; /* what is thin is being emitted, not the rest */
     block_early load[MOST_LOADS];
     int n_loads, n_values;
-    LLVMValueRef row[MOST_LOADS][MOST_EACH]; /* values of loads that do not differ between points */
+    /* Values of loads that do not differ between points. */
+    LLVMValueRef row[MOST_LOADS][QN_MOST_EACH];
     int n_arrays;                            /* in shared memory: 2 for products */
     bool by_lanes; /* of a warp, which have all of a row: not by one thread */
     bool is_quick; /* an extremum is folded without regard to the sign of zeros */
     block_array array[2];
     int64_t first; /* byte of shared memory at which the buffers begin */
-    LLVMValueRef value[MOST_BLOCK_REDUCES][MOST_EACH]; /* of earlier reduces, for its iterations */
+    /* Of earlier reduces, for its iterations. */
+    LLVMValueRef value[MOST_BLOCK_REDUCES][QN_MOST_EACH];
     int64_t bytes, buffer_bytes; /* of an element, of a buffer with its arrays */
     LLVMValueRef begin;          /* index of the first point; of several dimensions its number */
     LLVMValueRef points;         /* their number, at least 1 */

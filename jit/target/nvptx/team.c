@@ -263,14 +263,14 @@ static void add_to_piece(lower *g, void *arg)
 /** Points of a piece: a power of two. */
 static int points_of_piece(const lower *g, uint32_t reduce)
 {
-    enum { BYTES = 16, USUAL_BYTES = 4 };
+    enum { USUAL_BYTES = 4 };
     int64_t most = 0;
     FOR_ACCESSES (g->k, n, i) {
         const int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
         if (g->k->inst[i].op == QN_I_LOAD && g->k->inst[i].parent == reduce && bytes > most)
             most = bytes;
     }
-    return (int)(BYTES / (most ? most : USUAL_BYTES));
+    return (int)(QN_ACCESS_BYTES / (most ? most : USUAL_BYTES));
 }
 
 /** The piece that begins n points behind point q, folded. */
