@@ -381,7 +381,7 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
     if (r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
         qn__keeps_partials(e->x->k, e->x->f, reduce)) /* other sums take points between */
-        in_turn = qn__larger(1, p.parts) / QN_PARTIALS_AT_ONCE;
+        in_turn = qn__larger(1, p.parts) / (double)QN_PARTIALS_AT_ONCE;
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
     if (!r->buffer)
         *chain = qn__larger(*chain, in_turn * latency_of(e, work));
