@@ -24,10 +24,11 @@ static qn_status make_padded(const char *who, int rank, const int64_t *extents,
                              int64_t element_bytes, bool right, qn_layout *out, qn_error *err)
 {
     int64_t storage[QN_MAX_RANK];
-    int order[QN_MAX_RANK], unit = right ? rank - 1 : 0;
+    int order[QN_MAX_RANK];
     qn_status status = qn__check_extents(who, rank, extents, out, err);
     if (status)
         return status;
+    const int unit = right ? rank - 1 : 0;
     if (element_bytes < 1)
         return qn__fail(err, QN_ERR_ARGUMENT, "%s: element_bytes %lld is not positive", who,
                         (long long)element_bytes);

@@ -6,6 +6,8 @@
  */
 #include "tests/unit/layout.h"
 
+#include <limits.h>
+
 /* ---------------------------------------------------------------- helpers */
 
 static int64_t at(const qn_layout *l, int n, const int64_t *index)
@@ -373,6 +375,7 @@ static void test_bad_extents(void)
     const int order[2] = {0, 1}, twice[2] = {1, 1};
     qn_layout out;
     REFUSED(QN_ERR_ARGUMENT, out, qn_layout_right_padded, 2, NULL, 8, &out);
+    REFUSED(QN_ERR_RANK, out, qn_layout_right_padded, INT_MIN, e, 8, &out); /* INT_MIN - 1 */
     REFUSED(QN_ERR_ARGUMENT, out, qn_layout_right_padded, 2, e, 8, NULL);
     REFUSED(QN_ERR_ARGUMENT, out, qn_layout_right_padded, 2, e, 0, &out);
     REFUSED(QN_ERR_RANK, out, qn_layout_right_padded, 17, e, 8, &out);
