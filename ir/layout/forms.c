@@ -23,8 +23,8 @@ static bool pad(int64_t n, int64_t element_bytes, int64_t *padded)
 static qn_status make_padded(const char *who, int rank, const int64_t *extents,
                              int64_t element_bytes, bool right, qn_layout *out, qn_error *err)
 {
-    int64_t storage[QN_MAX_RANK];
-    int order[QN_MAX_RANK];
+    int64_t storage[QN_MAX_RANK] = {0};
+    int order[QN_MAX_RANK] = {0};
     qn_status status = qn__check_extents(who, rank, extents, out, err);
     if (status)
         return status;
