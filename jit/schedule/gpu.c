@@ -243,7 +243,7 @@ static void widen(const qn_analysis *a, qn_grid *best)
 static void narrow(const qn_kernel *k, const qn_facts *f, qn_grid *best)
 {
     enum { LEAST_PART = 3 }; /* of the threads of a multiprocessor */
-    const double most = (double)f->machine.registers * LEAST_PART / f->machine.threads;
+    const double most = (double)(f->machine.registers * LEAST_PART) / f->machine.threads;
     qn_facts narrower = *f;
     qn_grid next = *best;
     qn_analysis a;
