@@ -344,6 +344,7 @@ static void add_joining(qn_estimator *e, int work, int bits)
     }
     if (lanes < 2)
         return;
+    vectors = qn__larger(vectors, 1); /* of a loop without trips there are none */
     double halves = __builtin_ctz((unsigned)lanes), pairs = __builtin_ctz((unsigned)vectors);
     placed behind = {&e->around[first - 1], 1, (int)lanes};
     while (behind.in->is_together)
