@@ -63,6 +63,11 @@ static const char scans[] =
     "kernel k (x: f32[,], y: f32[,], z: f32[]) $ {\n  for all i in z {\n    t: f32 = 0\n"
     "    m: f32 = x[i,0]\n    for k in dim(x, 1) {\n      t += x[i,k]\n"
     "      if x[i,k] > m { m = x[i,k] }\n      y[i,k] = t - m\n    }\n    z[i] = t\n  }\n}\n";
+static const char gelu[] =
+    "kernel k (x: f16[], b: f16[], y: f16[]) $ contract {\n  for all i in x {\n"
+    "    u = f32(x[i]) + f32(b[i])\n    t = 0.7978845 * (u + 0.044715 * u * u * u)\n"
+    "    e = exp(-2 * abs(t))\n    s = (1 - e) / (1 + e)\n    h = t < 0 ? -s : s\n"
+    "    y[i] = f16(0.5 * u * (1 + h))\n  }\n}\n";
 static const char moments[] =
     "kernel k (x: f32[,], y: f32[], z: f32[]) $ contract {\n  for all i in y {\n"
     "    y[i] = sum k in dim(x, 1) of x[i,k]\n"
@@ -261,6 +266,12 @@ static const row rows[] = {
      NULL,
      3,
      {F32(160, 64), F32(160, 64), {QN_F32, 1, {160}}}},
+    {"four neighbours of f16, whose values take the registers of eight",
+     gelu,
+     "at once 4 of dimension 0",
+     NULL,
+     3,
+     {{QN_F16, 1, {1003}}, {QN_F16, 1, {1003}}, {QN_F16, 1, {1003}}}},
     {"the place of the least",
      place_of_least,
      "team warps",
