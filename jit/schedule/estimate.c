@@ -5,6 +5,7 @@
  * iteration asks for is its time. What a statement asks for stands in estimate_work.c, what caches
  * move in estimate_bytes.c.
  */
+#include "jit/schedule/buffer.h"
 #include "jit/schedule/estimate_parts.h"
 #include "jit/schedule/plan.h"
 
@@ -306,12 +307,29 @@ static void walk_loop(qn_estimator *e, qn_node node)
     e->out->tails += runs * tail;
 }
 
-/** A buffer that is filled or flushed: whole vectors, and one shuffle for each. */
-static void walk_copy(qn_estimator *e, const qn_node_info *n)
+/** Stages in which squares of that many rows are transposed in registers: each has a shuffle of
+ * every row. */
+static int stages_of(int64_t rows)
 {
+    int stages = 0;
+    while (rows >> stages > 1)
+        stages++;
+    return stages;
+}
+
+/** A buffer that is filled or flushed, in whole vectors: one shuffle for each, or one in each stage
+ * where squares are transposed for that. */
+static void walk_copy(qn_estimator *e, qn_node node)
+{
+    const qn_node_info *n = qn__node(e->s, node);
     const qn_buffer_info *b = &e->s->buffer[n->index];
-    double vectors = (double)b->bytes / e->x->f->target->vector_bytes;
-    qn__estimate_moves(e, vectors, vectors, vectors);
+    const int64_t vector_bytes = e->x->f->target->vector_bytes;
+    const double vectors = (double)b->bytes / (double)vector_bytes;
+    qn_fill_loops how = {.n = 0};
+    bool is_transposed = n->kind == QN_NODE_FILL && b->content == QN_CONTENT_COPY &&
+                         !qn__fill_of(e->x, e->s, node, &how) && how.is_transposed;
+    int stages = is_transposed ? stages_of(vector_bytes / qn_dtype_bytes(e->x->k->inst[b->inst].type)) : 0;
+    qn__estimate_moves(e, vectors, vectors, vectors * (stages ? stages : 1));
 }
 
 /** The nodes from n on. */
@@ -328,7 +346,7 @@ static void walk(qn_estimator *e, qn_node n)
             break;
         case QN_NODE_FILL:
         case QN_NODE_FLUSH:
-            walk_copy(e, l);
+            walk_copy(e, n);
             break;
         default:
             walk(e, l->child);

@@ -187,6 +187,21 @@ static void test_copies(void)
            "the core waits for what a copy reads: nothing else runs meanwhile");
 }
 
+/** 36 squares of 8 x 8 elements are copied; only the second copy is transposed. */
+static void test_transposed_copy(void)
+{
+    static const tree_view side[] = {{{48, 48}, false}, {{48, 48}, false}, {{48, 48}, false}},
+                           across[] = {{{48, 48}, false}, {{48, 48}, true}, {{48, 48}, false}};
+    static const char *const steps = "split d1 8 tail=none; vectorize d1.1; reorder d1.0 d0 d1.1;"
+                                     "distribute d1.1; place %8 d1.1; reorder r8d2 d1.1;"
+                                     "buffer %10 d1.0 storage=scratch;";
+    qn_estimate plain = estimate(tree_matmul, side, NULL, steps),
+                transposed = estimate(tree_matmul, across, NULL, steps);
+    tap_is_int((int64_t)(transposed.instructions * 6 - plain.instructions * 6 + 0.5),
+               36 * 8 * (3 - 1),
+               "a copy that transposes squares of 8 rows has three shuffles for each row");
+}
+
 /* ---------------------------------------------------------------- the core */
 
 static void test_chains(void)
@@ -417,6 +432,7 @@ int main(void)
     test_interleaved();
     test_tile();
     test_copies();
+    test_transposed_copy();
     test_chains();
     test_monotony();
     test_registers();
