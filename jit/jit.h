@@ -275,19 +275,13 @@ void qn__facts_measure(const qn_kernel *k, const qn_arg *args, const qn_domain *
 /** Leaves out what depends on the machine: the machine is the row of the instruction set, is_large
  * is 0. Slots and the rest stay. */
 void qn__facts_make_portable(qn_facts *f);
-/* Non-temporal stores pay where all that is touched is more than the cache, of which larger ones
- * than 2^26 bytes are those of many processors together, what is written more than a part of it,
- * and rows are long. */
-enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_CACHE_BYTES = 1 << 26, QN_STREAM_PARTS = 8 };
-static inline double qn__stream_cache(const qn_facts *f)
-{
-    int64_t bytes = f->machine.cache[QN_CACHE_LAST].bytes;
-    return (double)(bytes < QN_STREAM_CACHE_BYTES ? bytes : QN_STREAM_CACHE_BYTES);
-}
+/* Non-temporal stores pay where all that is touched is more than the last cache, what is written
+ * more than a part of it, and rows are long. */
+enum { QN_STREAM_ROW_BYTES = 1024, QN_STREAM_PARTS = 8 };
 static inline bool qn__is_worth_streaming(const qn_facts *f, double touched_bytes,
                                           double written_bytes)
 {
-    double cache = qn__stream_cache(f);
+    double cache = (double)f->machine.cache[QN_CACHE_LAST].bytes;
     return touched_bytes > cache && written_bytes * (double)QN_STREAM_PARTS > cache;
 }
 /** Whether a scalar of these bits, no constant, is what the code relies on. */

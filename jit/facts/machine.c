@@ -11,36 +11,48 @@
  * (AMD, Software Optimization Guide, 57647); of memory the rate of one core with DDR5. */
 #define PROCESSOR                                                                                  \
     {                                                                                              \
-        .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
-        .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256, .instructions = 6,     \
-        .loads = 2, .stores = 1,                                                                   \
+        .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}},                        \
+        .most_last_bytes = 64 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
+        .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
         .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
-        .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4,                              \
-        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
+        .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4, .cache_cycles = {5, 14, 50}, \
+        .bytes_a_cycle = {                                                                         \
+            32,                                                                                    \
+            32,                                                                                    \
+            8                                                                                      \
+        }                                                                                          \
     }
 /* Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove; what it does not say
  * (the way to memory, rates beyond the second cache) was measured on one of Emerald Rapids. */
 #define GOLDEN_COVE                                                                                \
     {                                                                                              \
         .core = QN_CORE_GOLDEN_COVE,                                                               \
-        .cache = {{48 << 10, 12, 64}, {2 << 20, 16, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,  \
-        .latency = 4, .operations = 2, .window = 512, .memory_cycles = 350, .instructions = 6,     \
-        .loads = 3, .stores = 2,                                                                   \
+        .cache = {{48 << 10, 12, 64}, {2 << 20, 16, 64}, {32 << 20, 16, 64}},                      \
+        .most_last_bytes = 32 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
+        .window = 512, .memory_cycles = 350, .instructions = 6, .loads = 3, .stores = 2,           \
         .load_bytes = 128, .store_bytes = 64, .lane_moves = 1, .port_bytes = 64,                   \
         .wrong_guess = 17, .gather_slots = 1, .misses = 16, .ports = 2, .next_lines = 4,           \
-        .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {48, 12, 8}                                  \
+        .fetches_masked = 1, .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {                       \
+            48,                                                                                    \
+            12,                                                                                    \
+            6                                                                                      \
+        }                                                                                          \
     }
 /* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a
  * server. What they do not say (memory, lines that are waited for, rates between levels) is as
  * above. Nothing of it is measured. */
 #define NEOVERSE                                                                                   \
     {                                                                                              \
-        .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}}, .page_bytes = 4096,    \
-        .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256, .instructions = 4,     \
-        .loads = 2, .stores = 1,                                                                   \
+        .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}},                        \
+        .most_last_bytes = 64 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
+        .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
         .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
-        .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4,                              \
-        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}                                  \
+        .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4, .cache_cycles = {4, 11, 50}, \
+        .bytes_a_cycle = {                                                                         \
+            32,                                                                                    \
+            32,                                                                                    \
+            8                                                                                      \
+        }                                                                                          \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. The way
  * to memory: data sheets, and the microbenchmarks of Luo et al., Benchmarking and Dissecting the
@@ -128,12 +140,15 @@ static void classify_cache(qn_cache_level *c, const qn_cache_level *usual)
 void qn__machine_classify(qn_machine *m, int isa)
 {
     const qn_machine read = *m, *usual = qn__machine_of_core(isa, read.core);
+    const int64_t last = read.cache[QN_CACHE_LAST].bytes;
     *m = *usual;
     for (int n = 0; n < QN_N_CACHES && usual->cache[n].bytes; n++) {
         m->cache[n] = read.cache[n];
         classify_cache(&m->cache[n], &usual->cache[n]);
         m->cache[n].line = m->cache[0].line; /* levels exchange lines */
     }
+    if (last > usual->most_last_bytes && usual->most_last_bytes)
+        m->cache[QN_CACHE_LAST].bytes = usual->most_last_bytes;
     if (!usual->multiprocessors)
         return;
     m->multiprocessors =
@@ -146,8 +161,7 @@ void qn__machine_classify(qn_machine *m, int isa)
     m->registers = (int32_t)classed(read.registers, 1 << 14, 1 << 20, usual->registers);
     m->far_bytes =
         classed(read.far_bytes, QN_LEAST_CACHE_BYTES, QN_MOST_CACHE_BYTES, usual->far_bytes);
-    m->memory_rate =
-        (int32_t)classed(read.memory_rate, 1, QN_MOST_MEMORY_RATE, usual->memory_rate);
+    m->memory_rate = (int32_t)classed(read.memory_rate, 1, QN_MOST_MEMORY_RATE, usual->memory_rate);
 }
 
 /* ---------------------------------------------------------------- text */
@@ -178,13 +192,12 @@ void qn__machine_print(const qn_machine *m, qn_text *out)
     if (cores[m->core])
         qn__text_add(out, "machine: core %s\n", cores[m->core]);
     if (m->multiprocessors)
-        qn__text_add(out,
-                     "machine: %" PRId32 " multiprocessors, each with %" PRId32
-                     " threads in warps of %" PRId32 ", %" PRId32 " blocks, %" PRId32
-                     " registers, %" PRId32 " KiB of shared memory, %" PRId32
-                     " for a block; second-level cache %" PRId64 " MiB, memory %" PRId32
-                     " bytes a cycle\n",
-                     m->multiprocessors, m->threads, m->warp, m->blocks, m->registers,
-                     m->shared_bytes >> 10, m->block_shared_bytes >> 10, m->far_bytes >> 20,
-                     m->memory_rate);
+        qn__text_add(
+            out,
+            "machine: %" PRId32 " multiprocessors, each with %" PRId32
+            " threads in warps of %" PRId32 ", %" PRId32 " blocks, %" PRId32 " registers, %" PRId32
+            " KiB of shared memory, %" PRId32 " for a block; second-level cache %" PRId64
+            " MiB, memory %" PRId32 " bytes a cycle\n",
+            m->multiprocessors, m->threads, m->warp, m->blocks, m->registers, m->shared_bytes >> 10,
+            m->block_shared_bytes >> 10, m->far_bytes >> 20, m->memory_rate);
 }

@@ -30,6 +30,7 @@ typedef struct qn_machine {
     qn_cache_level cache[QN_N_CACHES];
     int32_t core; /* whose row counts, by the family and model that the processor says */
     /* of a processor, from the row: the system does not say them */
+    int64_t most_last_bytes; /* of the last cache: what one core keeps there beside others */
     int32_t page_bytes;
     int32_t latency;    /* cycles of a sum or fma of floats */
     int32_t operations; /* of vectors that begin in a cycle */
@@ -45,6 +46,7 @@ typedef struct qn_machine {
     int32_t gather_slots; /* for each that the table of costs has of a gather or scatter */
     int32_t misses;        /* lines that one core waits for at once */
     int32_t next_lines;    /* that are fetched with one, whatever is loaded next */
+    int32_t fetches_masked; /* 1: what loads under masks read in order is fetched ahead, too */
     int32_t cache_cycles[QN_N_CACHES]; /* of a load that finds its line there */
     /* bytes in a cycle that one core moves into a level from the one behind it, or back */
     int32_t bytes_a_cycle[QN_N_CACHES];

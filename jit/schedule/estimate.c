@@ -323,12 +323,13 @@ static void walk_copy(qn_estimator *e, qn_node node)
 {
     const qn_node_info *n = qn__node(e->s, node);
     const qn_buffer_info *b = &e->s->buffer[n->index];
-    const int64_t vector_bytes = e->x->f->target->vector_bytes;
+    const int64_t vector_bytes = e->x->f->target->vector_bytes,
+                  bytes = qn_dtype_bytes(e->x->k->inst[b->inst].type);
     const double vectors = (double)b->bytes / (double)vector_bytes;
     qn_fill_loops how = {.n = 0};
     bool is_transposed = n->kind == QN_NODE_FILL && b->content == QN_CONTENT_COPY &&
                          !qn__fill_of(e->x, e->s, node, &how) && how.is_transposed;
-    int stages = is_transposed ? stages_of(vector_bytes / qn_dtype_bytes(e->x->k->inst[b->inst].type)) : 0;
+    int stages = is_transposed ? stages_of(vector_bytes / bytes) : 0;
     qn__estimate_moves(e, vectors, vectors, vectors * (stages ? stages : 1));
 }
 

@@ -433,7 +433,8 @@ static double parts_of_lines(const mover *m, int g)
     return has_parts ? 2 * touched_at(m, (qn_node){0}, g)->accesses / (double)row : 0;
 }
 
-/** One level: what calls before left in the cache is not moved. */
+/** One level: what calls before left in the cache is not moved. A large launch leaves nothing that
+ * a next one finds. */
 static void move(mover *m, int level)
 {
     const qn_machine *machine = m->e->m;
@@ -445,7 +446,7 @@ static void move(mover *m, int level)
         whole[g] = lines_of(m, touched_at(m, (qn_node){0}, g), g);
         in_all += whole[g].n;
     }
-    bool has_room = in_all * line <= (double)m->cache->bytes;
+    bool has_room = !m->e->x->f->is_large && in_all * line <= (double)m->cache->bytes;
     moved_by_children(m, m->e->s->root, all);
     for (int g = 0; g < m->n_groups; g++) {
         const group *own = &m->group[g];

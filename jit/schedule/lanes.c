@@ -181,7 +181,9 @@ qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes)
 {
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
-    bool is_large = f->is_large || qn__touched_in_all(a) > qn__stream_cache(f), is_apart = false;
+    const qn_machine *m = &f->machine;
+    bool is_large = f->is_large || qn__touched_in_all(a) > (double)m->cache[QN_CACHE_LAST].bytes,
+         is_apart = false;
     double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
     FOR_ACCESSES (k, n, i) {
         int64_t stride;
@@ -193,9 +195,9 @@ qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes)
         if (is_known && !is_far)
             from_memory += (double)(stride < 0 ? -stride : stride) * (double)qn__access_bytes(k, i);
     }
-    const qn_machine *m = &f->machine;
     bool is_hidden = moves * m->bytes_a_cycle[QN_CACHE_LAST] < from_memory * m->lane_moves;
-    return (qn_apart){f->plan.apart ? f->plan.apart : is_large && is_apart && is_hidden,
+    bool is_worth = is_large && is_apart && is_hidden && !m->fetches_masked;
+    return (qn_apart){f->plan.apart ? f->plan.apart : is_worth,
                       qn__are_gathered(a, lane_dim, lanes)};
 }
 

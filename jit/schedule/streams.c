@@ -85,15 +85,22 @@ bool qn__has_line_ends(const qn_analysis *a, const qn_plan *p, uint32_t site)
            !rows_are_congruent(a, p, i, bytes);
 }
 
-/** Bytes that access i touches in all; 0 if not known. */
+/** Bytes that access i touches in all, with those of its lines that lie between; 0 if not known. */
 static double touched_bytes(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
-    double bytes = (double)qn__access_bytes(k, i);
-    for (int d = 0; d < k->n_dims; d++)
-        if (qn__index_deps(a, i) >> d & 1)
-            bytes *= qn__trips(a->f, d) < 0 ? 0 : (double)qn__trips(a->f, d);
-    return bytes;
+    const int64_t line = LINE_BYTES / qn__access_bytes(k, i);
+    int64_t least = line, stride; /* elements from one to the next */
+    double elements = 1;
+    for (int d = 0; d < k->n_dims; d++) {
+        if (!(qn__index_deps(a, i) >> d & 1))
+            continue;
+        elements *= qn__trips(a->f, d) < 0 ? 0 : (double)qn__trips(a->f, d);
+        bool is_known = qn__access_stride(a, i, d, &stride) && stride != 0;
+        int64_t apart = !is_known ? 1 : stride < 0 ? -stride : stride;
+        least = apart < least ? apart : least;
+    }
+    return elements * (double)(least * qn__access_bytes(k, i));
 }
 
 double qn__touched_in_all(const qn_analysis *a)

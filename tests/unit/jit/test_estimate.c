@@ -79,6 +79,22 @@ static void test_streams(void)
     tap_is_int((int64_t)e.bytes[QN_CACHE_SECOND], 0, "... but in a second one of 1 MiB");
 }
 
+/** Extents that are not known, of a launch that is known to be large. */
+static void test_large(void)
+{
+    tree_case c;
+    for (int is_large = 0; is_large < 2; is_large++) {
+        if (!tree_case_open(&c, scale, vectors, QN_ISA_V4, true))
+            return;
+        c.facts.is_large = is_large;
+        qn_estimate e = estimate_of(&c, lanes);
+        tap_ok((e.bytes[QN_CACHE_LAST] > 0) == (is_large != 0),
+               is_large ? "... and moves all of it where the launch is large"
+                        : "a loop of unknown length finds in a cache what it accesses");
+        tree_case_close(&c);
+    }
+}
+
 /** Rows of a stencil: three of them fit a cache, or do not. */
 static void test_layers(void)
 {
@@ -426,6 +442,7 @@ static void test_grid_forms(void)
 int main(void)
 {
     test_streams();
+    test_large();
     test_layers();
     test_conflicts();
     test_byte_shifts();

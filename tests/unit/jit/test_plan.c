@@ -789,8 +789,21 @@ static void test_line_ends(void)
     tap_ok(!plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).end_rows, "nor in cache");
 }
 
+/** What is read in steps of two elements counts with what lies between. */
+static void test_streams_of_lines(void)
+{
+    qn_view v[2] = {padded(QN_F32, 1000, 7000, 0), padded(QN_F32, 1000, 3500, 0)};
+    v[0].layout.dim[1].extent = 3500;
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).streams, 0,
+               "14 MB that are read and 14 MB that are written fit 32 MiB");
+    v[0].layout.dim[1] = (qn_dim){0, 3500, 2};
+    tap_is_int(plan_of(copy2, v, 2, NULL, QN_ISA_V4, false).streams, 1,
+               "... but not with as many bytes between those that are read");
+}
+
 /** Accesses of the schedule whose lanes are taken one by one; -1: there is none. */
-static int singles_of(const char *text, qn_view *views, int n, const qn_options *o, int isa)
+static int singles_on(int core, const char *text, qn_view *views, int n, const qn_options *o,
+                      int isa)
 {
     qn_kernel *k = NULL;
     qn_facts f;
@@ -799,6 +812,7 @@ static int singles_of(const char *text, qn_view *views, int n, const qn_options 
     int found = -1;
     if (!facts_of(text, views, n, o, isa, false, &k, &f))
         return found;
+    f.machine = *qn__machine_of_core(isa, core);
     qn__planned_make(k, &f, &p);
     if (qn__planned_say(&p, &err) == QN_OK)
         found = 0;
@@ -810,6 +824,11 @@ static int singles_of(const char *text, qn_view *views, int n, const qn_options 
     return found;
 }
 
+static int singles_of(const char *text, qn_view *views, int n, const qn_options *o, int isa)
+{
+    return singles_on(QN_CORE_USUAL, text, views, n, o, isa);
+}
+
 static void test_apart(void)
 {
     qn_view v[2] = {padded(QN_F32, 1000, 12000, 0), padded(QN_F32, 1000, 12000, 0)};
@@ -818,6 +837,8 @@ static void test_apart(void)
         v[n].layout.dim[1] = (qn_dim){0, 6000, 2};
     tap_is_int(singles_of(copy2, v, 2, NULL, QN_ISA_V4), 2,
                "every other one of 96 MB is taken by itself");
+    tap_is_int(singles_on(QN_CORE_GOLDEN_COVE, copy2, v, 2, NULL, QN_ISA_V4), 0,
+               "... not where lines that are read under masks are fetched ahead");
     qn_options o = {.bytes = sizeof o, .plan = PLAN_WITH(.apart = -1)};
     tap_is_int(singles_of(copy2, v, 2, &o, QN_ISA_V3), 0, "not on request");
     for (int n = 0; n < 2; n++)
@@ -1165,6 +1186,7 @@ int main(void)
     test_streams();
     test_rows_in_place();
     test_near();
+    test_streams_of_lines();
     test_apart();
     test_line_ends();
     test_streams_of_sums();

@@ -117,6 +117,10 @@ static void test_cores(void)
     tap_ok(m.core == QN_CORE_GOLDEN_COVE && m.window == 512 && m.port_bytes == 64,
            "what the system does not say comes from the row of the core");
     tap_ok(is_cache(&m.cache[QN_CACHE_FIRST], 64 << 10, 16, 64), "what it says counts");
+    m.cache[QN_CACHE_LAST].bytes = 300 << 20;
+    qn__machine_classify(&m, QN_ISA_V4);
+    tap_is_int(m.cache[QN_CACHE_LAST].bytes, 32 << 20,
+               "of the last cache of a socket one core keeps a part");
     qn_text text = {0};
     qn__machine_print(&m, &text);
     qn__text_bytes(&text, "", 1);
