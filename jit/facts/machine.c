@@ -12,15 +12,11 @@
 #define PROCESSOR                                                                                  \
     {                                                                                              \
         .cache = {{32 << 10, 8, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}},                        \
-        .most_last_bytes = 64 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
-        .window = 128, .memory_cycles = 256, .instructions = 6, .loads = 2, .stores = 1,           \
-        .load_bytes = 64, .store_bytes = 32, .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, \
-        .gather_slots = 3, .misses = 24, .ports = 3, .next_lines = 4, .cache_cycles = {5, 14, 50}, \
-        .bytes_a_cycle = {                                                                         \
-            32,                                                                                    \
-            32,                                                                                    \
-            8                                                                                      \
-        }                                                                                          \
+        .cache_cycles = {5, 14, 50}, .bytes_a_cycle = {32, 32, 8}, .most_last_bytes = 64 << 20,    \
+        .page_bytes = 4096, .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256,    \
+        .instructions = 6, .loads = 2, .stores = 1, .load_bytes = 64, .store_bytes = 32,           \
+        .lane_moves = 2, .port_bytes = 32, .wrong_guess = 13, .gather_slots = 3, .misses = 24,     \
+        .ports = 3, .next_lines = 4,                                                               \
     }
 /* Intel 64 and IA-32 Architectures Optimization Reference Manual, Golden Cove; what it does not say
  * (the way to memory, rates beyond the second cache) was measured on one of Emerald Rapids. */
@@ -28,15 +24,11 @@
     {                                                                                              \
         .core = QN_CORE_GOLDEN_COVE,                                                               \
         .cache = {{48 << 10, 12, 64}, {2 << 20, 16, 64}, {32 << 20, 16, 64}},                      \
-        .most_last_bytes = 32 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
-        .window = 512, .memory_cycles = 350, .instructions = 6, .loads = 3, .stores = 2,           \
-        .load_bytes = 128, .store_bytes = 64, .lane_moves = 1, .port_bytes = 64,                   \
-        .wrong_guess = 17, .gather_slots = 1, .misses = 16, .ports = 2, .next_lines = 4,           \
-        .fetches_masked = 1, .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {                       \
-            48,                                                                                    \
-            12,                                                                                    \
-            6                                                                                      \
-        }                                                                                          \
+        .cache_cycles = {5, 15, 70}, .bytes_a_cycle = {48, 12, 6}, .most_last_bytes = 32 << 20,    \
+        .page_bytes = 4096, .latency = 4, .operations = 2, .window = 512, .memory_cycles = 350,    \
+        .instructions = 6, .loads = 3, .stores = 2, .load_bytes = 128, .store_bytes = 64,          \
+        .lane_moves = 1, .port_bytes = 64, .wrong_guess = 17, .gather_slots = 1, .misses = 16,     \
+        .ports = 2, .next_lines = 4, .fetches_masked = 1,                                          \
     }
 /* Arm Neoverse N1 Core Technical Reference Manual and Software Optimization Guide; caches of a
  * server. What they do not say (memory, lines that are waited for, rates between levels) is as
@@ -44,15 +36,11 @@
 #define NEOVERSE                                                                                   \
     {                                                                                              \
         .cache = {{64 << 10, 4, 64}, {1 << 20, 8, 64}, {32 << 20, 16, 64}},                        \
-        .most_last_bytes = 64 << 20, .page_bytes = 4096, .latency = 4, .operations = 2,            \
-        .window = 128, .memory_cycles = 256, .instructions = 4, .loads = 2, .stores = 1,           \
-        .load_bytes = 32, .store_bytes = 16, .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, \
-        .gather_slots = 1, .misses = 24, .ports = 2, .next_lines = 4, .cache_cycles = {4, 11, 50}, \
-        .bytes_a_cycle = {                                                                         \
-            32,                                                                                    \
-            32,                                                                                    \
-            8                                                                                      \
-        }                                                                                          \
+        .cache_cycles = {4, 11, 50}, .bytes_a_cycle = {32, 32, 8}, .most_last_bytes = 64 << 20,    \
+        .page_bytes = 4096, .latency = 4, .operations = 2, .window = 128, .memory_cycles = 256,    \
+        .instructions = 4, .loads = 2, .stores = 1, .load_bytes = 32, .store_bytes = 16,           \
+        .lane_moves = 2, .port_bytes = 16, .wrong_guess = 11, .gather_slots = 1, .misses = 24,     \
+        .ports = 2, .next_lines = 4,                                                               \
     }
 /* CUDA C++ Programming Guide, technical specifications per compute capability; a large GPU. The way
  * to memory: data sheets, and the microbenchmarks of Luo et al., Benchmarking and Dissecting the
