@@ -72,6 +72,23 @@ static bool is_apart(const qn_analysis *a, uint32_t i)
     return is;
 }
 
+/** Whether something outside of a loop may meet what the loop stores: as iterations its trips would
+ * do so at any time. */
+static bool is_met_outside(const qn_analysis *a, uint32_t loop)
+{
+    const qn_kernel *k = a->k;
+    const uint32_t begin = k->inst[loop].region[0], end = k->inst[loop].region[2];
+    bool is_met = false;
+    FOR_ACCESSES (k, n, i) {
+        const bool is_store = i >= begin && i < end && k->inst[i].op != QN_I_LOAD;
+        FOR_ACCESSES (k, m, other) {
+            is_met |= is_store && !(other >= begin && other < end) &&
+                      qn__may_meet(a, k->inst[other].imm, k->inst[i].imm);
+        }
+    }
+    return is_met;
+}
+
 bool qn__find_loop(const qn_analysis *a, qn_short_loops *out)
 {
     const qn_kernel *k = a->k;
@@ -84,7 +101,8 @@ bool qn__find_loop(const qn_analysis *a, qn_short_loops *out)
         else if (x->op != QN_I_REDUCE && x->op != QN_I_LOAD && !qn__is_pure(x) && !is_apart(a, i))
             return false;
     }
-    return out->loop && k->n_dims < QN_MAX_RANK && qn__n_top_reduces(k) > 0;
+    return out->loop && k->n_dims < QN_MAX_RANK && qn__n_top_reduces(k) > 0 &&
+           !is_met_outside(a, out->loop);
 }
 
 bool qn__has_short_trips(const qn_analysis *a)
