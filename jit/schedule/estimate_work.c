@@ -29,6 +29,8 @@ typedef struct region {
 
 /* Cycles of a chain that has begun: what tells it from none. */
 #define LEAST_CHAIN 1e-9
+/* Of a point that is added to one of 64 partials in memory: its place, and whether a block ends. */
+#define PARTIAL_INSTRUCTIONS 4
 
 /** Points among these parts: they are taken one after the other. */
 static double points_of(const qn_estimator *e, uint32_t dims)
@@ -320,15 +322,28 @@ static int work_of_combine(const qn_kernel *k, uint32_t reduce)
 
 /* ---------------------------------------------------------------- accumulators */
 
-/** Accumulators in memory, or those that registers have no room for. */
-static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const placed *p,
-                             double registers, double bytes)
+/** Whether points are lanes. */
+static bool has_lane_points(const qn_estimator *e)
 {
-    bool is_memory = r->buffer && e->s->buffer[r->buffer - 1].storage != QN_STORAGE_REGISTERS;
+    for (int n = 1; n < e->n; n++)
+        if (e->around[n].is_points && e->around[n].is_lanes)
+            return true;
+    return false;
+}
+
+/** Accumulators in memory, or those that registers have no room for. */
+static void add_accumulators(const qn_estimator *e, uint32_t reduce, const qn_reduced *r,
+                             const placed *p, double registers)
+{
+    const int bits = qn__dtype_width(e->x->k->inst[reduce].type);
+    const bool is_partial = r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
+                            !qn__keeps_partials(e->x->k, e->x->f, reduce),
+               is_memory = is_partial || (r->buffer && e->s->buffer[r->buffer - 1].storage !=
+                                                           QN_STORAGE_REGISTERS);
     double room = e->x->f->target->vectors - 2; /* operands */
     double moved = is_memory ? registers : registers > room ? registers - room : 0;
-    add_moves(p, moved, moved, bytes);
-    p->in->demand.instructions += 2 * moved;
+    add_moves(p, moved, moved, qn__register_bytes(e, bits, p->lanes));
+    p->in->demand.instructions += 2 * moved + (is_partial ? PARTIAL_INSTRUCTIONS * p->parts : 0);
 }
 
 /** Lanes over points become one value behind them: whole vectors first, then halves of one. */
@@ -357,15 +372,6 @@ static void add_joining(qn_estimator *e, int work, int bits)
     behind.in->demand.path = qn__larger(behind.in->demand.path, path);
 }
 
-/** Whether points are lanes. */
-static bool has_lane_points(const qn_estimator *e)
-{
-    for (int n = 1; n < e->n; n++)
-        if (e->around[n].is_points && e->around[n].is_lanes)
-            return true;
-    return false;
-}
-
 /** What a point adds to the accumulators of a reduce that has loops. */
 static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
 {
@@ -379,7 +385,7 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_work(e, &p, 1, work, bits);
     add_joining(e, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
-    add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes));
+    add_accumulators(e, reduce, r, &p, registers);
     if (r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
         qn__keeps_partials(e->x->k, e->x->f, reduce)) /* other sums take points between */
         in_turn = qn__larger(1, p.parts) / (double)QN_PARTIALS_AT_ONCE;

@@ -243,6 +243,25 @@ static void test_chains(void)
     tap_ok(unrolled.loops < 0.5 * in_order.loops, "... but fewer loops count");
 }
 
+/** Sums in the striped order of two dimensions, whose points are no lanes. */
+static void test_partials(void)
+{
+    static const char plane[] =
+        "kernel \"plane\" { view x: f32[2]; view s: f32[1]; %z: i64 = const 0;\n"
+        "%m: i64 = extent x, 0; %j: i64 = reduction %z, %m; %n: i64 = extent x, 1;\n"
+        "%k: i64 = reduction %z, %n; %a: f32 = reduce sum striped over %j, %k {\n"
+        "%x: f32 = load x[%j, %k]; yield %x; }; store s[%z], %a; }";
+    static const tree_view values[] = {{{4096}, false}, {{1}, false}},
+                           rows[] = {{{64, 64}, false}, {{1}, false}};
+    qn_estimate one = estimate(total, values, NULL, ""), two = estimate(plane, rows, NULL, "");
+    tap_ok(one.stores < 64 && two.stores * 2 >= 4096,
+           "points of two dimensions are added in memory, those of one in registers");
+    tap_ok(two.instructions * 6 >= one.instructions * 6 + 4096 * 4,
+           "... with their places, which loops over one dimension do not need");
+    tap_note("%.0f, %.0f stores; %.0f, %.0f instructions", one.stores, two.stores,
+             one.instructions, two.instructions);
+}
+
 static void test_monotony(void)
 {
     static const tree_view longer[] = {{{1 << 15}, false}, {{1 << 15}, false}};
@@ -451,6 +470,7 @@ int main(void)
     test_copies();
     test_transposed_copy();
     test_chains();
+    test_partials();
     test_monotony();
     test_registers();
     test_masked_lanes();
