@@ -62,6 +62,7 @@ qn_kernel *qn__kernel_copy(const qn_kernel *k)
     to->body = k->body;
     to->is_in_place_safe = k->is_in_place_safe;
     to->is_replay = k->is_replay;
+    to->prints_rows = k->prints_rows;
     to->hash = k->hash;
     memcpy(to->dim, k->dim, sizeof to->dim);
     to->inst = qn__copy_array(k->inst, k->n_insts, sizeof *k->inst);

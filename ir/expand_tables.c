@@ -120,6 +120,7 @@ qn_status qn__kernel_expand(const qn_kernel *k, const uint32_t *tables, qn_kerne
         x.note->tables[p] = tables[p];
     x.note->given = qn_kernel_retain(k);
     made->expansion = x.note;
+    made->prints_rows = k->prints_rows;
     x.note = NULL;
     *out = made;
 done:

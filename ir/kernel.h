@@ -151,6 +151,7 @@ struct qn_kernel {
                            reference; NULL: neither is there, or the kernel would be too large */
     qn_kernel *_Atomic printing; /* made when it is first needed, with one reference
                                     (ir/print_kernel.c) */
+    bool prints_rows;        /* the kernel that prints into a view (ir/print_kernel.c) */
     bool is_replay;          /* made of another kernel, under larger limits */
     qn_expansion *expansion; /* NULL: the kernel is as it was built */
     qn_locations *locations; /* NULL: no instruction has a place or a name */

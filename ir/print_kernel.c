@@ -182,6 +182,8 @@ static qn_status make(const qn_kernel *k, qn_kernel **out, qn_error *err)
         declare_rows(&r, &x);
         qn__replay_region(&r, 1, k->n_insts);
         status = qn_finish(r.b, out, &why);
+        if (status == QN_OK)
+            (*out)->prints_rows = true;
     }
     qn__replay_end(&r);
     return status ? qn__fail(err, status, "qn_launch: kernel \"%.60s\" with its prints: %.300s",

@@ -136,6 +136,7 @@ typedef struct qn_facts {
     qn_machine machine; /* that the code is for, in classes */
     int32_t is_portable; /* the code is for any processor of its instruction set; see
                             qn__facts_make_portable */
+    int32_t prints_rows; /* what it writes counts behind a failure, too: the printed lines */
     int32_t is_large;    /* of a launch with dynamic extents: what it writes is worth non-temporal
                             stores; else 0 */
     qn_plan_options plan;

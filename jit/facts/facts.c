@@ -275,6 +275,7 @@ qn_status qn__facts_collect(const qn_kernel *k, const qn_launched *l, qn_facts *
                   .target = qn__target_row(l->isa)};
     f.checks = o ? o->checks : QN_CHECKS_REPORT;
     f.is_ordered = l->is_ordered;
+    f.prints_rows = k->prints_rows;
     f.machine = *qn__machine_usual(l->isa);
     if (o && o->plan)
         f.plan = *o->plan;

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAGIC 0x354b4e51u /* "QNK5" */
+#define MAGIC 0x364b4e51u /* "QNK6" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -409,6 +409,7 @@ static void code_counts(codec *c, qn_facts *f)
     code_machine(c, f);
     code_i32(c, &f->is_portable, 0, 1, "is_portable");
     code_i32(c, &f->is_large, 0, 1, "is_large");
+    code_i32(c, &f->prints_rows, 0, 1, "prints_rows");
     f->n_accesses = (uint32_t)n_accesses;
 }
 

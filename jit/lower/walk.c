@@ -241,8 +241,8 @@ static bool is_in_order(const walk *w, int d)
     for (int e = 0; e < d; e++)
         if (!qn__is_reduction(g->k, e) && qn__trips(g->f, e) != 1)
             before |= UINT32_C(1) << e;
-    return w->is_alone && !g->k->has_prints && g->in_order == w->open && (before & ~w->open) == 0 &&
-           w->open >> d == 0 && !(w->part >> d & 1);
+    return w->is_alone && !g->f->prints_rows && g->in_order == w->open &&
+           (before & ~w->open) == 0 && w->open >> d == 0 && !(w->part >> d & 1);
 }
 
 static void emit_loop(walk *w, qn_node at)

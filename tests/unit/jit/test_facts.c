@@ -167,6 +167,7 @@ static void test_round_trip(const setup *s, const qn_policy *policy, const char 
     X(f.atomics ^= 1)                                                                              \
     X(f.is_portable ^= 1)                                                                          \
     X(f.is_large ^= 1)                                                                             \
+    X(f.prints_rows ^= 1)                                                                          \
     X(f.machine.cache[QN_CACHE_FIRST].bytes = 48 << 10)                                            \
     X(f.machine.cache[QN_CACHE_FIRST].ways = 12)                                                   \
     X(f.machine.cache[QN_CACHE_FIRST].line = 128)                                                  \

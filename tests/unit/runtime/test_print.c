@@ -58,6 +58,36 @@ static void look(void *arg, const qn_printed *p)
                       strcmp(p->text, "2 more lines were not kept") == 0;
 }
 
+/** Behind an access that is out of range a launch soon ends, unless it prints. */
+static void test_failure(qn_context *c)
+{
+    static const char rows[] =
+        "kernel \"rows\" {\n view x: f32[1]; view y: f32[3]; %b: i64 = const 0;\n"
+        " %l: i64 = extent y, 0; %i: i64 = sequential %b, %l; %m: i64 = extent y, 1;\n"
+        " %j: i64 = sequential %b, %m; %n: i64 = extent y, 2; %k: i64 = sequential %b, %n;\n"
+        " print \"row\"; %v: f32 = load x[%i]; store y[%i, %j, %k], %v;\n}\n";
+    const int64_t extents[3] = {20000, 2, 2};
+    qn_view x = vector_of(c, "x", QN_F32, 30), y = {.data = NULL};
+    tap_ok(qn_view_new(c, "y", QN_F32, 3, extents, &y, NULL) == QN_OK, "rows");
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of(rows);
+    for (int engine = QN_ENGINE_AUTO; engine <= QN_ENGINE_INTERP; engine++) {
+        text t;
+        qn_options o = print_to(&t);
+        o.engine = engine;
+        o.print_lines = 1;
+        o.specialize = QN_SPECIALIZE_GENERIC; /* loops of unknown length look whether they end */
+        qn_status status = qn_launch(c, k, 2, args, &o, &err);
+        tap_is_str(t.data, "row; iteration (0,0,0)\n79999 more lines were not kept\n",
+                   "all lines behind a failure count");
+        tap_is_int(status, QN_ERR_BOUNDS, "... of a launch that fails");
+    }
+    qn_kernel_release(k);
+    qn_view_release(&x);
+    qn_view_release(&y);
+}
+
 static void test_parts(qn_context *c)
 {
     qn_view y = vector_of(c, "y", QN_F32, 4);
@@ -432,6 +462,7 @@ int main(void)
     const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
     qn_kernel *k = kernel_of(DOUBLES);
     fill_f32(&x, 1, 1);
+    test_failure(c);
     test_parts(c);
     test_options(c, k, args);
     test_code(c, k, args, no_x86);
