@@ -307,16 +307,6 @@ static void walk_loop(qn_estimator *e, qn_node node)
     e->out->tails += runs * tail;
 }
 
-/** Stages in which squares of that many rows are transposed in registers: each has a shuffle of
- * every row. */
-static int stages_of(int64_t rows)
-{
-    int stages = 0;
-    while (rows >> stages > 1)
-        stages++;
-    return stages;
-}
-
 /** A buffer that is filled or flushed, in whole vectors: one shuffle for each, or one in each stage
  * where squares are transposed for that. */
 static void walk_copy(qn_estimator *e, qn_node node)
@@ -329,7 +319,7 @@ static void walk_copy(qn_estimator *e, qn_node node)
     qn_fill_loops how = {.n = 0};
     bool is_transposed = n->kind == QN_NODE_FILL && b->content == QN_CONTENT_COPY &&
                          !qn__fill_of(e->x, e->s, node, &how) && how.is_transposed;
-    int stages = is_transposed ? stages_of(vector_bytes / bytes) : 0;
+    int stages = is_transposed ? __builtin_ctzll((uint64_t)(vector_bytes / bytes)) : 0;
     qn__estimate_moves(e, vectors, vectors, vectors * (stages ? stages : 1));
 }
 

@@ -331,18 +331,16 @@ static bool has_lane_points(const qn_estimator *e)
     return false;
 }
 
-/** Accumulators in memory, or those that registers have no room for. */
-static void add_accumulators(const qn_estimator *e, uint32_t reduce, const qn_reduced *r,
-                             const placed *p, double registers)
+/** Accumulators in memory, or those that registers have no room for; is_partial: of a reduce whose
+ * points are added to partials there. */
+static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const placed *p,
+                             double registers, double bytes, bool is_partial)
 {
-    const int bits = qn__dtype_width(e->x->k->inst[reduce].type);
-    const bool is_partial = r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
-                            !qn__keeps_partials(e->x->k, e->x->f, reduce),
-               is_memory = is_partial || (r->buffer && e->s->buffer[r->buffer - 1].storage !=
+    const bool is_memory = is_partial || (r->buffer && e->s->buffer[r->buffer - 1].storage !=
                                                            QN_STORAGE_REGISTERS);
     double room = e->x->f->target->vectors - 2; /* operands */
     double moved = is_memory ? registers : registers > room ? registers - room : 0;
-    add_moves(p, moved, moved, qn__register_bytes(e, bits, p->lanes));
+    add_moves(p, moved, moved, bytes);
     p->in->demand.instructions += 2 * moved + (is_partial ? PARTIAL_INSTRUCTIONS * p->parts : 0);
 }
 
@@ -385,9 +383,11 @@ static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
     add_work(e, &p, 1, work, bits);
     add_joining(e, work, bits);
     double registers = p.parts / in_turn * (double)qn__registers(bits, p.lanes, e->x->f->target);
-    add_accumulators(e, reduce, r, &p, registers);
-    if (r->order == QN_POINTS_STRIPED && !has_lane_points(e) &&
-        qn__keeps_partials(e->x->k, e->x->f, reduce)) /* other sums take points between */
+    const bool has_partials = r->order == QN_POINTS_STRIPED && !has_lane_points(e),
+               is_kept = has_partials && qn__keeps_partials(e->x->k, e->x->f, reduce);
+    add_accumulators(e, r, &p, registers, qn__register_bytes(e, bits, p.lanes),
+                     has_partials && !is_kept);
+    if (is_kept) /* other sums take points between */
         in_turn = qn__larger(1, p.parts) / (double)QN_PARTIALS_AT_ONCE;
     double *chain = p.in->is_points ? &p.in->demand.chain : &p.in->demand.path;
     if (!r->buffer)

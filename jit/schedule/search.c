@@ -515,8 +515,7 @@ static bool is_one_by_one(const qn_grid *p)
 
 /** A loop behind reduces as a dimension, if a team divides it. Short loops of a thread of a GPU as
  * straight code, where they access memory: what an iteration accesses is known then before it is
- * walked. And both sides of an `if` that loads, where a thread
- * computes several iterations then. */
+ * walked. And both sides of an `if` that loads, where a thread computes several iterations then. */
 static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
 {
     qn_short_loops loops = {.has_trips = false};
