@@ -188,17 +188,19 @@ static void add_point(lower *g, const reduction *r, LLVMValueRef at, LLVMValueRe
     qn__end_branch(g, &x, NULL);
 }
 
-/** Adds the points at `first`, first + apart, ... to a partial each. left: points of this round for
- * all turns, those beyond them are not below `high`; -1: not known. */
-static void add_round(lower *g, const reduction *r, LLVMValueRef first, int64_t apart,
-                      LLVMValueRef high, int64_t left, LLVMValueRef *acc)
+/** Adds the points at at.low, at.low + apart, ... to a partial each. at.high: how many points there
+ * are from at.low on, which is no index: one beyond the last may be no number of 64 bits. left:
+ * points of this round for all turns; -1: not known. */
+static void add_round(lower *g, const reduction *r, span at, int64_t apart, int64_t left,
+                      LLVMValueRef *acc)
 {
     for (int64_t m = 0; m * apart < PARTIALS; m++, acc += r->n) {
-        LLVMValueRef at = LLVMBuildAdd(g->b, first, qn__const_i64(g, m * apart), "");
+        LLVMValueRef more = qn__const_i64(g, m * apart);
+        LLVMValueRef point = LLVMBuildAdd(g->b, at.low, more, "");
         bool is_there = left >= (m + 1) * apart;
         if (left < 0 || left > m * apart)
-            add_point(g, r, at, is_there ? NULL : LLVMBuildICmp(g->b, LLVMIntSLT, at, high, ""),
-                      acc);
+            add_point(g, r, point,
+                      is_there ? NULL : LLVMBuildICmp(g->b, LLVMIntSLT, more, at.high, ""), acc);
     }
 }
 
@@ -222,12 +224,13 @@ static void fold_block(lower *g, const reduction *r, const stripes *s, span poin
     if (!qn__is_known_empty(whole)) {
         qn__loop_open(g, &round, whole, PARTIALS, LOOP_MAY_BE_EMPTY);
         qn__loop_carry(g, &round, acc, n_sums);
-        add_round(g, r, LLVMBuildAdd(g->b, round.index, turn.index, ""), PARTIALS / at_once, NULL,
-                  PARTIALS, acc);
+        add_round(g, r, (span){LLVMBuildAdd(g->b, round.index, turn.index, ""), NULL},
+                  PARTIALS / at_once, PARTIALS, acc);
         qn__loop_close(g, &round);
     }
-    add_round(g, r, LLVMBuildAdd(g->b, whole.high, turn.index, ""), PARTIALS / at_once, points.high,
-              left, acc);
+    span last = {LLVMBuildAdd(g->b, whole.high, turn.index, ""),
+                 LLVMBuildSub(g->b, rest, turn.index, "")};
+    add_round(g, r, last, PARTIALS / at_once, left, acc);
     for (int half = n_sums / 2; half >= r->n; half /= 2)
         for (int m = 0; m < half; m++)
             acc[m] = qn__combine(g, r, acc[m], acc[m + half]);

@@ -63,9 +63,6 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared);
  */
 int qn__gpu_reduced_dim(const gpu_planner *s, uint32_t reduce);
 
-/** Whether the lanes of a warp may share all reduces that stand in no other: their points as they
- * come, or in pieces of neighbours. */
-bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces);
 /** QN_TEAM_...; `lanes` is the dimension of neighbouring threads, or -1 (schedule/gpu_team.c). */
 int qn__gpu_choose_team(const gpu_planner *s, int lanes);
 /** Whether warps, for what they keep or as they are few, would leave half of the threads idle, so

@@ -107,6 +107,9 @@ int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
  * asked for. */
 uint32_t qn__product_value(const qn_kernel *k, uint32_t load);
 int64_t qn__product_value_bytes(const qn_kernel *k, uint32_t load);
+/** Whether the lanes of a warp may share all reduces that stand in no other: their points as they
+ * come, or in pieces of neighbours. */
+bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces);
 /** Whether the lanes of a warp fold the points of a reduce of a block that keeps rows, from what is
  * kept of them. */
 bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce);

@@ -444,20 +444,10 @@ LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces)
                      : qn__team_range(g, s, s->r->n_levels, qn__up_to(g, s->total));
 }
 
-/** Whether lanes take pieces: all reduces of the team allow it. */
-static bool has_pieces(const lower *g)
-{
-    FOR_TOP_REDUCES (g->k, i) {
-        if (!qn__is_associative(g->k, i))
-            return false;
-    }
-    return true;
-}
-
 LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
 {
     team_source s = {.r = r, .total = qn__team_points(g, r)};
-    const bool in_pieces = has_pieces(g);
+    const bool in_pieces = qn__gpu_may_share(g->k, true);
     LLVMValueRef v = qn__team_fold(g, &s, in_pieces);
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
         qn__team_wait(g);
