@@ -370,16 +370,11 @@ static qn_status estimate(const qn_analysis *x, const qn_analysis *scalar, const
                         x->f->target->name);
     qn_estimator *e = qn__zalloc(1, sizeof *e);
     double *ready = qn__zalloc(x->k->n_insts, 2 * sizeof *ready);
-    double *registers = qn__zalloc(x->k->n_insts, sizeof *registers);
-    uint32_t *last_use = qn__zalloc(x->k->n_insts, 2 * sizeof *last_use);
     qn_status status = QN_OK;
-    if (e && ready && registers && last_use) {
+    if (e && ready) {
         *e = (qn_estimator){.x = x, .s = s, .m = &x->f->machine, .out = out, .n = 1};
         e->ready = ready;
         e->carried = ready + x->k->n_insts;
-        e->registers = registers;
-        e->last_use = last_use;
-        e->n_uses = last_use + x->k->n_insts;
         e->around[0].count = 1;
         mark_stepped(e);
         mark_gathered(e);
@@ -391,8 +386,6 @@ static qn_status estimate(const qn_analysis *x, const qn_analysis *scalar, const
     } else {
         status = qn__fail(err, QN_ERR_MEMORY, "estimate: no memory for kernel \"%s\"", x->k->name);
     }
-    qn__free(last_use);
-    qn__free(registers);
     qn__free(ready);
     qn__free(e);
     return status;

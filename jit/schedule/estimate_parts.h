@@ -56,9 +56,6 @@ typedef struct qn_estimator {
     bool are_gathered; /* loads of lanes far apart: there are too many of them */
     double *ready;  /* [n_insts] when a value is known, from the begin of its statement */
     double *carried; /* [n_insts] cycles since what a loop of the body carries; 0: none of it */
-    double *registers;  /* [n_insts] registers that it takes */
-    uint32_t *last_use; /* [n_insts] in its statement */
-    uint32_t *n_uses;   /* [n_insts] */
 } qn_estimator;
 
 /** The integer part; numbers beyond those that a double tells apart stay as they are. */

@@ -32,23 +32,10 @@ typedef struct region {
 /* Of a point that is added to one of 64 partials in memory: its place, and whether a block ends. */
 #define PARTIAL_INSTRUCTIONS 4
 
-/** Points among these parts: they are taken one after the other. */
-static double points_of(const qn_estimator *e, uint32_t dims)
-{
-    double points = 1;
-    for (int n = 1; n < e->n; n++)
-        if (e->around[n].is_together && e->around[n].is_points && !e->around[n].is_lanes &&
-            (e->around[n].dims & dims))
-            points *= e->around[n].count;
-    return points;
-}
-
-/** dims: those that the instruction depends on. What registers have no room for is made again in
- * each iteration. */
+/** dims: those that the instruction depends on. */
 static placed place_of(qn_estimator *e, uint32_t dims, bool is_inside)
 {
     placed p = {&e->around[0], 1, 1};
-    bool is_kept = points_of(e, dims) <= e->x->f->target->vectors;
     for (int n = 1; n < e->n; n++) {
         qn_around *l = &e->around[n];
         bool moves = (l->dims & dims) != 0;
@@ -56,7 +43,7 @@ static placed place_of(qn_estimator *e, uint32_t dims, bool is_inside)
             p.lanes *= (int)l->count;
         else if (l->is_together && moves)
             p.parts *= l->count;
-        else if (!l->is_together && (moves || is_inside || !is_kept))
+        else if (!l->is_together && (moves || is_inside))
             p.in = l;
     }
     return p;
@@ -75,53 +62,6 @@ static void add_moves(const placed *p, double loads, double stores, double bytes
     p->in->demand.stores += stores;
     p->in->demand.load_bytes += loads * bytes;
     p->in->demand.store_bytes += stores * bytes;
-}
-
-/* ---------------------------------------------------------------- registers */
-
-/** Notes how often and where last each value of a statement is used. */
-static void note_uses(qn_estimator *e, uint32_t begin, uint32_t end)
-{
-    memset(e->n_uses, 0, e->x->k->n_insts * sizeof *e->n_uses);
-    for (uint32_t i = begin; i < end; i++)
-        for (int n = 0; n < e->x->k->inst[i].n_args; n++) {
-            e->last_use[qn__args(e->x->k, i)[n]] = i;
-            e->n_uses[qn__args(e->x->k, i)[n]]++;
-        }
-}
-
-/** Values that registers have no room for: each is stored and loaded again, or, if it was loaded,
- * only loaded again. All that an instruction is emitted for stands side by side. What is loaded
- * for one use is an operand in memory. */
-static double spilled(qn_estimator *e, uint32_t begin, uint32_t end, double *stores)
-{
-    const qn_kernel *k = e->x->k;
-    const qn_target *t = e->x->f->target;
-    double live = 0, spills = 0, room = t->vectors;
-    note_uses(e, begin, end);
-    for (uint32_t i = begin; i < end; i++) {
-        for (int n = 0; n < k->inst[i].n_args; n++) {
-            uint32_t arg = qn__args(k, i)[n];
-            bool is_again = n > 0 && arg == qn__args(k, i)[n - 1];
-            if (arg >= begin && e->last_use[arg] == i && !is_again)
-                live -= e->registers[arg];
-        }
-        e->registers[i] = 0;
-        bool is_load = k->inst[i].op == QN_I_LOAD, is_operand = is_load && e->n_uses[i] == 1;
-        if (k->inst[i].type == QN_VOID || e->last_use[i] <= i || is_address(e, i) || is_operand)
-            continue;
-        placed p = place_of(e, e->x->value[i].deps, false);
-        if (p.lanes == 1)
-            continue;
-        int held = e->x->value[i].bits, bits = held ? held : qn__dtype_width(k->inst[i].type);
-        e->registers[i] =
-            p.parts / points_of(e, e->x->value[i].deps) * (double)qn__registers(bits, p.lanes, t);
-        live += e->registers[i];
-        double excess = live - room > e->registers[i] ? e->registers[i] : live - room;
-        spills += excess > 0 ? excess : 0;
-        *stores += excess > 0 && !is_load ? excess : 0;
-    }
-    return spills;
 }
 
 /* ---------------------------------------------------------------- one instruction */
@@ -416,13 +356,13 @@ static double middle_of(const qn_analysis *x, int d)
     return (begin->kind == QN_FACT_EXACT ? (double)begin->value : 0) + (trips - 1) / 2;
 }
 
-/** Trips of a `for` whose bounds differ by a sum of indices, where the bounds are `more` further
- * apart than in the middle of the domain; below 0: what they are, data say. */
-static double trips_of_bounds(const qn_analysis *x, uint32_t i, double more)
+/** Trips of a `for` whose bounds differ by a sum of indices, in the middle of the domain; below 0:
+ * what they are, data say. */
+static double trips_of_bounds(const qn_analysis *x, uint32_t i)
 {
     const uint32_t *arg = qn__args(x->k, i);
     const qn_affine *a = &x->affine[arg[0]], *b = &x->affine[arg[1]];
-    double length = (double)b->constant - (double)a->constant + more;
+    double length = (double)b->constant - (double)a->constant;
     double step = (int64_t)x->k->inst[i].imm > 0 ? (double)x->k->inst[i].imm : 1;
     if (memcmp(a->sym, b->sym, sizeof a->sym) != 0 ||
         memcmp(a->sym_coef, b->sym_coef, sizeof a->sym_coef) != 0)
@@ -441,7 +381,7 @@ double qn__nominal_trips(const qn_analysis *x, uint32_t i)
         trips *= (double)qn__trips_or(x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
     if (own->op == QN_I_REDUCE)
         return trips;
-    trips = own->op == QN_I_FOR ? trips_of_bounds(x, i, 0) : -1;
+    trips = own->op == QN_I_FOR ? trips_of_bounds(x, i) : -1;
     if (trips >= 0)
         return trips;
     const qn_affine *most = &x->affine[qn__args(k, i)[0]];
@@ -450,32 +390,13 @@ double qn__nominal_trips(const qn_analysis *x, uint32_t i)
     return has_few ? (double)most->constant : (double)QN_NOMINAL_TRIPS;
 }
 
-/** How much further apart than in the middle of some lanes the bounds of a `for` are in the lane
- * where they are furthest apart. */
-static double longest_of(const qn_estimator *e, uint32_t i, const placed *uneven)
-{
-    const uint32_t *arg = qn__args(e->x->k, i);
-    const qn_affine *a = &e->x->affine[arg[0]], *b = &e->x->affine[arg[1]];
-    double more = 0;
-    for (int n = 1; n < e->n; n++)
-        if (e->around[n].is_lanes && uneven->lanes > 1) {
-            int d = __builtin_ctz(e->around[n].dims);
-            double apart = (double)b->coef[d] - (double)a->coef[d];
-            more += (apart < 0 ? -apart : apart) * (uneven->lanes - 1) / 2;
-        }
-    return more;
-}
-
-/** Trips of a loop of the body, or points of a reduce in it. Of lanes that have numbers of trips of
- * their own, all wait for the longest. */
+/** Trips of a loop of the body, or points of a reduce in it. Of lanes whose numbers of trips data
+ * say, all wait for the longest. */
 static double trips_of(const qn_estimator *e, uint32_t i, const placed *uneven)
 {
-    int op = e->x->k->inst[i].op;
-    double trips = op == QN_I_FOR ? trips_of_bounds(e->x, i, longest_of(e, i, uneven)) : -1;
-    if (trips >= 0)
-        return trips;
-    trips = qn__nominal_trips(e->x, i);
-    return op != QN_I_REDUCE && uneven->lanes > 1 ? trips * QN_LONGEST : trips;
+    const int op = e->x->k->inst[i].op;
+    bool is_data = op != QN_I_REDUCE && !(op == QN_I_FOR && trips_of_bounds(e->x, i) >= 0);
+    return qn__nominal_trips(e->x, i) * (is_data && uneven->lanes > 1 ? QN_LONGEST : 1);
 }
 
 /** Sides of a branch: of lanes that take different ones, both are computed. */
@@ -645,8 +566,4 @@ void qn__estimate_statement(qn_estimator *e, qn_node at)
     double path = walk(e, n->first, n->end, &r);
     placed p = place_of(e, UINT32_MAX, true);
     p.in->demand.path = qn__larger(p.in->demand.path, path);
-    double stores = 0, loads = p.lanes > 1 ? spilled(e, n->first, n->end, &stores) : 0;
-    p.parts = 1;
-    add_moves(&p, loads, stores, e->x->f->target->vector_bytes);
-    add(&p, 1, loads + stores, 0);
 }

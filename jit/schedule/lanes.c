@@ -51,14 +51,6 @@ static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
     return false;
 }
 
-/** Whether rows that begin at any partial fill the vectors of a step: the first step and the last
- * one of each row are masked. */
-static bool has_long_rows(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int d)
-{
-    return !qn__has_shifted_rows(k, f, reduce) ||
-           qn__trips_or(f, d, QN_PARTIALS) >= QN_PARTIALS / 2;
-}
-
 /** Whether the least or greatest of floats is taken of loads that several iterations share, as in a
  * product of matrices: lanes over iterations have a register tile. */
 static bool is_tiled(const qn_analysis *a, uint32_t reduce)
@@ -103,8 +95,7 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
         if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
             continue;
         is_used = true;
-        if (!is_straight_reduce(a, i) || is_tiled(a, i) || !qn__may_have_lanes(a, i, d) ||
-            !has_long_rows(k, f, i, d))
+        if (!is_straight_reduce(a, i) || is_tiled(a, i) || !qn__may_have_lanes(a, i, d))
             return false;
     }
     for (uint32_t n = 0; n < k->n_accesses; n++) { /* the last step is masked, but for integers */

@@ -42,11 +42,6 @@ static bool is_skipped_side(const planner *s, uint32_t i, int n)
     return qn__goes_around(s->k, i, n, units, 1, s->f->target);
 }
 
-static bool has_skipped_side(const planner *s, uint32_t i)
-{
-    return is_skipped_side(s, i, 0) || is_skipped_side(s, i, 1);
-}
-
 /** Whether lanes take both sides of `if` i under masks, without a branch. */
 static bool has_no_branch(const planner *s, uint32_t i)
 {
@@ -148,7 +143,7 @@ static int natural_unroll(const planner *s)
     for (uint32_t i = usual(s, k->body); chain && i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
         if (x->op == QN_I_WHILE || x->op == QN_I_FOR ||
-            (x->op == QN_I_IF && !has_skipped_side(s, i) && !has_no_branch(s, i))) {
+            (x->op == QN_I_IF && !has_no_branch(s, i))) {
             qn__free(chain);
             return 1;
         }
@@ -219,7 +214,7 @@ static void choose_width(planner *s)
     int64_t t = qn__trips(s->f, p->lane_dim);
     p->width = lanes_of(s);
     if (qn__is_reduction(s->k, p->lane_dim)) {
-        if (p->width >= 16 && !are_in_digits(s, p->lane_dim, p->width) &&
+        if (!are_in_digits(s, p->lane_dim, p->width) &&
             are_in_digits(s, p->lane_dim, p->width / 2))
             p->width /= 2; /* neighbours, instead of a gather */
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;

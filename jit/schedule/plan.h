@@ -87,8 +87,6 @@ static inline int64_t qn__plan_step(const qn_plan *p, int d)
 }
 /** Bytes that all accesses touch, those through one view counted once; 0 if not known. */
 double qn__touched_in_all(const qn_analysis *a);
-/** Bytes that all stores write; of those whose extents are not known 0. */
-double qn__written_bytes(const qn_analysis *a);
 /** The reduce over one dimension in which load i stands, outside branches; or 0. */
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i);
 /** That, if the load is plain and in range, at a place that is known before; else 0. */

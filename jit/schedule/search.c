@@ -310,23 +310,6 @@ static void try_gathers(search *s)
         try_lanes(s);
 }
 
-/** Stores past the caches where the rules leave them in these, and lines are written in parts. What
- * reads them next waits for memory instead of the last cache: that much, at least, is gained
- * before. Whole lines are left to the rules: one core writes memory at half of the rate at which it
- * reads there (Emerald Rapids), which estimates do not tell. */
-static void try_streams(search *s)
-{
-    const qn_machine *m = &s->f.machine;
-    const qn_analysis *a = &s->of->analysis;
-    qn_plan_options o = s->options;
-    double slower = 1 / m->bytes_a_cycle[QN_CACHE_LAST] - 1 / m->bytes_a_cycle[QN_CACHE_SECOND],
-           written = qn__written_bytes(a), lost = slower * written,
-           far = s->least.transfer[QN_CACHE_SECOND] + s->least.waiting[QN_CACHE_SECOND];
-    o.streams = 1;
-    if (!s->best->streams && s->options.streams == 0 && written > 0 && far > lost)
-        (void)try(s, &o, QN_OTHER_FORM - lost / s->least.cycles);
-}
-
 /** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
 static bool has_gather(const search *s)
 {
@@ -417,8 +400,6 @@ static void search_plan(const qn_kernel *k, const qn_facts *f, double slack, int
         improve(&s);
     else if (out->is_draft && is_near)
         try_gathers(&s);
-    if (out->is_draft && s.best->transpose && slack <= 0)
-        try_streams(&s);
     if (!out->is_draft)
         qn__planned_forget(out);
     qn__free(s.s);

@@ -153,14 +153,6 @@ static streams find_streams(const qn_analysis *a, const qn_plan *p, may_stream i
     return s;
 }
 
-double qn__written_bytes(const qn_analysis *a)
-{
-    double bytes = 0;
-    FOR_ACCESSES (a->k, n, i)
-        bytes += a->k->inst[i].op == QN_I_STORE ? touched_bytes(a, i) : 0;
-    return bytes;
-}
-
 /** Rows at a time: n lines of each wait in a part of the second-level cache, and those that loads
  * along the lanes ask for. */
 static void plan_carry(const qn_analysis *a, qn_plan *p, int n)

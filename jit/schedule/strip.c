@@ -20,7 +20,7 @@ enum { MOST_LEVELS = 3, PAIRS = QN_PARTIALS / 2 };
 /* A strip of sums fills the first-level cache; in the striped order each of the 33 arrays of sums
  * is so small a part of the second-level cache. Points at once: what is loaded and stored for each
  * vector of sums, each time, serves so many. */
-enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, LEAST_TOGETHER = 5, VECTORS = 2 };
+enum { STRIPED_PART = 64, POINTS_TOGETHER = 8, VECTORS = 2 };
 enum { STRIPED_TOGETHER = 16, FEW_TOGETHER = STRIPED_TOGETHER / 2 };
 
 /* Shorter rows are no streams. With fewer points, or less data than so much, registers are better.
@@ -187,17 +187,6 @@ static bool is_worth(const qn_analysis *a, const qn_plan *p, int d)
 
 /* ---------------------------------------------------------------- the choice */
 
-/** Points at once in index order: as many as leave none, so that a smaller step need not be
- * compiled; else the most. */
-static int32_t points_together(const qn_facts *f, int d)
-{
-    int64_t n = qn__trips(f, d);
-    for (int32_t m = POINTS_TOGETHER; m >= LEAST_TOGETHER; m--)
-        if (n > 0 && n % m == 0)
-            return m;
-    return POINTS_TOGETHER;
-}
-
 /** Rows of load i, those of every 32nd point, that find room in the nearest cache together. */
 static int32_t rows_together(const qn_analysis *a, uint32_t i, int d)
 {
@@ -249,7 +238,7 @@ bool qn__plan_strip(const qn_analysis *a, qn_plan *p)
     int64_t lanes = qn__trips(f, p->lane_dim);
     bool has_odd_vector = lanes > 0 && lanes % p->width == 0 && lanes / p->width % VECTORS != 0,
          is_striped = qn__plan_stripe_depth(a->k) > 0;
-    p->jam = is_striped ? striped_together(a, p, d) : points_together(f, d);
+    p->jam = is_striped ? striped_together(a, p, d) : POINTS_TOGETHER;
     p->unroll = is_striped || has_odd_vector ? 1 : VECTORS; /* a rest is another body */
     return true;
 }

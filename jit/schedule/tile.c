@@ -13,9 +13,8 @@
 
 enum { MOST_JAM = 14, SPARE_REGISTERS = 2, SPARE_CROSSED = 1 };
 
-/* In operations of one vector. A step takes at least the latency of one addition to each
- * accumulator; the loop itself about one; loads and operations go side by side, nearly. Tiles
- * within the processor's window overlap: the latency of one is hidden by the next. */
+/* In operations of one vector. The loop itself takes about one; loads and operations go side by
+ * side, nearly. */
 #define LOOP_COST 1.0
 #define OVERLAP_LOSS 0.1
 #define LEAST_LOAD 0.5
@@ -208,11 +207,7 @@ static double step_cost(const tiler *s, const shape *t)
         else if (is_data)
             ops += parts(s, i, t);
     }
-    double longer = ops > loads ? ops : loads, tile = points(s) * (ops + loads);
-    const qn_machine *m = &s->f->machine;
-    double latency = m->latency * m->operations, window = m->window;
-    latency = tile > window ? latency : latency * tile / window;
-    longer = longer > latency ? longer : latency;
+    double longer = ops > loads ? ops : loads;
     return longer + OVERLAP_LOSS * (ops + loads) + LOOP_COST;
 }
 

@@ -846,37 +846,6 @@ static void test_apart(void)
     tap_is_int(singles_of(copy2, v, 2, NULL, QN_ISA_V4), 0, "in cache the stride decides");
 }
 
-static const char permute[] =
-    "kernel \"permute\" { view y: f32[3]; view x: f32[3]; %z: i64 = const 0;\n"
-    "%m: i64 = extent y, 0; %i: i64 = parallel %z, %m; %n: i64 = extent y, 1; %j: i64 = parallel "
-    "%z, %n;\n"
-    "%o: i64 = extent y, 2; %k: i64 = parallel %z, %o;\n"
-    "%v: f32 = load x[%k, %i, %j]; store y[%i, %j, %k], %v; }";
-
-/** Stores of what the last cache keeps are streams where they gain more than what reads them next
- * loses. */
-static void test_streams_of_estimates(void)
-{
-    const int64_t e[3] = {266, 256, 266}, of_x[3] = {266, 266, 256};
-    for (int is_known = 0; is_known < 2; is_known++) {
-        qn_view v[2] = {view(QN_F32, 3, e, false), view(QN_F32, 3, of_x, false)};
-        qn_kernel *k = NULL;
-        qn_facts f;
-        qn_plan p;
-        if (!facts_of(permute, v, 2, NULL, QN_ISA_V4, false, &k, &f))
-            return;
-        f.machine = *qn__machine_of_core(QN_ISA_V4, QN_CORE_GOLDEN_COVE);
-        f.machine.cache[QN_CACHE_LAST].bytes = 256 << 20;
-        for (int d = 0; d < 3 && !is_known; d++)
-            f.end[d].kind = QN_FACT_DYNAMIC;
-        make_plan(k, &f, &p);
-        tap_is_int(p.streams, is_known, is_known ? "parts of lines that move twice are streams"
-                                                 : "... not where their number is unknown");
-        qn__facts_release(&f);
-        qn_kernel_release(k);
-    }
-}
-
 /** Stores of few sums are streams, of many are not; where their number is not known it may be
  * large. */
 static void test_streams_of_sums(void)
@@ -1190,7 +1159,6 @@ int main(void)
     test_apart();
     test_line_ends();
     test_streams_of_sums();
-    test_streams_of_estimates();
     test_layouts();
     test_sharing();
     test_selected();
