@@ -227,6 +227,8 @@ uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);
 uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce);
 /** Whether an instruction needs the value of instruction i. */
 bool qn__is_used(const qn_kernel *k, uint32_t i);
+/** Whether an access, an assertion or a `while` of [begin, end) may record a failure. */
+bool qn__region_may_fail(const qn_kernel *k, const qn_facts *f, uint32_t begin, uint32_t end);
 /** Whether the kernel's body might fail, run forever or tell something. */
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */

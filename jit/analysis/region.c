@@ -36,15 +36,20 @@ bool qn__is_straight(const qn_kernel *k, uint32_t begin, uint32_t end)
     return true;
 }
 
+bool qn__region_may_fail(const qn_kernel *k, const qn_facts *f, uint32_t begin, uint32_t end)
+{
+    FOR_ACCESSES (k, n, i)
+        if (i >= begin && i < end && qn__is_checked(f, k, n))
+            return true;
+    return qn__has_insts(k, begin, end, 1u << QN_I_WHILE | 1u << QN_I_ASSERT);
+}
+
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f)
 {
-    for (uint32_t n = 0; n < k->n_accesses; n++)
-        if (qn__is_checked(f, k, n))
-            return true;
+    bool tells = false;
     for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_WHILE || qn__effect(&k->inst[i]) == QN_EFFECT_TELL)
-            return true;
-    return false;
+        tells |= qn__effect(&k->inst[i]) == QN_EFFECT_TELL;
+    return tells || qn__region_may_fail(k, f, k->body, k->n_insts);
 }
 
 uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i)

@@ -77,11 +77,9 @@ static bool is_straight_reduce(const qn_analysis *a, uint32_t i)
     const qn_kernel *k = a->k;
     const uint32_t begin = k->inst[i].region[0], end = k->inst[i].region[2];
     bool is = qn__is_straight(k, begin, end) &&
-              (!k->inst[i].parent || !qn__has_insts(k, begin, end, UINT32_C(1) << QN_I_ASSERT));
+              (!k->inst[i].parent || !qn__region_may_fail(k, a->f, begin, end));
     for (uint32_t r = k->inst[i].parent; r; r = k->inst[r].parent)
         is = is && k->inst[r].op == QN_I_REDUCE;
-    FOR_ACCESSES (k, n, m)
-        is = is && !(k->inst[i].parent && m >= begin && m < end && qn__is_checked(a->f, k, n));
     return is;
 }
 

@@ -102,11 +102,8 @@ bool qn__keeps_partials(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
 {
     int n_long;
     (void)qn__long_dim(k, f, reduce, &n_long);
-    FOR_ACCESSES (k, n, i)
-        if (i > reduce && i < k->inst[reduce].region[2] && qn__is_checked(f, k, n))
-            return false;
     return n_long <= 1 && qn__is_small_region(k, reduce) &&
-           !qn__has_insts(k, reduce + 1, k->inst[reduce].region[2], 1u << QN_I_ASSERT);
+           !qn__region_may_fail(k, f, reduce + 1, k->inst[reduce].region[2]);
 }
 
 /** Whether an access is at a sum of indices along dimension d, and at one digit. */

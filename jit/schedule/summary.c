@@ -8,18 +8,6 @@
 #include "jit/schedule/plan.h"
 #include "jit/schedule/tree.h"
 
-/** Whether some access, assertion or `while` of a part of a region may record a failure. */
-static bool may_fail(const qn_analysis *x, uint32_t begin, uint32_t end)
-{
-    for (uint32_t i = begin; i < end; i++) {
-        const qn_inst *inst = &x->k->inst[i];
-        if (inst->op == QN_I_WHILE || inst->op == QN_I_ASSERT ||
-            (qn__is_access(inst) && qn__is_checked(x->f, x->k, qn__site_of(x->k, i))))
-            return true;
-    }
-    return false;
-}
-
 /** Whether what a load reads may be written between it and `until`. */
 static bool may_change(const qn_analysis *x, uint32_t load, uint32_t until)
 {
@@ -80,7 +68,7 @@ bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce)
     const qn_kernel *k = x->k;
     uint32_t first = reduce[0], begin = k->inst[first].region[2];
     uint8_t *is_later = qn__zalloc(k->n_insts, 1); /* made behind the first reduce */
-    bool may = is_later && !may_fail(x, k->inst[first].region[0], begin);
+    bool may = is_later && !qn__region_may_fail(k, x->f, k->inst[first].region[0], begin);
     if (may)
         is_later[first] = 1;
     for (int m = 1; m < n && may; m++) {
@@ -92,7 +80,7 @@ bool qn__may_be_tuple(const qn_analysis *x, int n, const uint32_t *reduce)
                 is_later[b] |= is_later[qn__args(k, b)[a]];
         }
         may = may && !qn__region_uses(k, i, is_later) && !reads_what_is_written(x, i, begin, i) &&
-              !may_fail(x, i, end);
+              !qn__region_may_fail(k, x->f, i, end);
         is_later[i] = 1;
     }
     qn__free(is_later);
