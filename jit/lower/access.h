@@ -172,18 +172,9 @@ int qn__stored_together(lower *g, uint32_t i, uint32_t value);
 /** The n vectors from part p on as one. */
 LLVMValueRef qn__pack_vectors(lower *g, uint32_t i, int p, uint32_t value, int n);
 
-/* ---- lower/table.c */
+/* ---- lower/lookup.c */
 /** Part p of a load from a small table, by permutation; NULL if it is to be done as usual. */
 LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c);
-/** Elements of constant array a, as in memory, at an index <g->width x i32> that is in it, by
- * permutation; NULL if registers do not hold it. */
-LLVMValueRef qn__permute_array(lower *g, const qn_elements *a, LLVMValueRef index);
-
-/* ---- lower/lookup.c */
-/** What the elements of a constant array are in memory, and element i there: of 32 bits at least.
- */
-LLVMTypeRef qn__array_element_type(const lower *g, const qn_elements *a);
-LLVMValueRef qn__array_element(const lower *g, const qn_elements *a, int64_t i);
 /** Lookup i at an index, a scalar or a vector. */
 LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index);
 /** The index of part p of lookup i as qn__lower_lookup takes it: in lanes 32 bits where no clamp is
@@ -216,9 +207,6 @@ enum { STREAM_NONE, STREAM_ANCHOR, STREAM_ALL };
 /** The first index in [low, high] whose element of the first stream is at a cache line; NULL
  * without streams. */
 LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high);
-/** Asks for the lines where the row ends and the next one probably begins: others write them too,
- * so they are stored as usual. */
-void qn__stream_edges(lower *g, LLVMValueRef high);
 /** Whether all streams are at cache lines together, as i1; NULL if there is only one. */
 LLVMValueRef qn__streams_agree(lower *g);
 /** Makes a store of a whole vector non-temporal if it is a stream and g->streaming says so. */
@@ -280,9 +268,6 @@ void qn__prefetch_point(lower *g, uint32_t reduce, int d);
 void qn__prefetch_step(lower *g, uint32_t reduce);
 /** Asks for what load i will meet plan->front_bytes later, if that is of a front row. */
 void qn__prefetch_front(lower *g, uint32_t i);
-/** Asks for what load i will meet two cache lines later, if it runs along the lanes while stores
- * are carried: it meets so many rows that the hardware follows none. */
-void qn__prefetch_row(lower *g, uint32_t i);
 
 /* ---- lower/atomic.c */
 /** Lowers the atomic at i, and maybe those after it in the region that ends before `end`; returns

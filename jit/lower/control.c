@@ -422,20 +422,6 @@ static bool computes_only(const qn_kernel *k, uint32_t begin, uint32_t end)
     return true;
 }
 
-/** Whether each iteration of a thread takes its own branch: sides only compute, and cost more than
- * two blocks of code. */
-static bool is_branched_by_part(const lower *g, uint32_t i)
-{
-    const qn_inst *x = &g->k->inst[i];
-    if (!g->f->target->branches_diverge || g->width > 1 ||
-        !computes_only(g->k, x->region[0], x->region[2]))
-        return false;
-    int64_t units = 0;
-    for (uint32_t n = x->region[0]; n < x->region[2]; n++)
-        units += qn__cost_of_instruction(&g->a, n, false, 1);
-    return units > 2 * qn__work_units(QN_WORK_BLOCK, 64, 1, g->f->target);
-}
-
 /** The parts of results of an `if` that are emitted; their number. */
 static int parts_of_results(const lower *g, const yields *y, int *part)
 {
@@ -491,20 +477,6 @@ static void lower_rare_if(lower *g, uint32_t i, yields *rare, yields *usual)
     qn__join_yields(g, rare, usual, &all);
 }
 
-/** An `if` for one part after the other, so that the registers of a rare side are those of one
- * part. */
-static void lower_if_by_part(lower *g, uint32_t i, yields *then, yields *other)
-{
-    int part[MOST_PARTS], n_parts = parts_of_results(g, then, part);
-    for (int n = 0; n < n_parts; n++)
-        (void)qn__scalar(g, qn__args(g->k, i)[0], part[n]); /* outside the branches */
-    for (int n = 0; n < n_parts; n++) {
-        g->one_part = 1 + part[n];
-        lower_uniform_if(g, i, then, other);
-    }
-    g->one_part = 0;
-}
-
 /** The sides one after the other: first the one that is computed in any case, if there is one. */
 static void lower_masked_if(lower *g, uint32_t i, yields *then, yields *other)
 {
@@ -554,8 +526,6 @@ static void lower_if(lower *g, uint32_t i)
             lower_rare_if(g, i, &then, &other);
         else if (qn__is_uniform(g, qn__args(g->k, i)[0]))
             lower_uniform_if(g, i, &then, &other);
-        else if (is_branched_by_part(g, i))
-            lower_if_by_part(g, i, &then, &other);
         else
             lower_masked_if(g, i, &then, &other);
     }

@@ -1,12 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fill.c: the loops that fill a buffer of a schedule (schedule/buffer.h): point by point, or over
- * steps of the lanes. Only elements that the load would read are read. Squares of lanes and points
- * that are transposed stand in lower/fill_rows.c.
+ * fill.c: the loops that fill a buffer of a schedule (schedule/buffer.h): point by point, over
+ * steps of the lanes, or by transposing squares of lanes and points. Only elements that the load
+ * would read are read.
  */
-#include "jit/lower/fill.h"
+#include "jit/lower/nest.h"
 
 #include <string.h>
+
+/** A buffer that is being filled. */
+typedef struct fill {
+    lower *g;
+    int buffer;
+    uint32_t inst;        /* the load */
+    qn_fill_loops how;
+    bool has_rest;        /* accesses go through it in steps of the lanes that are not whole, too */
+    span of[QN_MAX_RANK]; /* what is run of each dimension */
+} fill;
 
 /* ---------------------------------------------------------------- what the block has */
 
@@ -106,10 +116,124 @@ static void copy_all_steps(fill *f)
         qn__nest_lanes(g, &x.steps);
         return;
     }
-    bool is_cut = !f->is_whole && g->block->tail != QN_TAIL_NONE;
+    bool is_cut = g->block->tail != QN_TAIL_NONE;
     LLVMValueRef high = is_cut ? qn__whole_steps(g, s, (int64_t)g->block->width * g->block->unroll)
                                : s.high;
     qn__lanes_whole(g, &x.steps, (span){s.low, high}, is_cut, STREAM_NONE);
+}
+
+/* ---------------------------------------------------------------- squares of lanes and points */
+
+/* Lanes are rows of points that lie side by side: `width` points are loaded at once from the rows
+ * of all lanes, and transposed in registers, so there is no gather. */
+
+/** What a copy of one vector needs: lanes `across` elements apart, n <= width points at a time. */
+typedef struct rows {
+    fill *f;
+    int d; /* dimension of the points */
+    int64_t across, bytes;
+    int n;
+    LLVMValueRef behind; /* bytes of the vector behind the first one of the step */
+    LLVMValueRef last;  /* lane that runs, others beyond it repeat its row; NULL: all run */
+} rows;
+
+/** Lanes of the left and right half blocks of two rows: the lower ones if which is 0, else the
+ * upper ones. */
+static LLVMValueRef exchange(lower *g, LLVMValueRef a, LLVMValueRef b, int half, int which)
+{
+    int lane[QN_MOST_TRANSPOSED];
+    for (int l = 0; l < g->width; l++)
+        lane[l] = (l & ~half) + (which ? half : 0) + (l & half ? g->width : 0);
+    return qn__shuffle(g, a, b, lane, g->width);
+}
+
+/** Transposes width rows of width lanes: blocks of half the size change places at each stage. */
+static void transpose(lower *g, LLVMValueRef *row)
+{
+    for (int half = g->width / 2; half > 0; half /= 2)
+        for (int r = 0; r < g->width; r++)
+            if (!(r & half)) {
+                LLVMValueRef low = exchange(g, row[r], row[r + half], half, 0);
+                row[r + half] = exchange(g, row[r], row[r + half], half, 1);
+                row[r] = low;
+            }
+}
+
+static LLVMValueRef row_pointer(const rows *r, LLVMValueRef first, int l)
+{
+    lower *g = r->f->g;
+    LLVMValueRef bytes = qn__const_i64(g, r->across * r->bytes), lane = qn__const_i64(g, l);
+    if (r->last)
+        lane = qn__umin(g, lane, r->last);
+    return qn__gep(g, g->i8, first, LLVMBuildMul(g->b, lane, bytes, ""));
+}
+
+static LLVMValueRef load_row(const rows *r, LLVMValueRef pointer)
+{
+    lower *g = r->f->g;
+    LLVMTypeRef t = qn__vector_of(g, qn__memory_type(g, g->k->inst[r->f->inst].type));
+    LLVMValueRef active = qn__lanes_of_bits(g, UINT64_MAX >> (64 - r->n), g->width);
+    return qn__load_masked(g, t, pointer, (unsigned)r->bytes, active);
+}
+
+/** Copies the points from the one in g->iv on: row l holds those of lane l. The places in the
+ * buffer are those of the vector at `first`, and r->behind further. */
+static void copy_square(const rows *r, LLVMValueRef first)
+{
+    lower *g = r->f->g;
+    const int lanes = g->block->lane_dim;
+    LLVMValueRef row[QN_MOST_TRANSPOSED], index = g->iv[lanes];
+    address x = qn__displaced(g, r->f->inst, 0, NULL);
+    for (int l = 0; l < g->width; l++)
+        row[l] = load_row(r, row_pointer(r, x.pointer, l));
+    transpose(g, row);
+    g->iv[lanes] = first;
+    for (int m = 0; m < r->n; m++) {
+        qn__set_ahead(g, r->d, m, g->depth);
+        LLVMValueRef to = qn__buffer_pointer(g, r->f->buffer, 0), behind = r->behind;
+        qn__store_copy(g, r->f->inst, row[m], qn__gep(g, g->i8, to, behind));
+    }
+    qn__set_ahead(g, r->d, 0, 0);
+    g->iv[lanes] = index;
+}
+
+/** All points for one vector. The last square begins so early that it ends with them: copying twice
+ * does no harm. */
+static void copy_column(const rows *r, LLVMValueRef first, int64_t begin, int64_t end)
+{
+    lower *g = r->f->g;
+    int64_t up = begin + (end - begin + r->n - 1) / r->n * r->n;
+    loop l;
+    qn__loop_open(g, &l, (span){qn__const_i64(g, begin), qn__const_i64(g, up)}, r->n, 0);
+    qn__set_index(g, r->d,
+                  up == end ? l.index : qn__smin(g, l.index, qn__const_i64(g, end - r->n)));
+    copy_square(r, first);
+    qn__loop_close(g, &l);
+}
+
+static void copy_rows(fill *f)
+{
+    lower *g = f->g;
+    const qn_buffer_layout *layout = &g->filled[f->buffer].layout;
+    int lanes = g->block->lane_dim;
+    rows r = {.f = f, .d = f->how.dim[0], .bytes = qn_dtype_bytes(g->k->inst[f->inst].type)};
+    LLVMValueRef first = g->iv[lanes], width = qn__const_i64(g, g->width);
+    int64_t begin = 0, end = 0;
+    (void)(qn__is_const(g->begin[r.d], &begin) && qn__is_const(g->end[r.d], &end));
+    (void)qn__access_stride(&g->a, f->inst, lanes, &r.across);
+    r.n = end - begin < g->width ? (int)(end - begin) : g->width;
+    loop l;
+    qn__loop_times(g, &l, g->unroll);
+    LLVMValueRef ahead = LLVMBuildMul(g->b, l.index, width, "");
+    int64_t each = qn__buffer_distance(layout, lanes, g->block->width);
+    r.behind = LLVMBuildMul(g->b, l.index, qn__const_i64(g, each), "");
+    if (g->rest_lanes) {
+        int64_t most = (g->unroll - 1) * g->width + g->rest_lanes - 1;
+        r.last = LLVMBuildSub(g->b, qn__const_i64(g, most), ahead, "");
+    }
+    qn__set_index(g, lanes, LLVMBuildAdd(g->b, first, ahead, ""));
+    copy_column(&r, first, begin, end);
+    qn__loop_close(g, &l);
 }
 
 /* ---------------------------------------------------------------- all of it */
@@ -165,40 +289,16 @@ static void emit(fill *f)
     if (f->g->schedule->buffer[f->buffer].storage == QN_STORAGE_REGISTERS)
         qn__lower_load(f->g, f->inst);
     else if (f->how.is_transposed && !has_unknown_lanes(f->g))
-        qn__fill_rows(f);
+        copy_rows(f);
     else if (f->how.has_steps)
         copy_all_steps(f);
     else
         copy_points(f, 0);
 }
 
-/** Whether a buffer that is filled at node n, beside or below these nodes, is used by tails. */
-static bool is_any_used_by_tails(const qn_schedule *s, qn_node n)
+void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set)
 {
-    for (; n.id; n = qn__node(s, n)->next)
-        if (qn__node(s, n)->kind == QN_NODE_FILL ? qn__is_used_by_tails(s, qn__node(s, n)->index)
-                                                 : is_any_used_by_tails(s, qn__node(s, n)->child))
-            return true;
-    return false;
-}
-
-bool qn__fills_whole_steps(const lower *g, qn_node n)
-{
-    bool has_steps = false;
-    if (is_any_used_by_tails(g->schedule, n))
-        return false;
-    for (; qn__node(g->schedule, n)->kind == QN_NODE_FILL; n = qn__node(g->schedule, n)->next) {
-        qn_fill_loops how;
-        if (qn__fill_of(g->scalar, g->schedule, n, &how))
-            return false;
-        has_steps |= how.has_steps;
-    }
-    return has_steps;
-}
-
-void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set, bool is_whole)
-{
-    fill f = {.g = g, .buffer = qn__node(g->schedule, at)->index, .is_whole = is_whole};
+    fill f = {.g = g, .buffer = qn__node(g->schedule, at)->index};
     LLVMValueRef iv[QN_MAX_RANK];
     int iv_level[QN_MAX_RANK], width = g->width, unroll = g->unroll;
     uint64_t active = g->jam_active;

@@ -190,10 +190,7 @@ void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int stream
     g->width = g->block->width;
     g->unroll = g->block->unroll;
     g->streaming = streaming;
-    if (of->whole)
-        of->whole(g, of, s);
-    else
-        qn__nest_over(g, of, s, (int64_t)g->width * g->unroll, guarded);
+    qn__nest_over(g, of, s, (int64_t)g->width * g->unroll, guarded);
     g->streaming = STREAM_NONE;
 }
 
@@ -223,7 +220,6 @@ static bool loop_streams(lower *g, const steps *of)
         return false;
     LLVMValueRef agree = qn__streams_agree(g),
                  middle = qn__whole_steps(g, (span){begin, s.high}, step);
-    qn__stream_edges(g, s.high);
     qn__lanes_rest(g, of, (span){s.low, begin}, 64);
     lanes_streamed(g, of, (span){begin, middle}, agree);
     qn__lanes_rest(g, of, (span){middle, s.high}, step);

@@ -393,16 +393,15 @@ LLVMBasicBlockRef qn__strip_close(lower *g, struct loop *l, LLVMValueRef index, 
 typedef struct pace {
     LLVMValueRef most, end,
         next; /* end of the strip: at the head, and after the test; NULL: there are no strips */
-    LLVMBasicBlockRef from, edge, below, limit;
+    LLVMBasicBlockRef edge, below, limit;
     int64_t most_trips, outer_work;
-    bool is_in_time; /* the loop ends within `most` */
 } pace;
 /** At the head, among its phis. `most` trips, of which most_trips is a bound. */
 void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips);
 /** Goes to `limit` if `most` trips were run, else on, where the builder stands then. */
 void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit);
-/** Whether trips are counted: a loop that ends in time and has no strips needs no test. */
-bool qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
+/** Ends it; the loop is entered from `before`, and trips jump back to `head` from `latch`. */
+void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
                     LLVMBasicBlockRef latch);
 /** Lanes of a gather or scatter. */
 int qn__lane_accesses(LLVMValueRef instruction);

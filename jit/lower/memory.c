@@ -370,7 +370,6 @@ void qn__lower_load(lower *g, uint32_t i)
         if (!branched && qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);
     qn__prefetch_front(g, i);
-    qn__prefetch_row(g, i);
 }
 
 /* ---------------------------------------------------------------- stores */

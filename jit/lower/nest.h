@@ -19,8 +19,6 @@ typedef struct steps {
     void (*inside)(lower *g, const struct steps *of);
     /** Sets the index, and those of all loops inside, to the first. */
     void (*first)(lower *g, const struct steps *of);
-    /** Of the lanes: emits a span of whole steps. NULL: one after the other. */
-    void (*whole)(lower *g, const struct steps *of, span s);
 } steps;
 
 /** [low, high) in steps; high - low is a multiple of step. */
@@ -60,6 +58,11 @@ int64_t qn__known_rest_of(const lower *g, int d, int64_t step);
 /** Emits the loops of g->schedule and what is inside of them. spans[d]: what is run of dimension d,
  * which is no dimension of reduces. */
 void qn__walk(lower *g, const span *spans);
+
+/* ---- lower/fill.c */
+/** Fills the buffer of a node of the schedule. of[d]: what is run of dimension d. Bit d of is_set:
+ * the index of d is set. Accesses that the fill makes go to memory. */
+void qn__fill(lower *g, qn_node at, const span *of, uint32_t is_set);
 
 /** Emits what a piece with parts does, where the entry of its function, `symbol`, ends
  * (lower/distribute.c). scratch_word: where the memory that a part needs stands in the range, -1:

@@ -266,33 +266,23 @@ void qn__pace_open(lower *g, pace *x, LLVMValueRef most, int64_t most_trips)
 
 void qn__pace_test(lower *g, pace *x, LLVMValueRef trip, LLVMBasicBlockRef limit)
 {
-    x->from = LLVMGetInsertBlock(g->b);
+    LLVMBasicBlockRef from = LLVMGetInsertBlock(g->b);
     x->edge = qn__new_block(g, "edge");
     x->below = qn__new_block(g, "below");
     x->limit = limit;
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, trip, x->end, ""), x->below, x->edge);
     LLVMPositionBuilderAtEnd(g->b, x->below);
     x->next = LLVMBuildPhi(g->b, g->i64, "");
-    LLVMAddIncoming(x->next, &x->end, &x->from, 1);
+    LLVMAddIncoming(x->next, &x->end, &from, 1);
 }
 
-/** Leaves out the test of a loop that ends in time. */
-static void drop_test(lower *g, const pace *x)
-{
-    LLVMValueRef jump = LLVMGetBasicBlockTerminator(x->from), test = LLVMGetCondition(jump);
-    LLVMInstructionEraseFromParent(jump);
-    LLVMInstructionEraseFromParent(test);
-    LLVMPositionBuilderAtEnd(g->b, x->from);
-    LLVMBuildBr(g->b, x->below);
-}
-
-bool qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
+void qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockRef head,
                     LLVMBasicBlockRef latch)
 {
     LLVMBasicBlockRef here = LLVMGetInsertBlock(g->b);
     int64_t trips = qn__strip_trips(g, head, x->most_trips, x->outer_work);
     if (!x->end)
-        return true;
+        return;
     LLVMPositionBuilderBefore(g->b, LLVMGetBasicBlockTerminator(before));
     LLVMValueRef first = trips ? qn__smin(g, x->most, qn__const_i64(g, trips)) : x->most;
     LLVMAddIncoming(x->end, &first, &before, 1);
@@ -307,9 +297,6 @@ bool qn__pace_close(lower *g, pace *x, LLVMBasicBlockRef before, LLVMBasicBlockR
     } else {
         LLVMPositionBuilderAtEnd(g->b, x->edge);
         LLVMBuildBr(g->b, x->limit);
-        if (x->is_in_time)
-            drop_test(g, x);
     }
     LLVMPositionBuilderAtEnd(g->b, here);
-    return trips || !x->is_in_time;
 }

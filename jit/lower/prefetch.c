@@ -112,14 +112,3 @@ void qn__prefetch_front(lower *g, uint32_t i)
             p / g->jam_max * g->width * bytes % LINE_BYTES == 0) /* once a line */
             qn__prefetch(g, i, p, r->ahead * bytes);
 }
-
-void qn__prefetch_row(lower *g, uint32_t i)
-{
-    enum { LINES_AHEAD = 2 }; /* the next may have come with this one */
-    int64_t stride;
-    if (!g->ends.first || !qn__access_stride(&g->a, i, g->block->lane_dim, &stride) || stride != 1)
-        return;
-    FOR_PARTS(g, p)
-        if (qn__canonical_part(g, i, p) == p)
-            qn__prefetch(g, i, p, LINES_AHEAD * LINE_BYTES);
-}

@@ -57,18 +57,6 @@ LLVMValueRef qn__emit_stream_begin(lower *g, LLVMValueRef low, LLVMValueRef high
     return LLVMBuildAdd(g->b, low, qn__umin(g, n, LLVMBuildSub(g->b, high, low, "")), "");
 }
 
-void qn__stream_edges(lower *g, LLVMValueRef high)
-{
-    LLVMValueRef low = g->iv[g->block->lane_dim];
-    int at_level = g->iv_level[g->block->lane_dim], anchor = anchor_of(g);
-    qn__set_index(g, g->block->lane_dim, LLVMBuildSub(g->b, high, qn__const_i64(g, 1), ""));
-    FOR_ACCESSES (g->k, n, i)
-        for (int line = 0; line < 2 && goes_with(g, n, anchor); line++)
-            qn__prefetch(g, i, 0, (int64_t)line * LINE_BYTES);
-    g->iv[g->block->lane_dim] = low;
-    g->iv_level[g->block->lane_dim] = at_level;
-}
-
 LLVMValueRef qn__streams_agree(lower *g)
 {
     int anchor = anchor_of(g);

@@ -6,7 +6,7 @@
  * left of the dimension follows as the tail of the cut says. Statements that have no loops of their
  * own are emitted as the body, or as a part of it.
  */
-#include "jit/lower/fill.h"
+#include "jit/lower/nest.h"
 
 #include <string.h>
 
@@ -19,9 +19,7 @@ typedef struct walk {
     uint32_t part;         /* bit d: of[d] may be less than the dimension */
     uint32_t is_set;       /* bit d: the index of d is that of a step or an iteration */
     int n_open;
-    bool is_whole; /* what is run of the lanes is whole steps */
     bool is_alone; /* nothing but copies stands beside the node that is emitted */
-    bool is_rest;  /* a step of the lanes is set that is not whole: no loops over them are inside */
 } walk;
 
 typedef struct walk_steps {
@@ -167,10 +165,6 @@ static void emit_joined(walk *w, walk_steps *x, int64_t step, uint32_t ends)
 static void emit_lanes(walk *w, const walk_steps *x, int64_t step, int tail)
 {
     lower *g = w->g;
-    if (w->is_whole) {
-        qn__nest_over(g, &x->steps, x->steps.all, step, false);
-        return;
-    }
     if (tail != QN_TAIL_OVERLAP || rest_of(w, x, step) == 0) {
         qn__nest_lanes(g, &x->steps);
         return;
@@ -199,37 +193,6 @@ static void emit_pieces(walk *w, const walk_steps *x, int64_t size)
     qn__loop_close(g, &l);
 }
 
-/** Pieces of the lanes, of whole steps. */
-static void whole_pieces(lower *g, const steps *of, span s)
-{
-    const walk_steps *x = (const walk_steps *)of;
-    walk *w = x->w;
-    walk_steps pieces = *x;
-    pieces.steps.all = s;
-    w->is_whole = true;
-    (void)g;
-    emit_pieces(w, &pieces,
-                qn__axis_weight(w->x, w->s, qn__node(w->s, x->loop)->axis, NULL));
-    w->is_whole = false;
-}
-
-static void inside_rest(lower *g, const steps *of)
-{
-    walk *w = ((const walk_steps *)of)->w;
-    w->is_rest = true;
-    inside(g, of);
-    w->is_rest = false;
-}
-
-/** Pieces of the lanes for which copies are made that only whole steps use: what is left of the
- * lanes follows all of them. */
-static void emit_copied_pieces(walk *w, walk_steps *x)
-{
-    x->steps.whole = whole_pieces;
-    x->steps.inside = inside_rest;
-    qn__nest_lanes(w->g, &x->steps);
-}
-
 /* ---------------------------------------------------------------- nodes */
 
 /** Whether a loop over all of dimension d, whose index each step sets, stands inside loops over the
@@ -253,10 +216,6 @@ static void emit_loop(walk *w, qn_node at)
     qn_axis root;
     int64_t weight = qn__axis_weight(w->x, w->s, l->axis, &root);
     int d = qn__axis(w->s, root)->number;
-    if (w->is_rest && d == g->block->lane_dim) {
-        emit_nodes(w, l->child);
-        return;
-    }
     qn_node below = qn__loop_below(w->x, w->s, l->child, d);
     span s = span_of(w, l->axis, d);
     int lanes_level = g->lanes_level;
@@ -297,9 +256,6 @@ static void emit_loop(walk *w, qn_node at)
         emit_joined(w, &x, weight, ends);
     else if (weight == 1)
         qn__nest_over(g, &x.steps, s, 1, is_part);
-    else if (!qn__is_of_block(w->x, w->s, below) && d == g->block->lane_dim &&
-             qn__fills_whole_steps(g, l->child))
-        emit_copied_pieces(w, &x);
     else if (!qn__is_of_block(w->x, w->s, below))
         emit_pieces(w, &x, weight);
     else if (d == g->block->lane_dim)
@@ -374,10 +330,8 @@ static void emit_nodes(walk *w, qn_node n)
             qn__go_through(w->g, from, false);
         if (!n.id)
             break;
-        if (qn__node(w->s, n)->kind == QN_NODE_FILL && w->is_rest)
-            w->g->filled[qn__node(w->s, n)->index].has_rest = false; /* only whole steps use it */
-        else if (qn__node(w->s, n)->kind == QN_NODE_FILL)
-            qn__fill(w->g, n, w->of, w->is_set, w->is_whole);
+        if (qn__node(w->s, n)->kind == QN_NODE_FILL)
+            qn__fill(w->g, n, w->of, w->is_set);
         else if (qn__node(w->s, n)->kind == QN_NODE_LOOP && !qn__is_of_block(w->x, w->s, n)) {
             w->is_alone = n_others == 1;
             emit_loop(w, n);

@@ -8,6 +8,68 @@
 
 #include <string.h>
 
+/* ---------------------------------------------------------------- the most trips of a `while` */
+
+/* On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips are
+ * counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop. */
+enum { ROUND = 1 << 30 };
+
+/** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
+typedef struct countdown {
+    bool is_here;            /* else the trips are counted up */
+    LLVMValueRef left, rest; /* carried by the loop; NULL: none are counted; no round comes later */
+} countdown;
+
+/** Before `while` i. */
+static void limit_prepare(lower *g, uint32_t i, countdown *c)
+{
+    *c = (countdown){.is_here = g->f->target->counts_in_32};
+    if (!c->is_here)
+        return;
+    LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
+    int64_t known;
+    if (qn__is_const(v[0], &known) && known <= ROUND) {
+        c->left = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
+        return;
+    }
+    LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2),
+                 round = qn__umin(g, all, qn__const_i64(g, ROUND));
+    c->left = LLVMBuildTrunc(g->b, round, g->i32, "");
+    c->rest = LLVMBuildSub(g->b, all, round, "");
+}
+
+/** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
+static void limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit)
+{
+    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, c->left, LLVMConstInt(g->i32, 0, false), "");
+    if (!c->rest) {
+        qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
+        LLVMPositionBuilderAtEnd(g->b, go_on);
+        return;
+    }
+    from[1] = qn__new_block(g, "round");
+    qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, from[1]));
+    LLVMPositionBuilderAtEnd(g->b, from[1]);
+    LLVMValueRef round = qn__umin(g, c->rest, qn__const_i64(g, ROUND));
+    LLVMValueRef left[2] = {c->left, LLVMBuildTrunc(g->b, round, g->i32, "")},
+                 rest[2] = {c->rest, LLVMBuildSub(g->b, c->rest, round, "")};
+    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on,
+                    limit);
+    LLVMPositionBuilderAtEnd(g->b, go_on);
+    c->left = qn__phi(g, left[0], from[0], left[1], from[1]);
+    c->rest = qn__phi(g, rest[0], from[0], rest[1], from[1]);
+}
+
+/** Before the jump back: a trip was run. */
+static void limit_close(lower *g, countdown *c)
+{
+    if (c->left)
+        c->left = LLVMBuildSub(g->b, c->left, LLVMConstInt(g->i32, 1, false), "");
+}
+
+/* ---------------------------------------------------------------- the head */
+
 /** Blocks: before -> head -> body -> head, head -> after. */
 typedef struct headed {
     yields now; /* carried values where the lowering stands */
@@ -65,25 +127,21 @@ static void collect(lower *g, headed *h, const uint32_t *operand, const LLVMValu
 /** Emits the body's region and the jump back; stands at `after` then. */
 static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t end)
 {
-    LLVMValueRef active[MOST_PARTS], counter = h->trip, next = NULL;
+    LLVMValueRef active[MOST_PARTS];
     memcpy(active, g->mask, sizeof active);
     qn__lower_region(g, begin, end);
     collect(g, h, qn__args(g->k, end - 1), active);
     FOR_PARTS (g, p)
         h->alive[p] = h->alive[p] ? active[p] : NULL;
     if (h->trip)
-        h->trip = next = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
+        h->trip = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
     h->at = h->at ? LLVMBuildAdd(g->b, h->at, qn__const_i64(g, 1), "") : NULL;
-    qn__limit_close(g, &h->left);
+    limit_close(g, &h->left);
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     qn__carry_close(&h->carry, h->before, latch);
     qn__carry_end(&h->carry);
     LLVMBuildBr(g->b, h->head);
-    if (!qn__pace_close(g, &h->pace, h->before, h->head, latch) && counter) {
-        LLVMReplaceAllUsesWith(counter, qn__const_i64(g, 0));
-        LLVMInstructionEraseFromParent(counter);
-        LLVMInstructionEraseFromParent(next);
-    }
+    qn__pace_close(g, &h->pace, h->before, h->head, latch);
     memcpy(g->mask, h->outer, sizeof h->outer);
     g->active = NULL;
     qn__level_close(g);
@@ -130,13 +188,11 @@ void qn__lower_divergent_for(lower *g, uint32_t i)
 /** Ends the loop for good when it has run its most trips, and records that. */
 static void check_limit(lower *g, uint32_t i, headed *h)
 {
-    if (h->left.is_here && !h->left.left)
-        return; /* it ends in time */
     LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
     if (!h->pace.end) {
         go_on = qn__new_block(g, "below");
         if (h->left.is_here)
-            qn__limit_test(g, &h->left, go_on, limit);
+            limit_test(g, &h->left, go_on, limit);
         else
             LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on,
                             limit);
@@ -200,13 +256,12 @@ void qn__lower_while(lower *g, uint32_t i)
         return;
     LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), ran = run_lanes(g, i, &h, most);
     most = ran ? LLVMBuildSub(g->b, most, ran, "") : most;
-    qn__limit_prepare(g, i, &h.left);
+    limit_prepare(g, i, &h.left);
     FOR_PARTS (g, p)
         if (h.is_divergent) /* lanes that left stay out */
             h.alive[p] =
                 g->mask[p] ? g->mask[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
     head_open(g, &h, most, ran);
-    h.pace.is_in_time = h.left.is_in_time;
     if (h.is_divergent) {
         memcpy(g->mask, h.alive, sizeof h.alive);
         qn__lower_region(g, x->region[0], x->region[1]);

@@ -67,28 +67,11 @@ void qn__lower_divergent_for(lower *g, uint32_t i);
  * the `if` is; 0: there is none. */
 uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end);
 
-/* ---- lower/limit.c */
-/** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
-typedef struct countdown {
-    bool is_here;            /* else the trips are counted up */
-    bool is_in_time;         /* the condition ends the loop within the limit */
-    LLVMValueRef left, rest; /* carried by the loop; NULL: none are counted; no round comes later */
-} countdown;
-/** Before `while` i. */
-void qn__limit_prepare(lower *g, uint32_t i, countdown *c);
-/** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
-void qn__limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit);
-/** Before the jump back: a trip was run. */
-void qn__limit_close(lower *g, countdown *c);
-
 /* ---- lower/version.c */
 /** Whether `for` i runs ahead of its checks where loads are waited for: it does nothing but load
  * and compute, so that nothing is lost if it is run again with checks. Its first version notes in
  * g->in_range whether they would have held, and loads another element where one does not. */
 bool qn__runs_ahead(const lower *g, uint32_t i);
-/** Whether reduce i may run ahead of its checks in the same way, as i1: views have elements; NULL:
- * it has no checks, or may not. */
-LLVMValueRef qn__ahead_of_points(lower *g, uint32_t i);
 /** Whether all accesses of a `for` that are made at its index are in range, and it does not end
  * before it begins, as i1; they are entered in g->covered. NULL: there are none, or two versions of
  * the loop are not worth it. */

@@ -384,11 +384,7 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
     const char *form = qn__fill_of(x, s, fill, &f);
     if (form)
         return form;
-    bool is_of_pieces =
-        qn__axis_dim(x, s, qn__node(s, qn__node(s, fill)->parent)->axis) == qn__lanes_of(x, s) &&
-        !qn__is_used_by_tails(s, qn__node(s, fill)->index);
-    if (f.has_steps && (qn__begins_early(x, s, qn__lanes_of(x, s)) ||
-                        (has_streams(s) && !is_of_pieces)))
+    if (f.has_steps && (qn__begins_early(x, s, qn__lanes_of(x, s)) || has_streams(s)))
         return "buffers over steps of lanes that overlap or are streamed";
     if (b->storage == QN_STORAGE_REGISTERS && (f.n > 0 || f.has_steps))
         return "registers that hold more than a block";

@@ -2,7 +2,7 @@
 /*
  * table.c: small tables. A load at an index that differs from lane to lane is a gather; from a view
  * of a few elements that nothing writes, also not through another view, it is a permutation of
- * registers, which hold the whole view (jit/lower/table.c).
+ * registers, which hold the whole view (jit/lower/lookup.c).
  */
 #include "jit/analysis/straighten.h"
 #include "jit/schedule/plan.h"
