@@ -39,7 +39,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
 /** Bytes by which all that access i may touch is aligned: the size of what it moves at most. */
 unsigned qn__align_of(const lower *g, uint32_t i);
 /** Only lanes of the mask are moved, and the others are zero; NULL: all are. The pointer may be a
- * vector of one for each lane, where there is a mask. */
+ * vector of one for each lane. */
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask);
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,

@@ -139,9 +139,7 @@ void qn__take_turns(lower *g, const turns *t)
 
 static LLVMTypeRef bits_of_lanes(lower *g, const update *u)
 {
-    return LLVMVectorType(
-        LLVMIntTypeInContext(g->context, (unsigned)(8 * qn_dtype_bytes(u->dtype))),
-        (unsigned)g->width);
+    return qn__vector_of(g, qn__int_type(g, 8 * qn_dtype_bytes(u->dtype)));
 }
 
 /** Turns of one atomic. */

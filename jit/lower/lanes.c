@@ -37,7 +37,7 @@ static LLVMValueRef lanes_below(lower *g, LLVMValueRef n)
     unsigned bits = g->width < 8 ? 8 : (unsigned)g->width;
     LLVMValueRef off = LLVMBuildSub(g->b, qn__const_i64(g, 64), n, "");
     LLVMValueRef word = LLVMBuildLShr(g->b, LLVMConstAllOnes(g->i64), off, "");
-    word = LLVMBuildTrunc(g->b, word, LLVMIntTypeInContext(g->context, bits), "");
+    word = LLVMBuildTrunc(g->b, word, qn__int_type(g, bits), "");
     LLVMValueRef mask = LLVMBuildBitCast(g->b, word, LLVMVectorType(g->i1, bits), "");
     return g->width >= 8
                ? mask

@@ -41,7 +41,7 @@ LLVMTypeRef qn__scalar_type(const lower *g, int dtype)
     case QN_F64:
         return g->f64;
     default:
-        return LLVMIntTypeInContext(g->context, (unsigned)qn__dtype_width(dtype));
+        return qn__int_type(g, qn__dtype_width(dtype));
     }
 }
 

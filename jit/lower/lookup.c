@@ -207,9 +207,8 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
         return load_lanes(g, i, index);
     LLVMValueRef wide = LLVMBuildSExt(g->b, index, qn__vector_of(g, g->i64), "");
     LLVMValueRef pointers = qn__gep(g, element, global_of(g, i), wide);
-    LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
     unsigned align = element == g->i32 ? 4 : (unsigned)qn_dtype_bytes(a->dtype);
-    return qn__load_masked(g, t, pointers, align, all);
+    return qn__load_masked(g, t, pointers, align, NULL);
 }
 
 /** The index between the first and the last element. */

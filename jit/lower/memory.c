@@ -100,9 +100,17 @@ LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsign
     return store;
 }
 
+/** The mask of accesses at a vector of pointers: all lanes where there is none. */
+static LLVMValueRef mask_at(const lower *g, LLVMValueRef pointer, LLVMValueRef mask)
+{
+    return mask || !qn__is_vector(pointer) ? mask
+                                           : LLVMConstAllOnes(qn__as_many(g->i1, pointer));
+}
+
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask)
 {
+    mask = mask_at(g, pointer, mask);
     if (!mask)
         return qn__load_at(g, t, pointer, align);
     const char *name = qn__is_vector(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
@@ -114,6 +122,7 @@ LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsi
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
                       LLVMValueRef mask)
 {
+    mask = mask_at(g, pointer, mask);
     if (!mask) {
         qn__store_at(g, v, pointer, align);
         return;
@@ -228,11 +237,6 @@ static LLVMValueRef reverse(lower *g, LLVMValueRef v)
     return qn__shuffle(g, v, NULL, lane, g->width);
 }
 
-static LLVMValueRef all_lanes(const lower *g)
-{
-    return qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
-}
-
 static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c, int *at)
 {
     int dtype = g->k->inst[i].type;
@@ -262,7 +266,7 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c, int
         mask = x.kind == ADDRESS_UNIT ? mask : reverse(g, mask);
         v = qn__load_masked(g, t, x.pointer, align, mask);
     } else if (mask || !(v = qn__load_near(g, i, &x, t))) {
-        v = qn__load_masked(g, t, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
+        v = qn__load_masked(g, t, qn__lane_pointers(g, &x), align, mask);
     }
     if (x.kind == ADDRESS_REVERSED)
         v = reverse(g, v);
@@ -415,7 +419,7 @@ static void store_vector(lower *g, uint32_t i, int p, const check *c, uint32_t v
     } else if (qn__is_strided(g, i, &x, mask)) {
         qn__store_strided(g, i, &x, v, mask);
     } else {
-        qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask ? mask : all_lanes(g));
+        qn__store_masked(g, v, qn__lane_pointers(g, &x), align, mask);
     }
 }
 

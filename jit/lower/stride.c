@@ -191,12 +191,6 @@ static bool find_nearby(lower *g, uint32_t i, const address *x, nearby *n)
     return true;
 }
 
-static LLVMValueRef gather(lower *g, uint32_t i, const address *x, LLVMTypeRef t)
-{
-    LLVMValueRef all = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
-    return qn__load_masked(g, t, qn__lane_pointers(g, x), qn__align_of(g, i), all);
-}
-
 /** Whether no lane is before the first one or behind the last, and all are within a vector. */
 static LLVMValueRef are_near(lower *g, const nearby *n)
 {
@@ -214,7 +208,7 @@ static LLVMValueRef load_permuted(lower *g, uint32_t i, const address *x, LLVMTy
 {
     const unsigned bits = 8u * (unsigned)qn__access_bytes(g->k, i);
     const int lanes = 8 * g->f->target->vector_bytes / (int)bits; /* of a register */
-    LLVMTypeRef number = LLVMIntTypeInContext(g->context, bits), numbers = qn__vector_of(g, number);
+    LLVMTypeRef number = qn__int_type(g, bits), numbers = qn__vector_of(g, number);
     LLVMValueRef first = n->first, low = LLVMBuildIntCast2(g->b, first, number, true, ""),
                  behind = LLVMBuildIntCast2(g->b, n->behind, number, true, ""),
                  at = LLVMBuildIntCast2(g->b, n->at, numbers, true, "");
@@ -251,7 +245,8 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
         v = load_permuted(g, i, x, t, &n);
     }
     qn__begin_other(g, &side);
-    LLVMValueRef gathered = gather(g, i, x, t);
+    LLVMValueRef gathered =
+        qn__load_masked(g, t, qn__lane_pointers(g, x), qn__align_of(g, i), NULL);
     qn__end_branch(g, &side, NULL);
     return qn__join(g, &side, v, gathered);
 }

@@ -56,7 +56,7 @@ static LLVMValueRef param_value(lower *g, const qn_inst *x)
         return LLVMBuildBitCast(g->b, bits, g->f64, "");
     if (x->type == QN_BOOL)
         return LLVMBuildICmp(g->b, LLVMIntNE, bits, qn__const_i64(g, 0), "");
-    LLVMTypeRef narrow = LLVMIntTypeInContext(g->context, (unsigned)qn__dtype_width(x->type));
+    LLVMTypeRef narrow = qn__int_type(g, qn__dtype_width(x->type));
     LLVMValueRef cut = LLVMBuildTrunc(g->b, bits, narrow, "");
     return x->type == QN_F32 ? LLVMBuildBitCast(g->b, cut, g->f32, "") : cut;
 }
@@ -272,7 +272,7 @@ static LLVMValueRef nothing(const lower *g, uint32_t i)
 {
     int type = g->k->inst[i].type;
     LLVMTypeRef t = qn__is_integer(type)
-                        ? LLVMIntTypeInContext(g->context, (unsigned)qn__lane_bits(g, i))
+                        ? qn__int_type(g, qn__lane_bits(g, i))
                         : qn__scalar_type(g, type);
     return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t)
                                                                            : t);

@@ -344,7 +344,7 @@ static strand words_of(const qn_weave *w)
 
 static void load_words(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMValueRef *member)
 {
-    LLVMTypeRef own = LLVMVectorType(qn__unit_type(g, w->bytes), (unsigned)w->lanes);
+    LLVMTypeRef own = qn__units(g, w->bytes, w->lanes);
     LLVMValueRef word[QN_MOST_PLACES] = {v[0]};
     int inside = w->unit / w->bytes;
     const strand all = words_of(w);
@@ -361,7 +361,7 @@ static void load_words(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMV
 
 static void join_words(lower *g, const qn_weave *w, const LLVMValueRef *member, LLVMValueRef *v)
 {
-    LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, w->unit), (unsigned)w->lanes);
+    LLVMTypeRef t = qn__units(g, w->unit, w->lanes);
     LLVMValueRef word[QN_MOST_PLACES] = {NULL};
     int inside = w->unit / w->bytes;
     const strand all = words_of(w);

@@ -34,8 +34,8 @@ LLVMValueRef qn__join_pieces(lower *g, LLVMValueRef *v, int n, int q);
  */
 enum { QN_MOST_UNITS = 64, QN_MOST_REGISTERS = 16 };
 
-/** An integer of so many bytes. */
-LLVMTypeRef qn__unit_type(const lower *g, int bytes);
+/** A vector of n integers of so many bytes. */
+LLVMTypeRef qn__units(const lower *g, int bytes, int n);
 /** The bits of a vector as n units of so many bytes. */
 LLVMValueRef qn__as_units(lower *g, LLVMValueRef v, int bytes, int n);
 /** `n` elements of `unit` bytes from byte `at` on. */

@@ -12,14 +12,14 @@ typedef struct woven_piece {
     int at, unit, n, inside;
 } woven_piece;
 
-LLVMTypeRef qn__unit_type(const lower *g, int bytes)
+LLVMTypeRef qn__units(const lower *g, int bytes, int n)
 {
-    return LLVMIntTypeInContext(g->context, 8u * (unsigned)bytes);
+    return LLVMVectorType(qn__int_type(g, 8 * bytes), (unsigned)n);
 }
 
 LLVMValueRef qn__as_units(lower *g, LLVMValueRef v, int bytes, int n)
 {
-    return LLVMBuildBitCast(g->b, v, LLVMVectorType(qn__unit_type(g, bytes), (unsigned)n), "");
+    return LLVMBuildBitCast(g->b, v, qn__units(g, bytes, n), "");
 }
 
 /* ---------------------------------------------------------------- bytes of a chunk */
@@ -64,7 +64,7 @@ static int all_bytes(const qn_weave *w)
 
 LLVMValueRef qn__load_plain(lower *g, const woven *x, int at, int unit, int n)
 {
-    LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, unit), (unsigned)n);
+    LLVMTypeRef t = qn__units(g, unit, n);
     return qn__load_at(g, t, qn__ahead(g, x->pointer, at), (unsigned)x->w->bytes);
 }
 
@@ -114,7 +114,7 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, woven_piece 
 static LLVMValueRef load_piece(lower *g, const woven *x, woven_piece of)
 {
     LLVMValueRef mask = mask_of(g, x, true, of), at = qn__ahead(g, x->pointer, of.at);
-    LLVMTypeRef t = LLVMVectorType(qn__unit_type(g, of.unit), (unsigned)of.n);
+    LLVMTypeRef t = qn__units(g, of.unit, of.n);
     return qn__load_masked(g, t, at, (unsigned)x->w->bytes, mask);
 }
 
