@@ -45,42 +45,10 @@ static void get_points(lower *g, const block_fold *m, const block_array *v, LLVM
 
 /* ---------------------------------------------------------------- sums */
 
-/** Whether one instruction has the extremum of two values but for the sign of a zero, which order
- * decides. */
-static bool has_quick(const lower *g, const block_fold *m)
-{
-    return m->r.type == QN_F32 && g->f->target->isa >= QN_ISA_SM80 &&
-           (m->r.combine == QN_COMBINE_MIN || m->r.combine == QN_COMBINE_MAX);
-}
-
-static LLVMValueRef combine(lower *g, const block_fold *m, LLVMValueRef a, LLVMValueRef b)
-{
-    LLVMValueRef v[2] = {a, b};
-    if (!m->is_quick)
-        return qn__combine(g, &m->r, a, b);
-    return qn__call(g, m->r.combine == QN_COMBINE_MAX ? "llvm.maximum" : "llvm.minimum", &g->f32, 1,
-                    v, 2);
-}
-
-/** n values, a power of two, to one: pairs, then pairs of those, so that few wait for one another.
- */
-static LLVMValueRef fold_pairs(lower *g, const block_fold *m, LLVMValueRef *value, int n)
-{
-    for (; n > 1; n /= 2)
-        for (int i = 0; i < n / 2; i++)
-            value[i] = combine(g, m, value[2 * i], value[2 * i + 1]);
-    return value[0];
-}
-
 /** acc with `count` points added whose values are known: array n's from value[n * count] on. */
 static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef *value, int count,
                                LLVMValueRef acc)
 {
-    if (m->n_arrays == 1 && qn__is_associative(g->k, m->r.inst) && (count & (count - 1)) == 0) {
-        LLVMValueRef pairs[MOST_TOGETHER];
-        memcpy(pairs, value, (size_t)count * sizeof *value);
-        return combine(g, m, acc, fold_pairs(g, m, pairs, count));
-    }
     for (int n = 0; n < count; n++) {
         addend a;
         a.value[0] = value[n];
@@ -132,21 +100,6 @@ static LLVMValueRef add_range(lower *g, const block_fold *m, const LLVMValueRef 
     return add_steps(g, m, from, (span){whole, n}, 1, acc);
 }
 
-/** What add_range has, the quick way; points whose fold is zero are folded again, in order. */
-static LLVMValueRef add_quickly(lower *g, const block_fold *m, const LLVMValueRef *from,
-                                LLVMValueRef n, LLVMValueRef acc)
-{
-    block_fold quick = *m;
-    quick.is_quick = true;
-    LLVMValueRef found = add_range(g, &quick, from, n, m->r.identity);
-    LLVMValueRef zero = LLVMConstNull(LLVMTypeOf(found));
-    branch again = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, found, zero, ""));
-    qn__branch_keep(g, &again, &found, 1);
-    found = add_range(g, m, from, n, m->r.identity);
-    qn__end_branch(g, &again, NULL);
-    return qn__combine(g, &m->r, acc, found);
-}
-
 LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, LLVMValueRef points,
                            LLVMValueRef acc)
 {
@@ -157,8 +110,7 @@ LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, L
     qn__branch_keep(g, &then, &sum, 1);
     for (int n = 0; n < m->n_arrays; n++)
         from[n] = qn__block_place(g, m, n, c->q, m->thread, zero);
-    sum =
-        has_quick(g, m) ? add_quickly(g, m, from, points, acc) : add_range(g, m, from, points, acc);
+    sum = add_range(g, m, from, points, acc);
     qn__end_branch(g, &then, NULL);
     return sum;
 }

@@ -50,7 +50,6 @@ typedef struct block_fold {
     LLVMValueRef row[MOST_LOADS][QN_MOST_EACH];
     int n_arrays;                            /* in shared memory: 2 for products */
     bool by_lanes; /* of a warp, which have all of a row: not by one thread */
-    bool is_quick; /* an extremum is folded without regard to the sign of zeros */
     block_array array[2];
     int64_t first; /* byte of shared memory at which the buffers begin */
     /* Of earlier reduces, for its iterations. */
