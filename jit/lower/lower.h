@@ -216,9 +216,8 @@ typedef struct lower {
     LLVMValueRef moved_ahead[QN_MOST_MOVED]; /* of rows: from where this thread touches the view to
                                                 where it does in shared memory, in bytes */
     bool kept_is_read; /* what points keep is there, and read where the same reduce wrote it, too */
-    const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] values of staged loads; NULL: none */
-    const struct stage_place *stage_at; /* of the iteration in the tile of staged loads, see
-                                           target/nvptx/stage.c; NULL: none is */
+    const LLVMValueRef *held; /* [part x QN_MOST_HELD + site] values of loads that were made before;
+                                 NULL: none */
     int64_t
         work; /* what one trip of the loop being emitted does in loops inside, see lower/poll.c */
     LLVMBasicBlockRef cancelled; /* where a cancelled launch leaves; NULL: nothing looks */

@@ -179,100 +179,72 @@ qn_grid qn__grid_of_one(void)
     return p;
 }
 
-static void make_grid(const qn_kernel *k, const qn_facts *f, qn_grid *out)
+/** The grid by rules alone; the analysis, if there is one, is that of these facts. */
+static void follow_rules(const gpu_planner *s, bool has_analysis)
 {
-    gpu_planner s = {.k = k, .f = f, .p = out};
-    *out = qn__grid_of_one();
-    bool has_analysis = qn__analyse(k, f, -1, 0, &s.a);
-    bool is_threaded = has_analysis && !f->is_ordered;
-    int lanes = is_threaded ? qn__gpu_best_lanes(&s) : -1;
-    choose_order(&s, lanes);
-    s.has_assertions = qn__has_assertions(k);
-    if (is_threaded &&
-        (qn__gpu_choose_rest(&s) || (!s.has_assertions && qn__gpu_choose_product(&s, lanes)))) {
-        qn__analysis_release(&s.a);
+    qn_grid *p = s->p;
+    const bool is_threaded = has_analysis && !s->f->is_ordered;
+    *p = qn__grid_of_one();
+    const int lanes = is_threaded ? qn__gpu_best_lanes(s) : -1;
+    choose_order(s, lanes);
+    if (!is_threaded || qn__gpu_choose_rest(s) || qn__gpu_choose_product(s, lanes))
         return;
-    }
-    if (is_threaded) {
-        out->team = qn__gpu_choose_team(&s, lanes);
-        if (!s.has_assertions && qn__gpu_choose_block(&s, lanes)) {
-            qn__analysis_release(&s.a);
-            return;
-        }
-        if (out->team == QN_TEAM_WARP && !s.has_assertions)
-            qn__gpu_choose_kept(&s);
-        if (!s.has_assertions)
-            qn__gpu_choose_staging(&s, lanes);
-        if (!out->staged) {
-            qn__gpu_choose_private(&s);
-            int n_shared = qn__gpu_choose_wide(&s, lanes);
-            qn__gpu_choose_threads(&s, n_shared);
-            qn__gpu_order_batches(&s);
-            qn__gpu_choose_warps(&s);
-            qn__gpu_choose_moved(&s, lanes);
-        }
-    }
-    qn__analysis_release(&s.a);
+    p->team = qn__gpu_choose_team(s, lanes);
+    if (qn__gpu_choose_block(s, lanes))
+        return;
+    qn__gpu_choose_kept(s);
+    qn__gpu_choose_private(s);
+    const int n_shared = qn__gpu_choose_wide(s, lanes);
+    qn__gpu_choose_threads(s, n_shared);
+    qn__gpu_order_batches(s);
+    qn__gpu_choose_warps(s);
+    qn__gpu_choose_moved(s, lanes);
 }
 
-/** Several neighbours in a thread where the rules see none, as their loads are not aligned, and the
- * estimate is clearly less: they share addresses, conditions and what both load. */
-static void widen(const qn_analysis *a, qn_grid *best)
+/** The grid with `width` neighbours in a thread; false if it differs from `best` in more than that.
+ */
+static bool make_wide(const gpu_planner *s, qn_facts *f, int width, const qn_grid *best,
+                      qn_grid *out)
 {
-    enum { MOST_NEIGHBOURS = 4 };
-    const double clearly_less = 0.9;
-    qn_facts f = *a->f;
-    qn_analysis of = *a;
-    qn_grid_estimate least, next;
-    bool is_less = qn__grid_estimate(a, best, &least);
-    of.f = &f;
-    for (f.plan.width = 2; is_less && f.plan.width <= MOST_NEIGHBOURS; f.plan.width *= 2) {
-        qn_grid wide;
-        make_grid(a->k, &f, &wide);
-        is_less = wide.wide == f.plan.width && !wide.is_crossed &&
-                  qn__grid_estimate(&of, &wide, &next) && next.cycles < clearly_less * least.cycles;
-        if (is_less) {
-            *best = wide;
-            least = next;
-        }
-    }
+    gpu_planner own = *s;
+    own.p = out;
+    f->plan.width = width;
+    follow_rules(&own, true);
+    return out->wide == width && !out->is_crossed && out->tall_dim == best->tall_dim;
 }
 
 /** Fewer neighbours in a thread where all have so many values at once that few threads have
- * registers for them. */
-static void narrow(const qn_kernel *k, const qn_facts *f, qn_grid *best)
+ * registers for them. Several where the rules see none, as their loads are not aligned, and the
+ * estimate is clearly less: they share addresses, conditions and what both load. */
+static void choose_width(const gpu_planner *s, qn_facts *f)
 {
-    enum { LEAST_PART = 3 }; /* of the threads of a multiprocessor */
-    const double most = (double)(f->machine.registers * LEAST_PART) / f->machine.threads;
-    qn_facts narrower = *f;
-    qn_grid next = *best;
-    qn_analysis a;
-    for (narrower.plan.width = best->wide; next.wide > 1;) {
-        if (!qn__analyse(k, &narrower, -1, 0, &a))
-            return;
-        const bool is_enough = qn__grid_registers(&a, &next) <= most;
-        qn__analysis_release(&a);
-        if (is_enough)
-            break;
-        narrower.plan.width /= 2;
-        make_grid(k, &narrower, &next);
-        if (next.wide != narrower.plan.width || next.is_crossed || next.staged ||
-            next.tall_dim != best->tall_dim)
-            return;
+    enum { LEAST_PART = 3, MOST_NEIGHBOURS = 4 }; /* of the threads of a multiprocessor */
+    const double clearly_less = 0.9,
+                 most = (double)(f->machine.registers * LEAST_PART) / f->machine.threads;
+    qn_grid *best = s->p, next;
+    qn_grid_estimate least, here;
+    while (best->wide > 1 && qn__grid_registers(&s->a, best) > most &&
+           make_wide(s, f, best->wide / 2, best, &next))
         *best = next;
+    if (best->wide > 1 || !qn__grid_estimate(&s->a, best, &least))
+        return;
+    for (int width = 2;
+         width <= MOST_NEIGHBOURS && make_wide(s, f, width, best, &next) &&
+         qn__grid_estimate(&s->a, &next, &here) && here.cycles < clearly_less * least.cycles;
+         width *= 2) {
+        *best = next;
+        least = here;
     }
 }
 
 void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
 {
-    qn_analysis a;
-    make_grid(k, f, out);
-    if (out->team == QN_TEAM_THREAD && out->wide > 1 && !out->is_crossed && !out->staged &&
-        !out->skew && !f->plan.width && !f->is_ordered)
-        narrow(k, f, out);
-    if (out->team != QN_TEAM_THREAD || out->wide > 1 || out->n_moved || out->staged ||
-        out->axis[0] < 0 || f->plan.width || f->is_ordered || !qn__analyse(k, f, -1, 0, &a))
-        return;
-    widen(&a, out);
-    qn__analysis_release(&a);
+    qn_facts own = *f;
+    gpu_planner s = {.k = k, .f = &own, .p = out, .has_assertions = qn__has_assertions(k)};
+    const bool has_analysis = qn__analyse(k, &own, -1, 0, &s.a);
+    follow_rules(&s, has_analysis);
+    if (has_analysis && out->team == QN_TEAM_THREAD && out->axis[0] >= 0 && !out->is_crossed &&
+        !out->skew && !out->n_moved && !own.plan.width && !own.is_ordered)
+        choose_width(&s, &own);
+    qn__analysis_release(&s.a);
 }

@@ -272,7 +272,7 @@ static int64_t points_each(const gpu_planner *s, const survey *v)
     int64_t n = most_each(v->size);
     while (n > 1 && n * v->bytes > BYTES_UNDER_WAY)
         n /= 2;
-    while (n > 1 && 2 * QN_STAGE_THREADS * n * v->arrays > s->f->machine.block_shared_bytes * 3 / 4)
+    while (n > 1 && 2 * QN_BLOCK_THREADS * n * v->arrays > s->f->machine.block_shared_bytes * 3 / 4)
         n /= 2;
     return n;
 }
@@ -332,8 +332,8 @@ bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce
 static int64_t threads_of_rows(int64_t tile)
 {
     const int64_t threads = THREADS_OF_ROW * tile;
-    return threads < QN_STAGE_THREADS / 2 ? QN_STAGE_THREADS / 2
-           : threads > QN_STAGE_THREADS   ? QN_STAGE_THREADS
+    return threads < QN_BLOCK_THREADS / 2 ? QN_BLOCK_THREADS / 2
+           : threads > QN_BLOCK_THREADS   ? QN_BLOCK_THREADS
                                           : threads;
 }
 
@@ -404,8 +404,9 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
 {
     qn_grid *p = s->p, before = *p;
     int wanted = s->f->plan.team;
-    if (lanes < 0 || p->team == QN_TEAM_GRID || (wanted && wanted != QN_TEAM_BLOCK) ||
-        !is_applicable(s) || (p->team == QN_TEAM_WARP && !wanted && !qn__gpu_wants_blocks(s)))
+    if (lanes < 0 || s->has_assertions || p->team == QN_TEAM_GRID ||
+        (wanted && wanted != QN_TEAM_BLOCK) || !is_applicable(s) ||
+        (p->team == QN_TEAM_WARP && !wanted && !qn__gpu_wants_blocks(s)))
         return false;
     survey v = look(s, lanes);
     const bool has_rows = needs_rows(s);
@@ -415,14 +416,14 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     p->is_along_points = v.by_points < v.by_iterations;
     int x = dimension_of(s, lanes, p->is_along_points);
     p->team = QN_TEAM_BLOCK;
-    p->staged = v.loads;
+    p->early = v.loads;
     p->has_values = v.is_read_again;
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d) || (p->rest_dims >> d & 1))
             continue;
-        p->threads[d] = d == x ? QN_STAGE_THREADS : 1;
+        p->threads[d] = d == x ? QN_BLOCK_THREADS : 1;
         p->block[d] = 1;
     }
     if (choose_rows(s, &v, x))
@@ -430,6 +431,6 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     if (has_rows)
         *p = before;
     else
-        choose_shape(s, &v, x, QN_STAGE_THREADS * points_each(s, &v));
+        choose_shape(s, &v, x, QN_BLOCK_THREADS * points_each(s, &v));
     return !has_rows;
 }

@@ -424,6 +424,9 @@ static bool add_added(const gpu_planner *s)
 void qn__gpu_choose_kept(const gpu_planner *s)
 {
     const qn_kernel *k = s->k;
+    const bool is_team = s->p->team == QN_TEAM_WARP || s->p->team == QN_TEAM_BLOCK;
+    if (!is_team || s->has_assertions)
+        return;
     uint32_t *same = qn__zalloc(k->n_insts, sizeof *same);
     for (uint32_t to = k->body; same && to < k->n_insts; to = k->inst[to].region[2])
         for (int d = 0; d < k->n_dims; d++) {

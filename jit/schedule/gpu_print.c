@@ -24,12 +24,10 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
     if (p->skew)
         qn__text_add(out, "\nskew %d a row", p->skew);
     for (int s = 0; s < 64; s++)
-        if ((p->staged >> s & 1) && p->team == QN_TEAM_BLOCK)
+        if (p->early >> s & 1)
             qn__text_add(out, "\nearly access %d", s);
-        else if (p->staged >> s & 1)
-            qn__text_add(out, "\nstaged access %d, %s %d", s,
-                         p->is_product ? "product with dimension" : "along dimension",
-                         p->stage_dim);
+    if (p->is_product)
+        qn__text_add(out, "\nproduct with dimension %d", p->tile_dim);
     for (int n = 0; n < p->n_kept; n++)
         qn__text_add(out, "\nkept %u as %u, from byte %d of %d", p->kept[n].from, p->kept[n].to,
                      p->kept[n].at, p->kept_bytes);

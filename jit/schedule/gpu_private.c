@@ -85,7 +85,7 @@ void qn__gpu_choose_private(const gpu_planner *s)
     qn_grid *p = s->p;
     int64_t iterations = qn__gpu_iterations(s), elements = 0, bytes = 0;
     uint64_t all = 0;
-    if (p->team != QN_TEAM_THREAD || p->staged)
+    if (p->team != QN_TEAM_THREAD)
         return;
     for (int param = 0; param < s->k->n_params; param++) {
         uint64_t sites = s->k->param[param].rank >= 0 ? sites_of(s, param) : 0;

@@ -121,29 +121,29 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     uint32_t reduce = only_reduce(s);
-    if (!reduce || x < 0 || is_short(s, x, SHORTEST))
+    if (!reduce || s->has_assertions || x < 0 || is_short(s, x, SHORTEST))
         return false;
     int k = qn__gpu_reduced_dim(s, reduce);
     uint32_t value = qn__args(s->k, s->k->inst[reduce].region[2] - 1)[0];
     if (is_short(s, k, QN_PRODUCT_CHUNK) || !is_product_value(s, reduce, value, MOST_INDEX_DEPTH))
         return false;
-    for (int y = 0; y < s->k->n_dims && !p->staged; y++) {
+    for (int y = 0; y < s->k->n_dims && !p->early; y++) {
         if (!qn__is_parallel(s->k, y) || y == x || is_short(s, y, SHORTEST))
             continue;
-        p->staged = product_loads(s, reduce, x, y, k);
-        p->stage_dim = y;
+        p->early = product_loads(s, reduce, x, y, k);
+        p->tile_dim = y;
     }
-    if (!p->staged)
+    if (!p->early)
         return false;
-    bool is_small = tiles(s, x, p->stage_dim) < ENOUGH_TILES * s->f->machine.multiprocessors / 16;
+    bool is_small = tiles(s, x, p->tile_dim) < ENOUGH_TILES * s->f->machine.multiprocessors / 16;
     p->is_product = 1;
     p->axis[0] = x;
     for (int n = 0; n < p->n_loops; n++) {
         int d = p->order[n];
         if (!qn__is_parallel(s->k, d))
             continue;
-        p->threads[d] = d != x ? 1 : QN_STAGE_THREADS / (is_small ? 2 : 1);
-        p->block[d] = d == x || d == p->stage_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
+        p->threads[d] = d != x ? 1 : QN_BLOCK_THREADS / (is_small ? 2 : 1);
+        p->block[d] = d == x || d == p->tile_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
     }
     return true;
 }

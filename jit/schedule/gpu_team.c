@@ -48,7 +48,7 @@ bool qn__gpu_wants_blocks(const gpu_planner *s)
         if (s->k->inst[i].op == QN_I_FOR || s->k->inst[i].op == QN_I_WHILE)
             return false; /* whose trips the lanes of a warp share */
     held = n >= 0 && n / m->multiprocessors < held ? n / m->multiprocessors : held;
-    return points >= ROUNDS * QN_STAGE_THREADS &&
+    return points >= ROUNDS * QN_BLOCK_THREADS &&
            (!s->p->n_kept || 2 * held * m->warp < m->threads);
 }
 
@@ -73,6 +73,8 @@ void qn__gpu_choose_warps(const gpu_planner *s)
     const int64_t n = qn__gpu_iterations(s), room = (int64_t)m->multiprocessors * m->threads / 2;
     int64_t points;
     count_reduces(s, &points);
+    if (p->team == QN_TEAM_GRID)
+        p->warps = 2 * MOST_WARPS; /* of the block that combines what all blocks leave */
     if (p->team != QN_TEAM_WARP || p->n_kept || p->rest_dims || s->has_assertions || n < 1 ||
         points == INT64_MAX || !only_reduces(s))
         return;

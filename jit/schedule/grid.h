@@ -61,11 +61,10 @@ typedef struct qn_grid {
                      above */
     int32_t is_crossed; /* some accesses are consecutive along tall_dim, others along wide_dim */
     /* ---- shared memory */
-    int32_t stage_dim;  /* with axis[0], the dimension of a tile that staged loads go through */
-    uint64_t staged;    /* bit s: the load at access s goes through shared memory */
-    uint64_t words;     /* bit s: several of its small elements stand in a word of 4 bytes */
-    int32_t is_product; /* staged loads are those of a reduce over a third dimension, whose sums are
+    uint64_t early;     /* bit s: a block performs the load at access s ahead of its point */
+    int32_t is_product; /* early loads are those of a reduce over a third dimension, whose sums are
                            register tiles */
+    int32_t tile_dim;   /* with axis[0], the dimension of such a tile */
     int32_t n_moved;
     qn_moved moved[QN_MOST_MOVED];
     uint32_t moved_loop; /* a `for` at the top, whose rows are moved; 0: records are */
@@ -88,9 +87,9 @@ typedef struct qn_grid {
 enum { QN_ACCESS_BYTES = 16 };
 /** Iterations, and points of a reduce, that a thread of a block evaluates at most. */
 enum { QN_MOST_EACH = 16 };
-/** Staged tiles are squares of this side, walked by so many threads along x. */
-enum { QN_STAGE_SIDE = 64, QN_STAGE_THREADS = 256 };
-/** Those of products have this side, or half of it, and so many points of the reduce at a time. */
+/** Threads of a block that shares points. */
+enum { QN_BLOCK_THREADS = 256 };
+/** Tiles of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 
 /** Makes the grid. Pure: one kernel with one set of facts has one grid. Never fails: the fallback

@@ -112,14 +112,14 @@ static bool is_read_back(const lower *g, const block_fold *m, uint32_t load)
     return is_found;
 }
 
-/** The staged loads: those of the reduce, and those before it that its region may need. */
+/** The early loads: those of the reduce, and those before it that its region may need. */
 static void find_loads(lower *g, block_fold *m)
 {
     m->n_loads = m->n_values = 0;
     m->together_x = m->together_k = 1;
     for (uint32_t s = 0; s < g->k->n_accesses && s < MOST_LOADS; s++) {
         uint32_t i = g->k->access[s].inst, deps = g->a.value[i].deps, parent = g->k->inst[i].parent;
-        if (!(g->grid->staged >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst) ||
+        if (!(g->grid->early >> s & 1) || (parent ? parent != m->r.inst : i > m->r.inst) ||
             is_read_back(g, m, i))
             continue;
         block_early *e = &m->load[m->n_loads++];

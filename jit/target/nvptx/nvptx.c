@@ -94,8 +94,8 @@ static void block_of(const qn_grid *p, int step, int32_t *threads)
         threads[0] = p->block[p->axis[0]] > WARP_LANES ? (int32_t)p->block[p->axis[0]] : WARP_LANES;
     if (p->warps)
         threads[1] = p->warps;
-    if (p->team == QN_TEAM_GRID)
-        threads[1] = step ? SECOND_WARPS : FIRST_WARPS;
+    if (p->team == QN_TEAM_GRID && !step)
+        threads[1] = FIRST_WARPS;
 }
 
 static void open_kernel(lower *g, const char *symbol)
@@ -131,16 +131,19 @@ LLVMValueRef qn__nvptx_scratch(lower *g)
     return word(g, g->slots, g->f->n_slots + 2 * qn__n_sequential(g->k) + 1, g->ptr);
 }
 
-/** Two steps: tiles and blocks of points, tiles. */
-static void split_info(const qn_kernel *k, const qn_grid *p, qn_gpu_info *info)
+/** Two steps: blocks of points, of each tile or of the whole kernel; then tiles, or one block. */
+static void set_two_steps(const qn_kernel *k, const qn_grid *p, qn_gpu_info *info)
 {
-    int64_t tile = p->block[p->axis[0]];
+    const bool is_grid = p->team == QN_TEAM_GRID;
+    const int64_t together = is_grid ? FIRST_WARPS : 1,
+                  tile = is_grid ? FIRST_WARPS : p->block[p->axis[0]];
     info->n_steps = 2;
     info->step[1] = info->step[0];
-    info->step[1].shared_bytes = 0;
+    info->step[1].shared_bytes = is_grid ? QN_TEAM_VALUES * 8 : 0;
+    info->step[1].units = is_grid ? 1 : info->step[0].units;
     block_of(p, 1, info->step[1].threads);
     info->step[0].units = 0;
-    info->step[0].points = BLOCK;
+    info->step[0].points = together * BLOCK;
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
 
@@ -152,11 +155,11 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
     info->n_steps = 1;
     info->n_words = f->n_slots + 2 * qn__n_sequential(k) + 2;
     info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
+    block_of(p, 0, info->step[0].threads);
     if (p->team == QN_TEAM_GRID) {
-        qn__team_info(k, info);
+        set_two_steps(k, p, info);
         return;
     }
-    block_of(p, 0, info->step[0].threads);
     info->step[0].units = qn__nvptx_units(f, p);
     info->step[0].most_blocks = p->most_blocks;
     info->step[0].has_block_for_each = qn__nvptx_has_block_for_each(k, f, p);
@@ -166,11 +169,11 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->n_kept                ? qn__kept_bytes(p)
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
-                                                            : qn__stage_bytes(k, p);
+                                                            : 0;
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)
-        split_info(k, p, info);
+        set_two_steps(k, p, info);
 }
 
 LLVMValueRef qn__nvptx_shared(lower *g)
@@ -374,8 +377,6 @@ static LLVMValueRef to_integer(lower *g, int to, int from, LLVMValueRef v)
 
 static LLVMValueRef held(lower *g, uint32_t i, int p)
 {
-    if (qn__is_shared(g, i))
-        return qn__staged_value(g, i);
     return g->held && g->site[i] < QN_MOST_HELD ? g->held[(uint32_t)p * QN_MOST_HELD + g->site[i]]
                                                 : NULL;
 }

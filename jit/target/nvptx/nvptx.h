@@ -54,7 +54,7 @@ void qn__nvptx_stride(lower *g, LLVMValueRef first, LLVMValueRef end, LLVMValueR
  * branches. In it, lane 0 alone stores; what memory may answer differently is taken from lane 0.
  * The points of a reduce are shared: there each lane is on its own, until the partials are combined
  * by shuffles. */
-enum { WARP_LANES = 32, FIRST_WARPS = 8, SECOND_WARPS = 32 };
+enum { WARP_LANES = 32, FIRST_WARPS = 8 };
 
 /* Hooks (lower/hooks.h). The team is a warp: lane 0 stores, and its value is that of all. */
 LLVMValueRef qn__team_begin(lower *g);
@@ -113,8 +113,6 @@ void qn__kept_write(lower *g, uint32_t reduce, LLVMValueRef at, int64_t ahead);
  * the second combines them and runs the body with the reduces' values known. */
 void qn__team_first(lower *g);
 void qn__team_second(lower *g);
-/** What a launch must know of both. */
-void qn__team_info(const qn_kernel *k, qn_gpu_info *info);
 
 /* ---- target/nvptx/rest.c: the iterations that share the reduces of a team */
 /** The reduces by all lanes of a warp, then what is left of the body by the lanes, each of which
@@ -158,32 +156,23 @@ int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 /** Before the first unit of work, and behind the last. */
 void qn__private_open(lower *g);
 void qn__private_close(lower *g);
-/** Shared memory of all records that a block moves. */
+/** Shared memory of all records or rows that are moved. */
 int32_t qn__moved_bytes(const qn_grid *p);
-/** Moves the records of this block's iterations, before its threads take theirs, and behind; the
+/** Moves the records of this warp's iterations, before its threads take theirs, and behind; the
  * index of each thread is set, also of one that has no iteration. */
-void qn__moved_fetch(lower *g);
-void qn__moved_flush(lower *g);
+void qn__move_records(lower *g, bool is_flush);
 /** The hook `move_rows`. */
 void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_flush);
 /** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
 LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
 
-/* ---- target/nvptx/stage.c, product.c: loads through shared memory */
-/** Whether load i comes from shared memory where the lowering stands. */
-bool qn__is_shared(const lower *g, uint32_t i);
-/** Its value for the present iteration. */
-LLVMValueRef qn__staged_value(lower *g, uint32_t i);
-/** Bytes of shared memory of a block. */
-int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p);
-/** Emits one tile of the dimensions axis[0] and stage_dim, which begins at (low_x, low_y): loads
- * into shared memory, and the body for each iteration. The other indices are set. */
-void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
-
-/** Shared memory for the tile of a product (target/nvptx/product.c). */
+/* ---- target/nvptx/product.c: register tiles */
+/** Shared memory of a block. */
 int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p);
 /** Blocks that a multiprocessor should have registers for. */
 int qn__product_blocks(const qn_kernel *k, const qn_grid *p);
+/** One tile of the dimensions axis[0] and tile_dim, which begins at (low_x, low_y); the other
+ * indices are set. */
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
 
 #endif

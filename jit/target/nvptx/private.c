@@ -3,8 +3,8 @@
  * private.c: views of which a block has a copy in shared memory. Atomic updates are collected there
  * (grid->privatized): the copies stand one behind the other, in the order of the parameters, begin
  * with what changes nothing, and what they hold at the end is added to the views, element by
- * element. Records are moved there and back (grid->moved): word by word, those of the iterations
- * that a block takes at once; or pieces of rows by warps, of the trips that follow.
+ * element. Records are moved there and back (grid->moved), by each warp those of its threads; or
+ * pieces of their rows, of the trips that follow.
  */
 #include "jit/target/nvptx/nvptx.h"
 #include "jit/schedule/grid.h"
@@ -14,6 +14,7 @@ typedef struct copy {
     int param, combine, type;
     int64_t first, n; /* byte of shared memory; elements */
     uint32_t inst;    /* one of its updates */
+    bool is_end;      /* what it holds goes to the view */
 } copy;
 
 /** The copy of a view; false: it has none. *out is the last one before it then, if there is one. */
@@ -31,7 +32,7 @@ static bool find_copy(const qn_kernel *k, const qn_facts *f, const qn_grid *grid
             continue;
         int64_t bytes = qn__private_bytes(k, f, p);
         const qn_inst *x = &k->inst[inst];
-        *out = (copy){p, x->sub, x->type, first, bytes / qn_dtype_bytes(x->type), inst};
+        *out = (copy){p, x->sub, x->type, first, bytes / qn_dtype_bytes(x->type), inst, false};
         first += bytes;
     }
     return out->param == param;
@@ -50,7 +51,7 @@ static LLVMValueRef place_of(lower *g, const copy *c, LLVMValueRef bytes)
     return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
-/* ---------------------------------------------------------------- records */
+/* ---------------------------------------------------------------- records and rows */
 
 int32_t qn__moved_bytes(const qn_grid *p)
 {
@@ -58,156 +59,71 @@ int32_t qn__moved_bytes(const qn_grid *p)
     return last->at + qn__moved_pitch(p, last) * (int32_t)p->block[p->axis[0]];
 }
 
-/** The address of the first record of a block, i64. */
-static LLVMValueRef first_record(lower *g, const qn_moved *m)
-{
-    const int x = g->grid->axis[0];
-    LLVMValueRef low = LLVMBuildSub(g->b, g->iv[x], qn__nvptx_register(g, "tid.x", g->i64), "");
-    LLVMValueRef base = qn__slot(g, g->f->param[m->param].slot, g->i64);
-    low = LLVMBuildMul(g->b, low, qn__const_i64(g, m->step), "");
-    return LLVMBuildAdd(g->b, LLVMBuildAdd(g->b, base, qn__const_i64(g, m->begin), ""), low, "");
-}
-
 static LLVMValueRef moved_place(lower *g, const qn_moved *m, LLVMValueRef pointer)
 {
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
-    if (g->grid->moved_loop)
-        at = LLVMBuildAdd(g->b, at, g->moved_ahead[m - g->grid->moved], "");
-    else
-        at = LLVMBuildSub(g->b, at, first_record(g, m), "");
+    at = LLVMBuildAdd(g->b, at, g->moved_ahead[m - g->grid->moved], "");
     at = LLVMBuildAdd(g->b, at, qn__const_i64(g, m->at), "");
     return qn__gep(g, g->i8, qn__nvptx_shared(g), at);
 }
 
-/** Where words are moved to or from: this thread's first of them. */
-typedef struct mover {
-    const qn_moved *m;
-    int64_t threads;
-    LLVMValueRef thread, view, shared; /* its number; the view's address, i64, and the other's */
-    LLVMValueRef count;                /* of the words of a block that is not whole; else NULL */
-} mover;
-
-/** The address of word n of this thread in the view; beyond the last, that of the last. */
-static LLVMValueRef word_of_view(lower *g, const mover *v, int n)
+/** Whether word n of each lane, which has this number among those of a warp's records, is stored;
+ * NULL: it is. */
+static LLVMValueRef is_stored(lower *g, const qn_moved *m, LLVMValueRef number)
 {
-    LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), "");
-    if (v->count)
-        number = qn__umin(g, number, LLVMBuildSub(g->b, v->count, qn__const_i64(g, 1), ""));
-    LLVMValueRef at = LLVMBuildMul(g->b, number, qn__const_i64(g, QN_MOVED_WORD), "");
-    return qn__gep(g, g->i8, v->view, at);
+    const int n_words = m->step / QN_MOVED_WORD;
+    if (g->grid->moved_loop || __builtin_popcountll(m->stores) == n_words)
+        return NULL;
+    LLVMValueRef bit = LLVMBuildURem(g->b, number, qn__const_i64(g, n_words), "");
+    bit = LLVMBuildLShr(g->b, qn__const_i64(g, (int64_t)m->stores), bit, "");
+    return LLVMBuildTrunc(g->b, bit, g->i1, "");
 }
 
-static LLVMValueRef word_of_block(lower *g, const mover *v, int n)
-{
-    return qn__gep(g, g->i8, v->shared, qn__const_i64(g, QN_MOVED_WORD * n * v->threads));
-}
-
-/** All loads are under way before the first store. */
-static void fetch_words(lower *g, const mover *v)
-{
-    LLVMValueRef value[64];
-    const int n_words = v->m->step / QN_MOVED_WORD;
-    for (int n = 0; n < n_words; n++)
-        value[n] = qn__load_at(g, g->i32, word_of_view(g, v, n), QN_MOVED_WORD);
-    for (int n = 0; n < n_words; n++)
-        qn__store_at(g, value[n], word_of_block(g, v, n), QN_MOVED_WORD);
-}
-
-/** Moves back what is stored, of the words that there are. */
-static void flush_words(lower *g, const mover *v)
-{
-    const int n_words = v->m->step / QN_MOVED_WORD;
-    const uint64_t all = n_words < 64 ? (UINT64_C(1) << n_words) - 1 : UINT64_MAX;
-    for (int n = 0; n < n_words; n++) {
-        LLVMValueRef number = LLVMBuildAdd(g->b, v->thread, qn__const_i64(g, n * v->threads), ""),
-                     ok = v->count ? LLVMBuildICmp(g->b, LLVMIntULT, number, v->count, "") : NULL;
-        if (v->m->stores != all) {
-            LLVMValueRef bit = LLVMBuildURem(g->b, number, qn__const_i64(g, n_words), "");
-            bit = LLVMBuildLShr(g->b, qn__const_i64(g, (int64_t)v->m->stores), bit, "");
-            ok = qn__mask_and(g, ok, LLVMBuildTrunc(g->b, bit, g->i1, ""));
-        }
-        loop once;
-        qn__once_open(g, &once, ok);
-        LLVMValueRef word = qn__load_at(g, g->i32, word_of_block(g, v, n), QN_MOVED_WORD);
-        qn__store_at(g, word, word_of_view(g, v, n), QN_MOVED_WORD);
-        qn__loop_close(g, &once);
-    }
-}
-
-static void move_records(lower *g, const qn_moved *m, bool is_flush)
-{
-    const int x = g->grid->axis[0];
-    const int64_t block = g->grid->block[x];
-    int64_t low, high;
-    mover v = {.m = m,
-               .threads = qn__nvptx_threads(g->grid),
-               .thread = qn__nvptx_register(g, "tid.x", g->i64)};
-    LLVMValueRef bytes = LLVMBuildMul(g->b, v.thread, qn__const_i64(g, QN_MOVED_WORD), ""),
-                 at = LLVMBuildAdd(g->b, bytes, qn__const_i64(g, m->at), "");
-    v.shared = qn__gep(g, g->i8, qn__nvptx_shared(g), at);
-    v.view = LLVMBuildIntToPtr(g->b, first_record(g, m),
-                               LLVMPointerTypeInContext(g->context, g->hooks->data_space), "");
-    if (!qn__is_const(g->begin[x], &low) || !qn__is_const(g->end[x], &high) ||
-        (high - low) % block != 0) {
-        LLVMValueRef here = LLVMBuildSub(g->b, g->end[x], g->iv[x], "");
-        here = qn__umin(g, LLVMBuildAdd(g->b, here, v.thread, ""), qn__const_i64(g, block));
-        v.count = LLVMBuildMul(g->b, here, qn__const_i64(g, m->step / QN_MOVED_WORD), "");
-    }
-    if (is_flush)
-        flush_words(g, &v);
-    else
-        fetch_words(g, &v);
-}
-
-void qn__moved_fetch(lower *g)
-{
-    if (g->grid->moved_loop)
-        return;
-    for (int n = 0; n < g->grid->n_moved; n++)
-        if (g->grid->moved[n].loads)
-            move_records(g, &g->grid->moved[n], false);
-    if (g->grid->n_moved)
-        qn__nvptx_barrier(g);
-}
-
-void qn__moved_flush(lower *g)
-{
-    if (g->grid->moved_loop)
-        return;
-    if (g->grid->n_moved)
-        qn__nvptx_barrier(g);
-    for (int n = 0; n < g->grid->n_moved; n++)
-        if (g->grid->moved[n].stores)
-            move_records(g, &g->grid->moved[n], true);
-    if (g->grid->n_moved && !qn__nvptx_has_block_for_each(g->k, g->f, g->grid))
-        qn__nvptx_barrier(g);
-}
-
-/* ---------------------------------------------------------------- rows */
-
-/** A word of each row of this warp's threads, by one lane each: side by side in both memories. */
+/** Words of the records of this warp's threads, which stand side by side; or, of their rows, words
+ * from number `index` on, row by row. Each lane moves one of 32 neighbours. All loads are under way
+ * before the first store. Beyond the last record that one's last word is loaded. */
 static void move_words(lower *g, const qn_moved *m, LLVMValueRef index, LLVMValueRef lane,
                        bool is_flush)
 {
-    LLVMValueRef word[WARP_LANES], own = qn__nvptx_register(g, "tid.x", g->i64);
-    LLVMValueRef first = LLVMBuildSub(g->b, own, lane, ""),
-                 row = LLVMBuildSub(g->b, g->iv[g->grid->axis[0]], lane, "");
-    LLVMValueRef ahead = LLVMBuildMul(g->b, lane, qn__const_i64(g, QN_MOVED_WORD), ""), view, there;
-    view = qn__slot(g, g->f->param[m->param].slot, g->ptr);
-    view = qn__gep(g, g->i8, view, LLVMBuildMul(g->b, row, qn__const_i64(g, m->step), ""));
-    view = qn__gep(g, g->i32, view, LLVMBuildAdd(g->b, index, lane, ""));
+    enum { MOST = 64 };
+    const int x = g->grid->axis[0], n_words = m->step / QN_MOVED_WORD;
+    const bool is_rows = g->grid->moved_loop != 0;
+    const int64_t pitch = qn__moved_pitch(g->grid, m), side = WARP_LANES * QN_MOVED_WORD;
+    LLVMValueRef word[MOST], row = LLVMBuildSub(g->b, g->iv[x], lane, ""), view, block, last;
+    LLVMValueRef bytes = LLVMBuildMul(g->b, lane, qn__const_i64(g, QN_MOVED_WORD), "");
+    LLVMValueRef from =
+        LLVMBuildAdd(g->b, LLVMBuildMul(g->b, row, qn__const_i64(g, m->step), ""),
+                     LLVMBuildMul(g->b, index, qn__const_i64(g, QN_MOVED_WORD), ""), "");
+    view = qn__gep(g, g->i8, qn__slot(g, g->f->param[m->param].slot, g->ptr), from);
     view = qn__ahead(g, view, m->begin);
-    there = LLVMBuildMul(g->b, first, qn__const_i64(g, qn__moved_pitch(g->grid, m)), "");
-    there = qn__gep(g, g->i8, qn__nvptx_shared(g), LLVMBuildAdd(g->b, there, ahead, ""));
-    there = qn__ahead(g, there, m->at);
-    for (int half = 0; half < 2; half++) /* all loads are under way before the first store */
-        for (int n = 0; n < WARP_LANES; n++) {
-            LLVMValueRef in_view = qn__ahead(g, view, (int64_t)n * m->step),
-                         in_block = qn__ahead(g, there, n * qn__moved_pitch(g->grid, m));
-            if (half)
-                qn__store_at(g, word[n], is_flush ? in_view : in_block, QN_MOVED_WORD);
-            else
+    block = LLVMBuildSub(g->b, qn__nvptx_register(g, "tid.x", g->i64), lane, "");
+    block = LLVMBuildMul(g->b, block, qn__const_i64(g, pitch), "");
+    block = qn__gep(g, g->i8, qn__nvptx_shared(g), LLVMBuildAdd(g->b, block, bytes, ""));
+    block = qn__ahead(g, block, m->at);
+    last = is_rows ? NULL : qn__last_unless(g, x, g->grid->block[x], 0);
+    if (last) { /* the number of the last word, less than 0 where a warp has no record */
+        last = LLVMBuildMul(g->b, LLVMBuildSub(g->b, last, row, ""), qn__const_i64(g, n_words), "");
+        last = LLVMBuildSub(g->b, last, qn__const_i64(g, 1), "");
+    }
+    for (int pass = 0; pass < 2; pass++)
+        for (int n = 0; n < (is_rows ? WARP_LANES : n_words); n++) {
+            LLVMValueRef number = LLVMBuildAdd(g->b, lane, qn__const_i64(g, n * WARP_LANES), ""),
+                         in_view = last ? qn__smin(g, number, last) : lane,
+                         in_block = qn__ahead(g, block, n * (is_rows ? pitch : side)), ok;
+            in_view = LLVMBuildMul(g->b, in_view, qn__const_i64(g, QN_MOVED_WORD), "");
+            in_view = qn__gep(g, g->i8, view, in_view);
+            if (!last)
+                in_view = qn__ahead(g, in_view, n * (is_rows ? m->step : side));
+            if (pass == 0) {
                 word[n] = qn__load_at(g, g->i32, is_flush ? in_block : in_view, QN_MOVED_WORD);
+                continue;
+            }
+            ok = is_flush ? is_stored(g, m, number) : NULL;
+            if (is_flush && last)
+                ok = qn__mask_and(g, ok, LLVMBuildICmp(g->b, LLVMIntSLE, number, last, ""));
+            branch then = qn__begin_branch(g, ok);
+            qn__store_at(g, word[n], is_flush ? in_view : in_block, QN_MOVED_WORD);
+            qn__end_branch(g, &then, NULL);
         }
 }
 
@@ -240,6 +156,12 @@ void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_fl
     qn__team_wait(g);
 }
 
+void qn__move_records(lower *g, bool is_flush)
+{
+    if (g->grid->n_moved && !g->grid->moved_loop)
+        qn__nvptx_move_rows(g, qn__const_i64(g, 0), WARP_LANES, is_flush);
+}
+
 /* ---------------------------------------------------------------- all accesses */
 
 LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
@@ -256,23 +178,27 @@ LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
     return place_of(g, &c, LLVMBuildSub(g->b, at, base, ""));
 }
 
-/** Element `index` of a copy: what changes nothing, or to the view with it. */
-static void for_element(lower *g, const copy *c, LLVMValueRef index, bool is_end)
+/** Element `index` of a copy, if `condition` holds: what changes nothing, or to the view with it.
+ */
+static void for_element(lower *g, LLVMValueRef index, LLVMValueRef condition, void *arg)
 {
+    const copy *c = arg;
+    loop once;
+    qn__once_open(g, &once, condition);
     const int64_t size = qn_dtype_bytes(c->type);
     LLVMValueRef bytes = LLVMBuildMul(g->b, index, qn__const_i64(g, size), "");
     LLVMValueRef at = place_of(g, c, bytes);
     LLVMValueRef none = qn__const_bits(g, c->type, qn__reduce_identity(c->combine, c->type));
-    if (!is_end) {
+    if (c->is_end) {
+        LLVMValueRef v = qn__load_at(g, qn__memory_type(g, c->type), at, (unsigned)size);
+        branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, v, none, ""));
+        LLVMValueRef base = qn__slot(g, g->f->param[c->param].slot, g->ptr);
+        qn__nvptx_combine(g, c->combine, c->type, qn__gep(g, g->i8, base, bytes), v);
+        qn__end_branch(g, &then, NULL);
+    } else {
         qn__store_at(g, none, at, (unsigned)size);
-        return;
     }
-    LLVMValueRef v = qn__load_at(g, qn__memory_type(g, c->type), at, (unsigned)size);
-    branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, v, none, ""));
-    LLVMValueRef base = qn__slot(g, g->f->param[c->param].slot, g->ptr);
-    base = qn__gep(g, g->i8, base, bytes);
-    qn__nvptx_combine(g, c->combine, c->type, base, v);
-    qn__end_branch(g, &then, NULL);
+    qn__loop_close(g, &once);
 }
 
 /** All elements of all copies by the threads of the block; threads are counted from 0. */
@@ -284,15 +210,8 @@ static void for_all(lower *g, bool is_end)
     for (int param = 0; param < g->k->n_params; param++) {
         if (!find_copy(g->k, g->f, g->grid, param, &c))
             continue;
-        LLVMValueRef n = qn__const_i64(g, c.n);
-        LLVMValueRef up = qn__const_i64(g, (c.n + threads - 1) / threads * threads);
-        loop l, once;
-        qn__loop_open(g, &l, qn__up_to(g, up), threads, 0);
-        LLVMValueRef index = LLVMBuildAdd(g->b, l.index, thread, "");
-        qn__once_open(g, &once, LLVMBuildICmp(g->b, LLVMIntULT, index, n, ""));
-        for_element(g, &c, index, is_end);
-        qn__loop_close(g, &once);
-        qn__loop_close(g, &l);
+        c.is_end = is_end;
+        qn__share_out(g, qn__const_i64(g, c.n), thread, threads, for_element, &c);
     }
 }
 

@@ -26,7 +26,7 @@ enum {
     ELEMENTS = 8 /* of each load that a thread brings */
 };
 
-/** A staged load: along one of the tile's dimensions. */
+/** A load of the reduce: along one of the tile's dimensions. */
 typedef struct operand {
     uint32_t inst, value; /* the load; what is kept of it */
     int d;                /* x or y */
@@ -73,7 +73,7 @@ int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p)
 {
     int64_t sum = 0;
     for (uint32_t s = 0; s < k->n_accesses && s < 64; s++) {
-        if (p->staged >> s & 1)
+        if (p->early >> s & 1)
             sum += array_bytes(p->block[p->axis[0]], qn__product_value_bytes(k, k->access[s].inst));
     }
     return (int32_t)sum;
@@ -91,7 +91,7 @@ static void find_operands(lower *g, product *m)
 {
     int64_t first = 0, stride, widest = 4;
     for (uint32_t s = 0; s < g->k->n_accesses && s < 64 && m->n < MOST_LOADS; s++) {
-        if (!(g->grid->staged >> s & 1))
+        if (!(g->grid->early >> s & 1))
             continue;
         operand *o = &m->op[m->n++];
         o->inst = g->k->access[s].inst;
@@ -415,7 +415,7 @@ static void finish(lower *g, const product *m, int e, LLVMValueRef value, const 
 
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans)
 {
-    product m = {.x = g->grid->axis[0], .y = g->grid->stage_dim, .low = {low_x, low_y}};
+    product m = {.x = g->grid->axis[0], .y = g->grid->tile_dim, .low = {low_x, low_y}};
     LLVMValueRef acc[MOST_SUMS];
     set_shape(&m, g->grid);
     m.r = qn__describe_reduction(g, qn__next_reduce(g->k, g->k->body));

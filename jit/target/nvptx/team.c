@@ -413,7 +413,7 @@ LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
     loop l;
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, of.high, of.low, ""), size);
-    if (depth == 1 && g->grid->warps && !s->array)
+    if (depth == 1 && g->grid->warps)
         return range_of_warps(g, s, of, blocks);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, 2);

@@ -5,8 +5,7 @@
  */
 #include "jit/target/nvptx/nvptx.h"
 
-/* Scratch memory: for each reduce two arrays of `places` words, results of blocks of points and of
- * blocks of those. */
+/* Scratch memory: for each reduce `places` words, results of blocks of points. */
 
 typedef struct grid {
     LLVMValueRef scratch, total, blocks,
@@ -24,10 +23,10 @@ static grid open_grid(lower *g)
     return x;
 }
 
-/** Array of reduce number n: results of blocks of points (0) or of blocks of those (1). */
-static LLVMValueRef array_of(lower *g, const grid *x, int n, int above)
+/** The results of reduce number n. */
+static LLVMValueRef array_of(lower *g, const grid *x, int n)
 {
-    LLVMValueRef at = LLVMBuildMul(g->b, x->places, qn__const_i64(g, 2 * n + above), "");
+    LLVMValueRef at = LLVMBuildMul(g->b, x->places, qn__const_i64(g, n), "");
     return qn__gep(g, g->i64, x->scratch, at);
 }
 
@@ -56,7 +55,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
             continue;
         reduction r = qn__describe_reduction(g, i);
         team_source s = {.r = &r, .total = x->total};
-        put(g, array_of(g, x, n++, 0), block, qn__team_block(g, &s, points));
+        put(g, array_of(g, x, n++), block, qn__team_block(g, &s, points));
     }
 }
 
@@ -71,67 +70,24 @@ void qn__team_first(lower *g)
     qn__nvptx_stride(g, first, x.blocks, step, first_block, &x);
 }
 
-typedef struct upper {
-    const grid *x;
-    const reduction *r;
-    int n;
-} upper;
-
-static void second_block(lower *g, LLVMValueRef block, void *arg)
+/* All warps of a block combine the results, and have the values; one thread runs the body. */
+void qn__team_second(lower *g)
 {
-    const upper *u = arg;
-    team_source s = {.r = u->r, .array = array_of(g, u->x, u->n, 0), .total = u->x->blocks};
-    span results = qn__block_at(g, qn__up_to(g, u->x->blocks), block, BLOCK);
-    put(g, array_of(g, u->x, u->n, 1), block, qn__team_block(g, &s, results));
-}
-
-/** The values of all reduces, then the rest of the body, by lane 0 of one warp. */
-static void finish(lower *g, const grid *x, LLVMValueRef blocks)
-{
-    int n = 0;
     LLVMValueRef value[MOST_SHARED_REDUCES];
-    uint32_t inst[MOST_SHARED_REDUCES];
-    FOR_TOP_REDUCES (g->k, i) /* at most MOST_SHARED_REDUCES */
-    {
-        reduction r = qn__describe_reduction(g, i);
-        team_source s = {.r = &r, .array = array_of(g, x, n, 1), .total = blocks};
-        LLVMValueRef v = qn__team_range(g, &s, r.n_levels > 2 ? 1 : 0, qn__up_to(g, blocks));
-        inst[n] = i;
-        value[n++] = qn__or_empty(g, &r, v);
+    const grid x = open_grid(g);
+    int n = 0;
+    g->is_team = true;
+    FOR_TOP_REDUCES (g->k, i) { /* at most MOST_SHARED_REDUCES */
+        const reduction r = qn__describe_reduction(g, i);
+        const team_source s = {.r = &r, .array = array_of(g, &x, n), .total = x.blocks};
+        const int depth = r.n_levels > 1 ? r.n_levels - 1 : 0;
+        value[n++] = qn__or_empty(g, &r, qn__team_range(g, &s, depth, qn__up_to(g, x.blocks)));
     }
-    branch one = qn__begin_branch(g, qn__is_lane(g, 0));
-    for (int m = 0; m < n; m++)
-        qn__set(g, inst[m], 0, value[m], g->depth);
+    branch one = qn__begin_branch(g, qn__team_begin(g));
+    n = 0;
+    FOR_TOP_REDUCES (g->k, i)
+        qn__set(g, i, 0, value[n++], g->depth);
     g->is_team = false;
     qn__lower_region(g, g->k->body, g->k->n_insts);
     qn__end_branch(g, &one, NULL);
-}
-
-void qn__team_second(lower *g)
-{
-    grid x = open_grid(g);
-    LLVMValueRef blocks = qn__count_blocks(g, x.blocks, BLOCK),
-                 warp = qn__nvptx_register(g, "tid.y", g->i64);
-    int n = 0;
-    g->is_team = true;
-    FOR_TOP_REDUCES (g->k, i) {
-        reduction r = qn__describe_reduction(g, i);
-        upper u = {&x, &r, n++};
-        qn__nvptx_stride(g, warp, blocks, qn__const_i64(g, SECOND_WARPS), second_block, &u);
-    }
-    qn__nvptx_barrier(g);
-    branch first_warp =
-        qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, warp, qn__const_i64(g, 0), ""));
-    finish(g, &x, blocks);
-    qn__end_branch(g, &first_warp, NULL);
-}
-
-void qn__team_info(const qn_kernel *k, qn_gpu_info *info)
-{
-    info->n_steps = 2;
-    info->step[0] = (qn_gpu_step){.threads = {WARP_LANES, FIRST_WARPS, 1},
-                                  .points = (int64_t)BLOCK * FIRST_WARPS};
-    info->step[1] = (qn_gpu_step){.threads = {WARP_LANES, SECOND_WARPS, 1}, .units = 1};
-    info->scratch_per_unit =
-        (int64_t)qn__n_top_reduces(k) * 2 * FIRST_WARPS * (int64_t)sizeof(int64_t);
 }

@@ -14,7 +14,7 @@ bool qn__nvptx_is_light(const qn_kernel *k, const qn_grid *p)
 {
     enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
     int64_t registers = 0;
-    if (p->team != QN_TEAM_THREAD || p->staged || p->tall > 1)
+    if (p->team != QN_TEAM_THREAD || p->tall > 1)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -140,8 +140,8 @@ static void note_place(const lower *g, walk *w, int d, LLVMValueRef ahead, LLVMV
         }
 }
 
-/** The index of this thread in dimension number n (of staged tiles: that of the tile's corner) for
- * the present unit; *ok is anded with "inside the domain". */
+/** The index of this thread in dimension number n (of a team's tile: that of its corner) for the
+ * present unit; *ok is anded with "inside the domain". */
 static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_number,
                                  LLVMValueRef *ok)
 {
@@ -154,8 +154,9 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
         LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
-    bool is_corner = (g->grid->staged && !is_block && d == g->grid->stage_dim) ||
-                     ((g->grid->staged || is_block) && d == g->grid->axis[0]);
+    const bool is_product = g->grid->is_product,
+               is_corner = (is_product && d == g->grid->tile_dim) ||
+                           ((is_product || is_block) && d == g->grid->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
         if (g->grid->axis[a] == d) {
             LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
@@ -252,17 +253,15 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
     w->unit = unit;
     LLVMValueRef ok = set_indices(g, w);
     if (p->is_product) {
-        qn__product_tile(g, g->iv[p->axis[0]], g->iv[p->stage_dim], w->spans);
+        qn__product_tile(g, g->iv[p->axis[0]], g->iv[p->tile_dim], w->spans);
     } else if (p->team == QN_TEAM_BLOCK) {
         run_block(g, w, unit, number);
-    } else if (p->staged) {
-        qn__stage_tile(g, g->iv[p->axis[0]], g->iv[p->stage_dim], w->spans);
     } else {
-        qn__moved_fetch(g);
+        qn__move_records(g, false);
         branch own = begin_guard(g, ok);
         run_thread(g, w);
         qn__end_branch(g, &own, NULL);
-        qn__moved_flush(g);
+        qn__move_records(g, true);
     }
 }
 
