@@ -9,7 +9,7 @@
 
 /* ---------------------------------------------------------------- values */
 
-LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v)
+static LLVMTypeRef bits_like(lower *g, int dtype, LLVMValueRef v)
 {
     return qn__as_many(qn__int_type(g, 8 * qn_dtype_bytes(dtype)), v);
 }
@@ -19,7 +19,7 @@ LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
     if (dtype == QN_BOOL)
         return qn__lower_bitcast(g, QN_U8, dtype, v);
     return qn__dtype_class(dtype) == QN_CLASS_F
-               ? LLVMBuildBitCast(g->b, v, qn__bits_like(g, dtype, v), "")
+               ? LLVMBuildBitCast(g->b, v, bits_like(g, dtype, v), "")
                : v;
 }
 
@@ -70,7 +70,7 @@ static LLVMValueRef exchange_compare(lower *g, LLVMValueRef pointer, LLVMValueRe
 static LLVMValueRef update_by_exchange(lower *g, const update *u, LLVMValueRef pointer,
                                        LLVMValueRef v)
 {
-    LLVMTypeRef t = qn__bits_like(g, u->dtype, v);
+    LLVMTypeRef t = bits_like(g, u->dtype, v);
     LLVMValueRef first = qn__load_at(g, t, pointer, (unsigned)qn_dtype_bytes(u->dtype));
     qn__make_relaxed(g, first);
     LLVMBasicBlockRef before = LLVMGetInsertBlock(g->b), again = qn__new_block(g, "again"),
@@ -98,7 +98,7 @@ static LLVMValueRef update_plain(lower *g, const update *u, LLVMValueRef pointer
                                  LLVMValueRef expected)
 {
     unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
-    LLVMValueRef bits = qn__load_at(g, qn__bits_like(g, u->dtype, v), pointer, align);
+    LLVMValueRef bits = qn__load_at(g, bits_like(g, u->dtype, v), pointer, align);
     LLVMValueRef old = qn__from_bits(g, u->dtype, bits);
     LLVMValueRef new = qn__updated(g, u, old, v, expected);
     qn__store_at(g, qn__as_bits(g, u->dtype, new), pointer, align);

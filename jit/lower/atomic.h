@@ -50,9 +50,6 @@ typedef struct operand {
     unsigned align;
 } operand;
 enum { MOST_LANE_BYTES = 8 };
-/** One of a few buffers for vectors, made when first needed: BUFFER_... */
-enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
-LLVMValueRef qn__lane_buffer(lower *g, int which);
 /** Puts a vector of integers there. */
 operand qn__keep_lanes(lower *g, LLVMValueRef buffer, LLVMValueRef bits);
 
@@ -73,13 +70,11 @@ typedef struct turns {
 } turns;
 /** Puts the offsets where the lanes take them from. */
 void qn__keep_offsets(lower *g, turns *t);
-/** The turn of one lane; those of all lanes. */
-void qn__take_turn(lower *g, const turns *t, LLVMValueRef lane);
+/** The turns of all lanes. */
 void qn__take_turns(lower *g, const turns *t);
 
 /** A value as the integer that stands in memory, and back; scalars or vectors. Of a bool any byte
  * but 0 is true. */
-LLVMTypeRef qn__bits_like(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v);
 LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v);
 /** What the element is afterwards, of its old value; scalars or vectors. `expected` is that of

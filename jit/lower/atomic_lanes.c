@@ -22,7 +22,9 @@ typedef struct lanes {
 
 /* ---------------------------------------------------------------- operands */
 
-LLVMValueRef qn__lane_buffer(lower *g, int which)
+/** One of a few buffers for vectors, made when first needed. */
+enum { BUFFER_OFFSETS, BUFFER_VALUES, BUFFER_EXPECTED, BUFFER_RESULTS };
+static LLVMValueRef lane_buffer(lower *g, int which)
 {
     if (!g->lane_buffer[which])
         g->lane_buffer[which] =
@@ -55,7 +57,7 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
 {
     if (g->a.value[value].shape == QN_UNIFORM)
         return (operand){.scalar = qn__as_bits(g, dtype, qn__scalar(g, value, p))};
-    return qn__keep_lanes(g, qn__lane_buffer(g, which),
+    return qn__keep_lanes(g, lane_buffer(g, which),
                           qn__as_bits(g, dtype, qn__vector(g, value, p)));
 }
 
@@ -81,7 +83,7 @@ void qn__keep_offsets(lower *g, turns *t)
     if (t->x->kind == ADDRESS_LANES)
         t->offset = t->is_straight
                         ? (operand){.lanes = offsets}
-                        : qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_OFFSETS), offsets);
+                        : qn__keep_lanes(g, lane_buffer(g, BUFFER_OFFSETS), offsets);
 }
 
 static LLVMValueRef lane_pointer(lower *g, const turns *t, LLVMValueRef lane)
@@ -105,7 +107,7 @@ static bool is_kept(const operand *o)
     return o->scalar || o->buffer;
 }
 
-void qn__take_turn(lower *g, const turns *t, LLVMValueRef lane)
+static void take_turn(lower *g, const turns *t, LLVMValueRef lane)
 {
     LLVMValueRef first = NULL;
     for (int n = 0; n < t->n; n++) {
@@ -129,11 +131,11 @@ void qn__take_turns(lower *g, const turns *t)
 {
     loop each;
     for (int lane = 0; lane < g->width && t->is_straight; lane++)
-        qn__take_turn(g, t, qn__const_i64(g, lane));
+        take_turn(g, t, qn__const_i64(g, lane));
     if (t->is_straight)
         return;
     qn__loop_times(g, &each, g->width);
-    qn__take_turn(g, t, each.index);
+    take_turn(g, t, each.index);
     qn__loop_close(g, &each);
 }
 
@@ -147,7 +149,7 @@ static turns open_turns(lower *g, const lanes *l, const run *r, bool is_straight
 {
     turns t = {.x = &l->x, .of = r, .n = 1, .is_straight = is_straight};
     if (r->u.is_used)
-        t.results = qn__keep_lanes(g, qn__lane_buffer(g, BUFFER_RESULTS),
+        t.results = qn__keep_lanes(g, lane_buffer(g, BUFFER_RESULTS),
                                    LLVMConstNull(bits_of_lanes(g, &r->u)));
     qn__keep_offsets(g, &t);
     return t;
@@ -194,7 +196,7 @@ static LLVMValueRef update_some(lower *g, const update *u, const lanes *l)
     LLVMPositionBuilderAtEnd(g->b, turn);
     carry lanes_left = {.of = NULL};
     qn__carry(g, &lanes_left, &all, 1);
-    qn__take_turn(g, &t, qn__first_set(g, all));
+    take_turn(g, &t, qn__first_set(g, all));
     all = LLVMBuildAnd(g->b, all, LLVMBuildSub(g->b, all, qn__const_i64(g, 1), ""), "");
     qn__carry_close(&lanes_left, before, LLVMGetInsertBlock(g->b));
     LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, all, zero, ""), turn, done);

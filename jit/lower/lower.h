@@ -419,9 +419,8 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p);
 LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits);
 /** An integer or a vector of integers, cut to so many bits or extended to them. */
 LLVMValueRef qn__in_bits(lower *g, LLVMValueRef v, bool is_signed, int bits);
-/** Bits of the lanes of value i, and the operands of a pure op on lanes: the value that operand n
- * comes from, and the bits in which an integer is wanted; 0: those of its type. */
-int qn__lane_bits(const lower *g, uint32_t i);
+/** The operands of a pure op on lanes: the value that operand n comes from, and the bits in which
+ * an integer is wanted; 0: those of its type. */
 typedef struct lane_operand {
     uint32_t from;
     int bits;

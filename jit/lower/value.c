@@ -261,7 +261,8 @@ static void emit_pure(lower *g, uint32_t i, int p)
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }
 
-int qn__lane_bits(const lower *g, uint32_t i)
+/** Bits of the lanes of value i. */
+static int lane_bits(const lower *g, uint32_t i)
 {
     bool is_vector = qn__is_integer(g->k->inst[i].type) && is_narrow(g, i);
     return is_vector ? g->a.value[i].bits : qn__dtype_width(g->k->inst[i].type);
@@ -272,7 +273,7 @@ static LLVMValueRef nothing(const lower *g, uint32_t i)
 {
     int type = g->k->inst[i].type;
     LLVMTypeRef t = qn__is_integer(type)
-                        ? qn__int_type(g, qn__lane_bits(g, i))
+                        ? qn__int_type(g, lane_bits(g, i))
                         : qn__scalar_type(g, type);
     return LLVMConstNull(g->width > 1 && g->a.value[i].shape == QN_VARYING ? qn__vector_of(g, t)
                                                                            : t);
@@ -385,7 +386,7 @@ LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
         return linear_vector(g, i, p, bits);
     LLVMValueRef v = value_of(g, i, p);
     if (shape == QN_VARYING)
-        return resize(g, v, g->value[i].level, qn__lane_bits(g, i), g->a.value[i].is_signed, bits);
+        return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, bits);
     v = resize(g, v, g->value[i].level, natural, g->a.value[i].is_signed, bits);
     return qn__splat(g, v, g->value[i].level);
 }
@@ -401,5 +402,5 @@ LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
     if (shape == QN_UNIFORM)
         return qn__splat(g, v, g->value[i].level);
     int natural = qn__dtype_width(g->k->inst[i].type);
-    return resize(g, v, g->value[i].level, qn__lane_bits(g, i), g->a.value[i].is_signed, natural);
+    return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, natural);
 }

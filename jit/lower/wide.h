@@ -20,9 +20,7 @@ typedef struct bundle {
     LLVMTypeRef element;
     int bytes, n; /* of an element */
 } bundle;
-LLVMTypeRef qn__bundle_type(const lower *g, bundle b);
-/** Takes the elements out of a bundle, and makes one of them. */
-void qn__unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out);
+/** Makes a bundle of elements. */
 LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value);
 /** Loads a bundle, which is aligned, as elements. */
 void qn__load_bundle(lower *g, bundle b, LLVMValueRef pointer, LLVMValueRef *out);

@@ -14,7 +14,7 @@ static LLVMValueRef lane_number(const lower *g, int n)
     return LLVMConstInt(g->i32, (unsigned long long)n, false);
 }
 
-LLVMTypeRef qn__bundle_type(const lower *g, bundle b)
+static LLVMTypeRef bundle_type(const lower *g, bundle b)
 {
     const int bytes = b.bytes * b.n;
     if (b.n == 1 || b.bytes >= 4)
@@ -22,7 +22,8 @@ LLVMTypeRef qn__bundle_type(const lower *g, bundle b)
     return bytes <= 4 ? qn__int_type(g, bytes * 8) : LLVMVectorType(g->i32, (unsigned)bytes / 4);
 }
 
-void qn__unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
+/** Takes the elements out of a bundle. */
+static void unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
 {
     const int each = b.bytes >= 4 ? 1 : 4 / b.bytes; /* elements of a word */
     for (int n = 0; n < b.n; n++) {
@@ -38,7 +39,7 @@ void qn__unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
 LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value)
 {
     const int each = b.bytes >= 4 ? 1 : 4 / b.bytes;
-    LLVMTypeRef t = qn__bundle_type(g, b);
+    LLVMTypeRef t = bundle_type(g, b);
     const bool has_words = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
     LLVMTypeRef word_type = has_words ? LLVMGetElementType(t) : t;
     LLVMValueRef all = LLVMConstNull(t), word = value[0];
@@ -59,7 +60,7 @@ LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value)
 void qn__load_bundle(lower *g, bundle b, LLVMValueRef pointer, LLVMValueRef *out)
 {
     const unsigned align = (unsigned)(b.bytes * b.n);
-    qn__unbundle(g, b, qn__load_at(g, qn__bundle_type(g, b), pointer, align), out);
+    unbundle(g, b, qn__load_at(g, bundle_type(g, b), pointer, align), out);
 }
 
 /** `count` elements from e on. */
@@ -71,7 +72,7 @@ static bundle bundle_of(const element *e, int count)
 static void take_all(lower *g, element *e, LLVMValueRef v, int count)
 {
     LLVMValueRef value[QN_ACCESS_BYTES];
-    qn__unbundle(g, bundle_of(e, count), v, value);
+    unbundle(g, bundle_of(e, count), v, value);
     for (int n = 0; n < count; n++)
         e[n].value = value[n];
 }
@@ -127,7 +128,7 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
 
 static void load_whole(lower *g, const group *s, element *e, int count)
 {
-    LLVMTypeRef t = qn__bundle_type(g, bundle_of(e, count));
+    LLVMTypeRef t = bundle_type(g, bundle_of(e, count));
     take_all(g, e, load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes), count);
 }
 
@@ -175,7 +176,7 @@ static bool has_one_condition(const element *e, int count)
 /** A piece that is needed as a whole or not at all. */
 static void load_if(lower *g, const group *s, element *e, int count)
 {
-    LLVMTypeRef t = qn__bundle_type(g, bundle_of(e, count));
+    LLVMTypeRef t = bundle_type(g, bundle_of(e, count));
     branch then = qn__begin_branch(g, e->condition);
     LLVMValueRef v = load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes);
     take_all(g, e, qn__end_branch(g, &then, v), count);
