@@ -245,6 +245,21 @@ static void lower_aligned(lower *g, counted *t, span of, int together, int64_t m
         lower_few(g, t, middle, rest, together);
 }
 
+/** Whether neighbouring threads of a GPU run the same trips of loop i, and load what is alike or
+ * lies side by side, wherever it stands: none walks along a row of its own. */
+static bool is_same_for_neighbours(const lower *g, uint32_t i)
+{
+    const int x = g->grid ? g->grid->axis[0] : -1;
+    const uint32_t *bound = qn__args(g->k, i);
+    int64_t stride;
+    FOR_ACCESSES (g->k, n, j)
+        if (x >= 0 && j > i && j < g->k->inst[i].region[2] &&
+            qn__access_stride(&g->a, j, x, &stride) && (stride > 1 || stride < -1))
+            return false;
+    return x >= 0 && g->grid->team == QN_TEAM_THREAD &&
+           !((g->a.value[bound[0]].deps | g->a.value[bound[1]].deps) >> x & 1);
+}
+
 bool qn__has_trip_lanes(const lower *g, uint32_t i)
 {
     for (int n = 0; n < g->block->trips.n && g->width == 1; n++)
@@ -279,8 +294,11 @@ static void lower_span(lower *g, counted *t, LLVMValueRef low, LLVMValueRef high
     if (together > 1 && qn__is_const(n, &trips) && trips > 1 && trips < 2 * together) {
         together = (int)trips;
     } else if (together > 1 && (int64_t)g->k->inst[t->inst].imm == 1 && may_repeat(g, t)) {
-        lower_aligned(g, t, (span){low, high}, together, most);
-        return;
+        if (!is_same_for_neighbours(g, t->inst)) {
+            lower_aligned(g, t, (span){low, high}, together, most);
+            return;
+        }
+        together = 2; /* elements side by side are those of other threads */
     }
     if (together > 1) {
         LLVMValueRef rest = LLVMBuildURem(g->b, n, qn__const_i64(g, together), ""),
