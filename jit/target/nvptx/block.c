@@ -20,8 +20,8 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
     LLVMValueRef at = LLVMBuildAdd(g->b, low, thread, "");
     LLVMValueRef mine =
         LLVMBuildICmp(g->b, LLVMIntULT, thread, qn__const_i64(g, g->grid->block[x]), "");
-    branch then = qn__begin_branch(
-        g, LLVMBuildAnd(g->b, mine, LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[x], ""), ""));
+    branch then =
+        qn__begin_branch(g, LLVMBuildAnd(g->b, mine, qn__is_before(g, x, at, g->end[x]), ""));
     qn__set_index(g, x, at);
     FOR_TOP_REDUCES (g->k, i)
         qn__set(g, i, 0, value[n++], g->depth);

@@ -13,7 +13,7 @@
 static LLVMValueRef clamped(lower *g, LLVMValueRef v, int d)
 {
     LLVMValueRef last = LLVMBuildSub(g->b, g->end[d], qn__const_i64(g, 1), "");
-    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, v, last, ""), v, last, "");
+    return LLVMBuildSelect(g->b, qn__is_before(g, d, v, last), v, last, "");
 }
 
 /** This thread's place in the tile and in chunks. */
@@ -33,10 +33,8 @@ static void set_places(lower *g, block_fold *m)
     m->level = g->depth;
     LLVMValueRef first = LLVMBuildAdd(g->b, m->low, m->off_x, "");
     for (int i = 0; i < m->each_x; i++) {
-        m->at_x[i] = first;
-        if (!m->x_inside)
-            m->at_x[i] =
-                clamped(g, LLVMBuildAdd(g->b, first, qn__const_i64(g, i * m->step_x), ""), m->x);
+        LLVMValueRef at = LLVMBuildAdd(g->b, first, qn__const_i64(g, i * m->step_x), "");
+        m->at_x[i] = m->x_inside ? first : clamped(g, at, m->x);
     }
 }
 

@@ -222,9 +222,16 @@ LLVMValueRef qn__last_unless(lower *g, int d, int64_t side, int64_t each)
     return is_whole ? NULL : LLVMBuildSub(g->b, g->end[d], qn__const_i64(g, each), "");
 }
 
+LLVMValueRef qn__is_before(lower *g, int d, LLVMValueRef v, LLVMValueRef end)
+{
+    return LLVMBuildICmp(g->b, LLVMIntSLT, LLVMBuildSub(g->b, v, g->begin[d], ""),
+                         LLVMBuildSub(g->b, end, g->begin[d], ""), "");
+}
+
 void qn__set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef last)
 {
-    v = last ? qn__smin(g, LLVMBuildAdd(g->b, v, qn__const_i64(g, n), ""), last) : v;
+    LLVMValueRef at = LLVMBuildAdd(g->b, v, qn__const_i64(g, n), "");
+    v = last ? LLVMBuildSelect(g->b, qn__is_before(g, d, at, last), at, last, "") : v;
     qn__set_index(g, d, v);
     qn__set_ahead(g, d, last ? 0 : n, g->depth);
 }
@@ -232,8 +239,7 @@ void qn__set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef la
 LLVMValueRef qn__is_inside(lower *g, int d, int64_t side)
 {
     LLVMValueRef at = LLVMBuildAdd(g->b, g->iv[d], qn__const_i64(g, g->ahead[d]), "");
-    return qn__last_unless(g, d, side, 1) ? LLVMBuildICmp(g->b, LLVMIntSLT, at, g->end[d], "")
-                                          : NULL;
+    return qn__last_unless(g, d, side, 1) ? qn__is_before(g, d, at, g->end[d]) : NULL;
 }
 
 LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)

@@ -38,6 +38,8 @@ LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t);
 /** The last index of dimension d at which `each` elements begin; NULL: the dimension is known to be
  * whole tiles of `side`. */
 LLVMValueRef qn__last_unless(lower *g, int d, int64_t side, int64_t each);
+/** Whether an index of dimension d, which may have wrapped beyond its end, is before another. */
+LLVMValueRef qn__is_before(lower *g, int d, LLVMValueRef v, LLVMValueRef end);
 /** Sets the index of d to v + n, no more than `last` unless that is NULL: beyond the end of a
  * dimension its last element is loaded again. */
 void qn__set_clamped(lower *g, int d, LLVMValueRef v, int64_t n, LLVMValueRef last);
