@@ -247,25 +247,21 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
         return 0;
     if (c->tail == QN_TAIL_OVERLAP)
         return one * step / lanes;
-    if (c->tail == QN_TAIL_SCALAR)
+    if (c->tail == QN_TAIL_SCALAR && is_divided(e, c))
         return left * one;
+    if (c->tail == QN_TAIL_SCALAR) { /* of a known number as few powers of two as there are */
+        int64_t narrower = qn__extent_of(left) % qn__extent_of(lanes);
+        return one * (qn__whole(left / lanes) + __builtin_popcountll((uint64_t)narrower));
+    }
     if (c->tail == QN_TAIL_MASK && qn__axis(e->s, c->of)->kind == QN_AXIS_POINT)
         return one * together / lanes * qn__whole((left + together - 1) / together);
     if (c->tail == QN_TAIL_MASK && !e->is_masked && is_divided(e, c))
         return cycles_under_mask(e) / qn__larger(whole, 1) * lanes / step *
                qn__whole((left + lanes - 1) / lanes);
-    bool is_narrow = left <= lanes / 2 && e->s->n_buffers == 0;
-    if (c->tail == QN_TAIL_NARROWER && !is_narrow) /* fewer vectors, all with all lanes */
+    /* fewer vectors, all with all lanes */
+    if (c->tail == QN_TAIL_NARROWER && (left > lanes / 2 || e->s->n_buffers))
         return one * qn__whole((left + lanes - 1) / lanes);
     return one / lanes * lanes_of_rest(e, left, lanes);
-}
-
-/** Lanes, and what is emitted together: no loop in the code. */
-static void walk_together(qn_estimator *e, const qn_node_info *l)
-{
-    e->n++;
-    walk(e, l->child);
-    e->n--;
 }
 
 static void walk_loop(qn_estimator *e, qn_node node)
@@ -285,20 +281,18 @@ static void walk_loop(qn_estimator *e, qn_node node)
                        .is_lanes = l->role == QN_ROLE_VECTOR,
                        .is_points = qn__axis(e->s, root)->kind == QN_AXIS_POINT};
     own->is_together |= is_straight(e, own);
-    if (own->is_together) {
-        walk_together(e, l);
-        return;
-    }
-    double each = LOOP_INSTRUCTIONS;
-    own->demand.instructions = each;
+    if (!own->is_together)
+        own->demand.instructions = LOOP_INSTRUCTIONS;
     e->n++;
     walk(e, l->child);
-    double cycles = own->count * (cycles_of(e, own) + own->inside), main;
+    double main, cycles = own->is_together ? 0 : own->count * (cycles_of(e, own) + own->inside);
     e->n--;
+    if (own->is_together) /* lanes and unrolled loops are no loops in the code */
+        return;
     double tail = cycles_of_tail(e, l->axis, cycles, &main);
     double exit = own->count >= (double)QN_FORESEEN_TRIPS ? e->m->wrong_guess : 0;
     double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
-    double counting = own->count * each / e->m->instructions, runs = executions(e);
+    double counting = own->count * LOOP_INSTRUCTIONS / e->m->instructions, runs = executions(e);
     qn_around *outer = &e->around[e->n - 1];
     while (outer->is_together)
         outer--;

@@ -178,9 +178,11 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
     if (lanes == 1 || method == QN_METHOD_UNIFORM) {
         w.moves = 1;
     } else if (method == QN_METHOD_CONTIGUOUS) {
-        double bytes = qn__register_bytes(e, bits, lanes);
+        double bytes = qn__register_bytes(e, bits, lanes), torn = 0;
         if (is_unaligned(e, i, (int64_t)bytes * 8 / bits))
-            w.moves *= 1 + bytes / e->m->cache[0].line;
+            torn = registers * bytes / e->m->cache[0].line;
+        w.moves += torn; /* both halves take as long as a whole vector */
+        w.torn = 2 * torn * (qn__larger(bytes, e->m->port_bytes) - bytes);
     } else if (method == QN_METHOD_TABLE) {
         w.moves = 0;
         w.shuffles = registers * shuffle * (r->index > 1 ? 2 : 1);

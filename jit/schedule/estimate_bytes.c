@@ -402,9 +402,8 @@ static void moved_by_children(const mover *m, qn_node first, moved *out)
 static void moved_by(const mover *m, qn_node n, moved *out)
 {
     const qn_node_info *l = qn__node(m->e->s, n);
-    bool is_leaf = l->kind == QN_NODE_DO || l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH;
-    bool is_loop = l->kind == QN_NODE_LOOP;
-    uint64_t kept = is_leaf ? UINT64_MAX : is_loop ? kept_of(m, n) : 0;
+    bool is_loop = l->kind == QN_NODE_LOOP && !qn__is_together(l);
+    uint64_t kept = is_loop ? kept_of(m, n) : l->kind == QN_NODE_PLACE ? 0 : UINT64_MAX;
     uint64_t groups = m->n_groups < 64 ? (UINT64_C(1) << m->n_groups) - 1 : UINT64_MAX;
     for (int g = 0; g < m->n_groups; g++)
         out[g] = (moved){0};

@@ -97,9 +97,9 @@ double qn__nominal_count(const qn_estimator *e, qn_axis a);
 double qn__steps(const qn_estimator *e, qn_axis a);
 /** Adds what a DO asks for to the loops around it. */
 void qn__estimate_statement(qn_estimator *e, qn_node at);
-/** Memory operations of an access, and slots as in qn_demand. */
+/** Memory operations of an access, slots as in qn_demand, and bytes taken besides those moved. */
 typedef struct qn_access_work {
-    double moves, slots, shuffles;
+    double moves, slots, shuffles, torn;
 } qn_access_work;
 /** Access i of `lanes` lanes; r: its record, or NULL. */
 qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_record_info *r,

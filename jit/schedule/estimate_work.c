@@ -232,7 +232,8 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     p.in->demand.shuffles += r->weight * part * p.parts * w.shuffles;
     bool is_whole = p.lanes > 1 && w.moves < p.lanes;
     add_moves(&p, x->op != QN_I_STORE ? all : 0, is_load ? 0 : all,
-              qn__register_bytes(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1));
+              qn__register_bytes(e, (int)(8 * qn__access_bytes(k, i)), is_whole ? p.lanes : 1) +
+                  w.torn / qn__larger(w.moves, 1));
     placed digits = p;
     digits.lanes = qn__lanes_are_in_digit(e, i, p.lanes) ? 1 : p.lanes;
     add_digits(e, &digits, i, r->weight);
