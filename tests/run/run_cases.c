@@ -473,9 +473,9 @@ static void cuda_point(const cuda_outcome *o, const char *path, const char *set)
 }
 
 /** Whether value v of case `number` of a file runs in a configuration: in the loader orc the first
- * value, which has the best instruction set of the machine. The compiler takes most of the time of a
- * run. Exact code for v4 and for v4-bytes is therefore of every other value each, and what is not
- * exact is compiled for v3 or v4, case by case in turn. */
+ * value, which has the best instruction set of the machine. The compiler takes most of the time.
+ * Exact code for v4 and for v4-bytes is therefore of every other value each, and what is not exact
+ * is compiled for v3 or v4, case by case in turn. */
 static bool runs_value(const runner *r, const configuration *how, int number, int v)
 {
     if (how->loader == QN_LOADER_ORC)
