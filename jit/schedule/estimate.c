@@ -292,12 +292,12 @@ static void walk_loop(qn_estimator *e, qn_node node)
     double tail = cycles_of_tail(e, l->axis, cycles, &main);
     double exit = own->count >= (double)QN_FORESEEN_TRIPS ? e->m->wrong_guess : 0;
     double entry = exit + (double)ENTRY_INSTRUCTIONS / e->m->instructions;
-    double counting = own->count * LOOP_INSTRUCTIONS / e->m->instructions, runs = executions(e);
+    double counting = (double)LOOP_INSTRUCTIONS / e->m->instructions, runs = executions(e);
     qn_around *outer = &e->around[e->n - 1];
     while (outer->is_together)
         outer--;
     outer->inside += main + tail + entry;
-    e->out->loops += runs * (entry + counting);
+    e->out->loops += runs * (entry + own->count * counting);
     e->out->tails += runs * tail;
 }
 
