@@ -137,7 +137,8 @@ static bool visit_do(qn_verifier *v, qn_node at)
         v->status = QN_ERR_LIMIT;
         return false;
     }
-    if (!qn__verify_loops(v, at) || !qn__verify_values(v, at) || !qn__verify_records(v, at))
+    if (!qn__verify_loops(v, at) || !qn__verify_values(v, at, n->first, n->end) ||
+        !qn__verify_records(v, at))
         return false;
     note_values(v, at, n->first, n->end);
     return true;
@@ -151,7 +152,7 @@ static bool open_place(qn_verifier *v, qn_node at)
     const qn_node_info *n = qn__node(v->s, at);
     const qn_reduced *r = &v->s->reduction[n->index];
     const qn_kernel *k = v->x->k;
-    if (!qn__verify_reduction(v, n))
+    if (!qn__verify_reduction(v, n) || !qn__verify_values(v, at, r->inst[0], r->inst[0] + 1))
         return false;
     int region = region_at(v, r->inst[0]);
     uint32_t last = k->inst[r->inst[r->n - 1]].region[2];

@@ -63,8 +63,9 @@ bool qn__verify_records(qn_verifier *v, qn_node at);
 bool qn__verify_loops(qn_verifier *v, qn_node at);
 /** That a loop may have its role where it stands. */
 bool qn__verify_role(qn_verifier *v, qn_node at);
-/** That values which a statement uses are in registers, in a buffer, or can be made again. */
-bool qn__verify_values(qn_verifier *v, qn_node at);
+/** That values which instructions [first, end) use at a node are in registers, in a buffer, or can
+ * be made again. */
+bool qn__verify_values(qn_verifier *v, qn_node at, uint32_t first, uint32_t end);
 /** The loop over the steps of lanes that a flush of line ends stands behind, for statement `at`; 0:
  * it is refused. */
 qn_node qn__verify_steps(qn_verifier *v, qn_node at, int buffer, qn_node flush);

@@ -319,11 +319,6 @@ bool qn__verify_reduction(qn_verifier *v, const qn_node_info *place)
     if (r->buffer && (v->s->buffer[r->buffer - 1].inst != r->inst[0] ||
                       v->s->buffer[r->buffer - 1].content != QN_CONTENT_SUMS))
         return qn__refuse(v, "place %%%u: b%d holds no sums of it", r->inst[0], r->buffer - 1);
-    for (int a = 0; a < 2 && k->inst[r->inst[0]].op == QN_I_FOR; a++) {
-        uint32_t value = qn__args(k, r->inst[0])[a];
-        if (value >= k->body && !qn__is_made_of_indices(k, value) && !v->made_at[value])
-            return qn__refuse(v, "place %%%u: its range is made later", r->inst[0]);
-    }
     return true;
 }
 

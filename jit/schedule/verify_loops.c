@@ -340,45 +340,40 @@ static qn_node lost_over(const qn_verifier *v, qn_node at, uint32_t i)
     return (qn_node){0};
 }
 
-/** Whether a statement has value i: it is at hand, or can be made of what is. */
-static bool has_value(const qn_verifier *v, qn_node at, uint32_t i, int *left)
+/** Whether a node has value i: it is at hand, or can be made of what is before `until`. */
+static bool has_value(const qn_verifier *v, qn_node at, uint32_t i, uint32_t until, int *left)
 {
     const qn_inst *x = &v->x->k->inst[i];
     if (i < v->x->k->body || x->op == QN_I_INDEX || x->op == QN_I_CARRIED ||
-        qn__may_be_made_again(v->x, i, qn__node(v->s, at)->end))
+        qn__may_be_made_again(v->x, i, until))
         return true;
     if (v->made_at[i] && !lost_over(v, at, i).id)
         return true;
     if (!qn__is_pure(x) || --*left < 0)
         return false;
     for (int n = 0; n < x->n_args; n++)
-        if (!has_value(v, at, qn__args(v->x->k, i)[n], left))
+        if (!has_value(v, at, qn__args(v->x->k, i)[n], until, left))
             return false;
     return true;
 }
 
-static bool verify_value(qn_verifier *v, qn_node at, uint32_t i)
+bool qn__verify_values(qn_verifier *v, qn_node at, uint32_t first, uint32_t end)
 {
-    int left = 64;
-    uint32_t first = qn__node(v->s, at)->first;
-    if (has_value(v, at, i, &left))
-        return true;
-    if (!v->made_at[i])
-        return qn__refuse(v, "do %%%u: value %%%u is made later", first, i);
-    qn_node lost = lost_over(v, at, i);
-    return qn__refuse(v, "do %%%u: value %%%u of loop %s is kept in no buffer", first, i,
-                      qn__axis_text(v, qn__node(v->s, lost)->axis).name);
-}
-
-bool qn__verify_values(qn_verifier *v, qn_node at)
-{
-    const qn_node_info *n = qn__node(v->s, at);
     const qn_kernel *k = v->x->k;
-    for (uint32_t i = n->first; i < n->end; i++)
+    uint32_t until = k->inst[end - 1].region[2]; /* or all trips of the loop around */
+    if (v->n_contexts > 1 && v->context[1].end[0] > until)
+        until = v->context[1].end[0];
+    for (uint32_t i = first; i < end; i++)
         for (int a = 0; a < k->inst[i].n_args; a++) {
             uint32_t value = qn__args(k, i)[a];
-            if ((value < n->first || value >= n->end) && !verify_value(v, at, value))
-                return false;
+            int left = 64;
+            if ((value >= first && value < end) || has_value(v, at, value, until, &left))
+                continue;
+            if (!v->made_at[value])
+                return qn__refuse(v, "%%%u: value %%%u is made later", first, value);
+            qn_node lost = lost_over(v, at, value);
+            return qn__refuse(v, "%%%u: value %%%u of loop %s is kept in no buffer", first, value,
+                              qn__axis_text(v, qn__node(v->s, lost)->axis).name);
         }
     return true;
 }

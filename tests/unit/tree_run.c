@@ -31,15 +31,33 @@ static cell *cell_of(runner *r, int b)
     return at < r->n_cells[b] ? &r->buffer[b][at] : NULL;
 }
 
-static uint64_t evaluate(runner *r, uint32_t i)
+static void evaluate(runner *r, uint32_t i)
 {
     const qn_inst *x = &r->x->k->inst[i];
     if (i < r->x->k->body)
-        return r->interp.value[i];
+        return;
     for (int n = 0; n < x->n_args; n++)
         evaluate(r, qn__args(r->x->k, i)[n]);
     qn__interp_run(&r->interp, i, i + 1);
-    return r->interp.value[i];
+}
+
+/** Makes anew what instructions [first, end) use and what can be made again: in all trips of the
+ * loop around, after what its trips write. */
+static void make_again(runner *r, uint32_t first, uint32_t end)
+{
+    const qn_kernel *k = r->x->k;
+    uint32_t until = k->inst[end - 1].region[2];
+    for (int p = 0; p < r->n_places; p++) {
+        const uint32_t place_end = k->inst[r->s->reduction[r->place[p]].inst[0]].region[2];
+        until = place_end > until ? place_end : until;
+    }
+    for (uint32_t i = first; i < end; i++)
+        for (int a = 0; a < k->inst[i].n_args; a++) {
+            uint32_t value = qn__args(k, i)[a];
+            if (value >= k->body && (value < first || value >= end) &&
+                qn__may_be_made_again(r->x, value, until))
+                evaluate(r, value);
+        }
 }
 
 /** Sets the indices of dimensions that loops say, in the values of a scratch iteration; false:
@@ -228,14 +246,7 @@ static void run_do(runner *r, qn_node at)
     *times = 1;
     if (x && k->inst[x->inst[0]].op == QN_I_FOR && n->first == k->inst[x->inst[0]].region[0])
         begin_trip(r, reduction, point[last]);
-    for (uint32_t i = n->first; i < n->end;
-         i++) /* what can be made again is made where it is used */
-        for (int a = 0; a < k->inst[i].n_args; a++) {
-            uint32_t value = qn__args(k, i)[a];
-            if (value >= k->body && (value < n->first || value >= n->end) &&
-                qn__may_be_made_again(r->x, value, n->end))
-                evaluate(r, value);
-        }
+    make_again(r, n->first, n->end);
     run_instructions(r, at, n->first, n->end);
     for (int m = 0; x && m < x->n; m++) {
         bool is_end = n->end == k->inst[x->inst[m]].region[1];
@@ -333,8 +344,7 @@ static void run_while(runner *r, int64_t iteration, int reduction)
 {
     const uint32_t i = r->s->reduction[reduction].inst[0];
     r->interp.value = r->value + (uint64_t)iteration * r->x->k->n_insts;
-    for (int n = 0; n < r->x->k->inst[i].n_args; n++)
-        evaluate(r, qn__args(r->x->k, i)[n]);
+    make_again(r, i, i + 1);
     qn__interp_run(&r->interp, i, r->x->k->inst[i].region[2]);
 }
 
@@ -350,8 +360,9 @@ static void run_place(runner *r, qn_node at)
         return;
     }
     if (k->inst[i].op == QN_I_FOR) {
-        int64_t begin = (int64_t)evaluate(r, qn__args(k, i)[0]),
-                end = (int64_t)evaluate(r, qn__args(k, i)[1]);
+        make_again(r, i, i + 1);
+        int64_t begin = (int64_t)r->interp.value[qn__args(k, i)[0]],
+                end = (int64_t)r->interp.value[qn__args(k, i)[1]];
         uint64_t length = end > begin ? (uint64_t)end - (uint64_t)begin : 0, step = k->inst[i].imm;
         r->trip_begin[n->index] = begin;
         r->trips[n->index] = (int64_t)(length / step + (length % step != 0));

@@ -202,6 +202,64 @@ static void test_edits(void)
     free(s);
 }
 
+/* A loop of the body whose range, or what it stores, is read before it is written. */
+static const char counted[] =
+    "kernel counted (y: i64[], z: i64[]) { for all i in y { n = y[i] & 3; y[i] = n + 1;\n"
+    "  s = i64(5); for j in 0..n { s = s * 3 + j }; z[i] = s } }";
+static const char rewritten[] = "kernel rewritten (y: i64[]) { for all i in y { a = y[i];\n"
+                                "  for j in 0..(i & 3) { y[i] = a * j + 7 } } }";
+
+#define AXES "schedule { axis d0 9; axis t%1$u data; loop d0 sequential { do %%%2$u %%%1$u; "
+#define TRIPS "place %%%1$u order ordered { loop t%1$u sequential { "
+
+/** Loops by their kernel: %1 is the loop of the body, %2 the first statement, %3 the inside of the
+ * loop, %4 the first store in there, %5 the end of the loop, %6 the end. NULL: it
+ * is right. */
+static const struct {
+    const char *kernel, *text, *message, *what;
+} loops[] = {
+    {counted, AXES TRIPS "do %%%3$u %%%5$u; } } do %%%5$u %%%6$u; } }", NULL,
+     "a range that is written again before its loop"},
+    {counted, AXES "} loop d0 sequential { " TRIPS "do %%%3$u %%%5$u; } } do %%%5$u %%%6$u; } }",
+     "kept in no buffer", "a range that another loop has read"},
+    {rewritten, AXES TRIPS "do %%%3$u %%%4$u; do %%%4$u %%%5$u; } } } }", NULL,
+     "an element that trips write after they used it"},
+    {rewritten, AXES "} loop d0 sequential { " TRIPS "do %%%3$u %%%4$u; do %%%4$u %%%5$u; } } } }",
+     "kept in no buffer", "an element that another loop has read, and trips write"},
+};
+
+static void test_loops(void)
+{
+    static const tree_view nine[] = {{{9}, false}, {{9}, false}};
+    for (size_t n = 0; n < sizeof loops / sizeof loops[0]; n++) {
+        tree_case c;
+        char text[1024];
+        qn_error err = {0};
+        qn_schedule *s = calloc(1, sizeof *s);
+        if (!s || !tree_case_open(&c, loops[n].kernel, nine, QN_ISA_V4, false))
+            return;
+        const qn_kernel *k = c.x.k;
+        uint32_t loop = k->body, store;
+        while (k->inst[loop].op != QN_I_FOR)
+            loop++;
+        for (store = loop; store + 1 < k->inst[loop].region[1] && k->inst[store].op != QN_I_STORE;)
+            store++;
+        snprintf(text, sizeof text, loops[n].text, loop, k->body, k->inst[loop].region[0], store,
+                 k->inst[loop].region[2], k->n_insts);
+        qn_status status = qn__schedule_parse(text, strlen(text), s, &err);
+        if (status == QN_OK)
+            status = qn__schedule_complete(&c.x, s, &err);
+        if (status == QN_OK)
+            status = qn__schedule_verify(&c.x, s, &err);
+        bool is_so = loops[n].message ? status != QN_OK && has_part(err.message, loops[n].message)
+                                      : status == QN_OK && tree_case_agrees(&c, s);
+        if (!tap_ok(is_so, "%s: %s", loops[n].message ? "refused" : "right", loops[n].what))
+            tap_note("%s: %s: %s", qn_status_name((int)status), err.message, text);
+        tree_case_close(&c);
+        free(s);
+    }
+}
+
 /** The schedule that docs/schedule-text.md shows. */
 static void test_page(void)
 {
@@ -393,6 +451,7 @@ int main(void)
     test_declared();
     test_footprint();
     test_edits();
+    test_loops();
     test_met_twice();
     test_page();
     test_oracle();
