@@ -259,12 +259,12 @@ bool qn__strip_value(lower *g, uint32_t i);
 /** Asks for the memory so many bytes behind what part p of an access meets: of a load into the
  * second-level cache, of a store into the first, for writing. */
 void qn__prefetch(lower *g, uint32_t i, int p, int64_t ahead_bytes);
-/** Asks for what `reduce` will load plan->prefetch points of dimension d ahead. */
+/** Asks for what `reduce` will load ahead by the points of its record, of dimension d. */
 void qn__prefetch_point(lower *g, uint32_t reduce, int d);
-/** Asks for this tile's part of what the reduce will load plan->steps_ahead steps of the lanes
- * later. */
+/** Asks for this tile's part of what the reduce will load ahead by the steps of the
+ * lanes of its record. */
 void qn__prefetch_step(lower *g, uint32_t reduce);
-/** Asks for what load i will meet plan->front_bytes later, if that is of a front row. */
+/** Asks for what load i will meet ahead by the bytes of its record, if that is of a front row. */
 void qn__prefetch_front(lower *g, uint32_t i);
 
 /* ---- lower/atomic.c */

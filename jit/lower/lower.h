@@ -211,7 +211,7 @@ typedef struct lower {
     LLVMValueRef lane;    /* i64, of this thread in its warp */
     int64_t multiple[QN_MAX_RANK]; /* what divides the index of a dimension, counted from its begin;
                                       0: nothing is known */
-    LLVMValueRef kept;    /* the memory of the team for plan->kept; NULL: it has none */
+    LLVMValueRef kept;    /* the memory of the team for what grids keep; NULL: it has none */
     LLVMValueRef kept_row; /* of a block's tile, i64; NULL: a warp has one */
     LLVMValueRef moved_ahead[QN_MOST_MOVED]; /* of rows: from where this thread touches the view to
                                                 where it does in shared memory, in bytes */

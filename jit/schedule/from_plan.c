@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * from_plan.c: a plan as a schedule, made by transformations of the kernel as declared. It shows
- * that a schedule can say what a plan says, until plans are gone. What the tree has no words for
- * yet is left out.
+ * from_plan.c: a plan as a schedule, made by transformations of the kernel as declared.
  */
 #include "jit/schedule/from_plan.h"
 #include "jit/schedule/from_plan_parts.h"

@@ -5,7 +5,7 @@
  * iterations, so that what it loads is coalesced, and leaves what they add in shared memory; the
  * first threads, one for each iteration, add it in order. Loads that cannot fail are made a chunk
  * ahead. There are two buffers, so one barrier for each chunk is enough: who comes to the next one
- * has read the buffer that is filled after it. Rows that are kept (plan->kept) stand where their
+ * has read the buffer that is filled after it. Rows that are kept (qn_grid) stand where their
  * points do instead.
  *
  * Beyond the end of the tile's dimension, and in the last chunk beyond the last point, the last one
