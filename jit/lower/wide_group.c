@@ -9,9 +9,11 @@
 
 /* ---------------------------------------------------------------- what is known of an address */
 
+/** The largest power of two up to QN_ACCESS_BYTES that divides n. */
 static int64_t lowest_bit(int64_t n)
 {
-    return n ? n & -n : QN_ACCESS_BYTES;
+    n |= QN_ACCESS_BYTES;
+    return n & -n;
 }
 
 /** Whether a value is the index of dimension d, where a thread begins: the first is known, and the
