@@ -48,19 +48,18 @@ static void inside_steps(lower *g, const steps *of)
 }
 
 /** Iterations of dimension d that the block has at once. */
-static int64_t step_of(const fill *f, int d)
+static int64_t step_of(const lower *g, int d)
 {
-    const qn_buffer_layout *l = &f->g->filled[f->buffer].layout;
-    int64_t step = 1;
-    for (int n = 0; n < l->n; n++)
-        step = l->digit[n].d == d ? l->digit[n].range : step; /* of the fastest digit */
-    return step;
+    int64_t last = 0;
+    for (int j = 0; j < g->jam_max; j++)
+        last = g->jam_ahead[d][j] > last ? g->jam_ahead[d][j] : last;
+    return last + 1;
 }
 
 static void copy_in_steps(fill *f, int at)
 {
     int d = f->how.dim[at];
-    int64_t low, high, step = step_of(f, d);
+    int64_t low, high, step = step_of(f->g, d);
     const fill_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
                            .f = f,
                            .at = at};
