@@ -204,7 +204,8 @@ static bool may_widen(const search *s)
     return is_narrow;
 }
 
-/** More lanes, or half a register of them: it lies across lines half as often. */
+/** More lanes, or half a register of them, which lies across lines half as often: with as many
+ * vectors in a step, or as many iterations. */
 static void try_width(search *s)
 {
     bool is_better = may_widen(s);
@@ -215,8 +216,12 @@ static void try_width(search *s)
     }
     o = s->options;
     is_better = s->best->lane_dim >= 0;
-    for (o.width = s->best->width / 2; is_better && o.width >= QN_LEAST_WIDTH; o.width /= 2)
+    for (o.width = s->best->width / 2; is_better && o.width >= QN_LEAST_WIDTH; o.width /= 2) {
+        o.unroll = s->options.unroll;
         is_better = try(s, &o, OTHER_STEPS);
+        o.unroll = 2 * s->best->unroll;
+        is_better = is_better || (o.unroll <= MOST_UNROLL && try(s, &o, OTHER_STEPS));
+    }
 }
 
 /** Whether a row is as long as a step of so many vectors. */
