@@ -108,6 +108,15 @@ static int n_sums(const reduction *r)
     return n;
 }
 
+/** Carries the accumulators through a loop that was just opened, and, ahead of checks, whether
+ * these would have held. */
+static void carry_sums(lower *g, loop *l, const reduction *r, LLVMValueRef *acc)
+{
+    qn__loop_carry(g, l, acc, n_sums(r));
+    if (g->in_range)
+        qn__loop_carry(g, l, g->in_range, 1);
+}
+
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
 {
     addend a;
@@ -182,7 +191,7 @@ static void fold_steps(lower *g, const run *x, span s, int step, LLVMValueRef *a
     if (qn__is_known_empty(s))
         return;
     qn__loop_open(g, &l, s, step, x->how);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    carry_sums(g, &l, r, acc);
     qn__set_index(g, d, l.index);
     for (int n = 0; n < step && step > 1; n += together)
         qn__wide_points(g, r, d, n, step - n < together ? step - n : together, add_point,
@@ -270,7 +279,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     }
     loop l;
     qn__loop_points(g, &l, r, d);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    carry_sums(g, &l, r, acc);
     fold(g, r, at + 1, acc);
     qn__loop_close(g, &l);
 }
@@ -330,7 +339,7 @@ static void fold_blocks(lower *g, const reduction *r, int depth, span s, LLVMVal
     }
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, n_sums(r));
+    carry_sums(g, &l, r, acc);
     fold_blocks(g, r, depth - 1, qn__block_at(g, s, l.index, size), inner);
     for (int m = 0; m < n_sums(r); m++)
         acc[m] = qn__combine(g, owner_of(r, m), acc[m], inner[m]);
@@ -492,6 +501,35 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
     g->scratch_used = scratch_used;
 }
 
+/** Whether reduce r is folded in registers, one point behind the other, in a way that carries more
+ * than sums. */
+static bool is_fold(const lower *g, const reduction *r)
+{
+    const int order = qn__order_rule(g->k, r->inst);
+    return g->width == 1 && order != QN_STRIPED && r->points != 0 && !r->results &&
+           (order != QN_INDEXED || r->n_levels == 0 || r->n_dims == 1);
+}
+
+/** A reduce of a thread ahead of its checks, so that no load waits behind a branch; once more with
+ * checks where one would have failed. */
+static void fold_ahead(lower *g, const reduction *r, LLVMValueRef condition, LLVMValueRef *acc)
+{
+    LLVMValueRef in_range = LLVMConstInt(g->i1, 0, false);
+    set_identity(g, r, acc);
+    branch x = qn__begin_branch(g, condition);
+    qn__branch_keep(g, &x, acc, r->n);
+    qn__branch_keep(g, &x, &in_range, 1);
+    in_range = LLVMConstInt(g->i1, 1, false);
+    g->in_range = &in_range;
+    fold_in_order(g, r, acc);
+    g->in_range = NULL;
+    qn__end_branch(g, &x, NULL);
+    branch y = qn__begin_branch(g, LLVMBuildNot(g->b, in_range, ""));
+    qn__branch_keep(g, &y, acc, r->n);
+    qn__reduce_in_order(g, r, 1, (LLVMValueRef(*)[MOST_PARTS])acc);
+    qn__end_branch(g, &y, NULL);
+}
+
 const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
 {
     const qn_reduced *r = g->schedule ? qn__reduction_of(g->schedule, reduce) : NULL;
@@ -539,12 +577,15 @@ void qn__lower_reduce(lower *g, uint32_t i)
     int n = is_threads ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);
+    LLVMValueRef ahead = is_threads && n == 1 && is_fold(g, r) ? qn__ahead_of_points(g, i) : NULL;
     int outside = g->points_level;
     g->points_level = g->depth < outside ? g->depth : outside;
     qn__prefetch_step(g, i);
     if (r->points != 0 && g->is_team &&
         (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i)))
         acc[0][0] = g->hooks->team_reduce(g, r);
+    else if (ahead)
+        fold_ahead(g, r, ahead, acc[0]);
     else
         qn__reduce_in_order(g, r, n, acc);
     g->points_level = outside;

@@ -134,6 +134,17 @@ static void require_elements(lower *g, cover *c, const qn_param_fact *param, int
             require(g, c, LLVMIntNE, qn__fact(g, &param->dim[r].extent), qn__const_i64(g, 0));
 }
 
+LLVMValueRef qn__ahead_of_points(lower *g, uint32_t i)
+{
+    cover c = {.loop = i};
+    FOR_ACCESSES (g->k, n, access) {
+        if (access > i && access < g->k->inst[i].region[2] && qn__is_checked(g->f, g->k, n))
+            require_elements(g, &c, &g->f->param[g->k->inst[access].imm],
+                             qn__n_indices(g->k, access));
+    }
+    return c.all && may_run_ahead(g, i) ? c.all : NULL;
+}
+
 LLVMValueRef qn__cover(lower *g, uint32_t i)
 {
     cover c = {.loop = i};

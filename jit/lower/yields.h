@@ -72,6 +72,9 @@ uint32_t qn__last_condition(const lower *g, uint32_t begin, uint32_t end);
  * and compute, so that nothing is lost if it is run again with checks. Its first version notes in
  * g->in_range whether they would have held, and loads another element where one does not. */
 bool qn__runs_ahead(const lower *g, uint32_t i);
+/** Whether reduce i may run ahead of its checks in the same way, as i1: views have elements; NULL:
+ * it has no checks, or may not. */
+LLVMValueRef qn__ahead_of_points(lower *g, uint32_t i);
 /** Whether all accesses of a `for` that are made at its index are in range, and it does not end
  * before it begins, as i1; they are entered in g->covered. NULL: there are none, or two versions of
  * the loop are not worth it. */
