@@ -143,6 +143,8 @@ void qn__make_relaxed(const lower *g, LLVMValueRef access);
 void qn__lower_load(lower *g, uint32_t i);
 /** Emits canonical part p of load i. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
+/** The word of 4 bytes that begins with the element of load i, of memory that nobody writes. */
+LLVMValueRef qn__load_word(lower *g, uint32_t i);
 void qn__lower_store(lower *g, uint32_t i);
 
 /** Between registers and memory: bool is i1 in one and i8 in the other. */

@@ -145,6 +145,14 @@ static LLVMValueRef plain_load(lower *g, uint32_t i, LLVMTypeRef t, LLVMValueRef
     return v;
 }
 
+LLVMValueRef qn__load_word(lower *g, uint32_t i)
+{
+    address x = qn__displaced(g, i, 0, NULL);
+    LLVMValueRef v = qn__load_at(g, g->i32, x.pointer, 4);
+    qn__mark_invariant(g, v);
+    return v;
+}
+
 /** Level to which a load of this view may be hoisted: across loops that run, where nothing writes
  * its elements. */
 static int load_level(const lower *g, uint32_t i, int wanted)

@@ -208,11 +208,15 @@ double qn__grid_registers(const qn_analysis *x, const qn_grid *p)
 static double shared_bytes_of(const qn_grid_model *m)
 {
     const qn_grid *p = m->p;
+    const qn_kernel *k = m->x->k;
     bool is_warp = p->team == QN_TEAM_WARP;
     double rows = is_warp ? m->threads / m->m->warp : (double)p->block[p->axis[0]];
     double bytes = (double)p->kept_bytes * rows;
     if (p->team == QN_TEAM_BLOCK && !p->n_kept)
         bytes += 8.0 * (double)p->chunk * (double)p->block[p->axis[0]];
+    for (uint32_t s = 0; s < k->n_accesses && s < 64; s++)
+        if (p->staged >> s & 1)
+            bytes += QN_STAGE_SIDE * QN_STAGE_SIDE * (double)qn__access_bytes(k, k->access[s].inst);
     for (int n = 0; n < p->n_moved; n++)
         bytes += m->threads * qn__moved_pitch(p, &p->moved[n]);
     return bytes;

@@ -193,6 +193,8 @@ static void follow_rules(const gpu_planner *s, bool has_analysis)
     if (qn__gpu_choose_block(s, lanes))
         return;
     qn__gpu_choose_kept(s);
+    if (qn__gpu_choose_staging(s, lanes))
+        return;
     qn__gpu_choose_private(s);
     const int n_shared = qn__gpu_choose_wide(s, lanes);
     qn__gpu_choose_threads(s, n_shared);
@@ -244,7 +246,7 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
     const bool has_analysis = qn__analyse(k, &own, -1, 0, &s.a);
     follow_rules(&s, has_analysis);
     if (has_analysis && out->team == QN_TEAM_THREAD && out->axis[0] >= 0 && !out->is_crossed &&
-        !out->skew && !out->n_moved && !own.plan.width && !own.is_ordered)
+        !out->skew && !out->staged && !out->n_moved && !own.plan.width && !own.is_ordered)
         choose_width(&s, &own);
     qn__analysis_release(&s.a);
 }

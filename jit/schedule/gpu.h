@@ -6,7 +6,8 @@
  * many of those that reduce, schedule/gpu_kept.c what a warp keeps of its points,
  * schedule/gpu_rest.c when a team takes all iterations that share its reduces,
  * schedule/gpu_private.c which atomic updates a block collects,
- * schedule/gpu_product.c which sums are register tiles, schedule/gpu_print.c prints it.
+ * schedule/gpu_stage.c what goes through shared memory, schedule/gpu_product.c which sums are
+ * register tiles, schedule/gpu_print.c prints it.
  */
 #ifndef QN_JIT_PLAN_GPU_H
 #define QN_JIT_PLAN_GPU_H
@@ -109,6 +110,9 @@ bool qn__gpu_loads_points(const gpu_planner *s, int x);
 void qn__gpu_order_batches(const gpu_planner *s);
 /** BODY_...: what several iterations in a thread may run together. */
 int qn__gpu_kind_of_body(const gpu_planner *s);
+/** Loads through shared memory, and then threads, axis and tile, once the order is chosen; whether
+ * there are any (schedule/gpu_stage.c). */
+bool qn__gpu_choose_staging(const gpu_planner *s, int x);
 /** Records that a block moves through shared memory, once the threads are chosen: moved, n_moved
  * (schedule/gpu_moved.c). */
 void qn__gpu_choose_moved(const gpu_planner *s, int x);

@@ -323,8 +323,8 @@ static int other_dimension(const gpu_planner *s, int x)
 {
     uint32_t candidates = 0;
     for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) && d != x &&
-            qn__trips_or(s->f, d, QN_ACCESS_BYTES) >= QN_ACCESS_BYTES)
+        if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
+            qn__trips(s->f, d) >= QN_ACCESS_BYTES)
             candidates |= 1u << d;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;

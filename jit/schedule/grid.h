@@ -62,9 +62,11 @@ typedef struct qn_grid {
     int32_t is_crossed; /* some accesses are consecutive along tall_dim, others along wide_dim */
     /* ---- shared memory */
     uint64_t early;     /* bit s: a block performs the load at access s ahead of its point */
+    uint64_t staged;    /* bit s: the load at access s goes through a tile in shared memory */
+    uint64_t words;     /* bit s: several of its small elements stand in a word of 4 bytes */
     int32_t is_product; /* early loads are those of a reduce over a third dimension, whose sums are
                            register tiles */
-    int32_t tile_dim;   /* with axis[0], the dimension of such a tile */
+    int32_t tile_dim;   /* with axis[0], the dimension of a tile of either kind */
     int32_t n_moved;
     qn_moved moved[QN_MOST_MOVED];
     uint32_t moved_loop; /* a `for` at the top, whose rows are moved; 0: records are */
@@ -87,8 +89,10 @@ typedef struct qn_grid {
 enum { QN_ACCESS_BYTES = 16 };
 /** Iterations, and points of a reduce, that a thread of a block evaluates at most. */
 enum { QN_MOST_EACH = 16 };
-/** Threads of a block that shares points. */
+/** Threads of a block that shares points, or a tile. */
 enum { QN_BLOCK_THREADS = 256 };
+/** Staged tiles are squares of this side. */
+enum { QN_STAGE_SIDE = 64 };
 /** Tiles of products have this side, or half of it, and so many points of the reduce at a time. */
 enum { QN_PRODUCT_SIDE = 128, QN_PRODUCT_CHUNK = 16 };
 

@@ -496,7 +496,7 @@ static bool make_thread(const qn_kernel *k, const qn_facts *f, const qn_short_lo
 /** Whether a thread computes one iteration at a time, and accesses memory for it alone. */
 static bool is_one_by_one(const qn_grid *p)
 {
-    return p->team == QN_TEAM_THREAD && p->wide * p->tall == 1 && !p->n_moved;
+    return p->team == QN_TEAM_THREAD && p->wide * p->tall == 1 && !p->n_moved && !p->staged;
 }
 
 /** A loop behind reduces as a dimension, if a team divides it. Short loops of a thread of a GPU as

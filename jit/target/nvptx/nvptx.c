@@ -169,7 +169,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->n_kept                ? qn__kept_bytes(p)
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
-                                                            : 0;
+                                                            : qn__stage_bytes(k, p);
     for (int n = 0; n < p->n_loops; n++)
         info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)

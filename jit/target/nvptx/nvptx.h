@@ -168,6 +168,13 @@ void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_fl
 /** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
 LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
 
+/* ---- target/nvptx/stage.c: loads through shared memory */
+/** Bytes of shared memory of a block. */
+int32_t qn__stage_bytes(const qn_kernel *k, const qn_grid *p);
+/** One tile of the dimensions axis[0] and tile_dim, which begins at (low_x, low_y): staged loads
+ * into shared memory, and the body for each iteration. The other indices are set. */
+void qn__stage_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
+
 /* ---- target/nvptx/product.c: register tiles */
 /** Shared memory of a block. */
 int32_t qn__product_bytes(const qn_kernel *k, const qn_grid *p);

@@ -14,7 +14,7 @@ bool qn__nvptx_is_light(const qn_kernel *k, const qn_grid *p)
 {
     enum { FEW_REGISTERS = 16 }; /* of all that a thread loads: half of those that it then has */
     int64_t registers = 0;
-    if (p->team != QN_TEAM_THREAD || p->tall > 1)
+    if (p->team != QN_TEAM_THREAD || p->staged || p->tall > 1)
         return false;
     for (uint32_t i = k->body; i < k->n_insts; i++) {
         const qn_inst *x = &k->inst[i];
@@ -154,9 +154,9 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
         LLVMTypeOf(tile_number) == t ? tile_number : LLVMBuildZExt(g->b, tile_number, t, "");
     if (tile != 1)
         ahead = LLVMBuildMul(g->b, ahead, constant(t, tile), "");
-    const bool is_product = g->grid->is_product,
-               is_corner = (is_product && d == g->grid->tile_dim) ||
-                           ((is_product || is_block) && d == g->grid->axis[0]);
+    const bool is_tile = g->grid->is_product || g->grid->staged,
+               is_corner = (is_tile && d == g->grid->tile_dim) ||
+                           ((is_tile || is_block) && d == g->grid->axis[0]);
     for (int a = 0; a < 3 && !is_corner; a++)
         if (g->grid->axis[a] == d) {
             LLVMValueRef first = qn__nvptx_register(g, thread[a], t);
@@ -256,6 +256,8 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         qn__product_tile(g, g->iv[p->axis[0]], g->iv[p->tile_dim], w->spans);
     } else if (p->team == QN_TEAM_BLOCK) {
         run_block(g, w, unit, number);
+    } else if (p->staged) {
+        qn__stage_tile(g, g->iv[p->axis[0]], g->iv[p->tile_dim], w->spans);
     } else {
         qn__move_records(g, false);
         branch own = begin_guard(g, ok);

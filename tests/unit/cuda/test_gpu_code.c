@@ -22,13 +22,25 @@ static qn_arg vector(qn_view *v, int dtype, int64_t n)
     return qn_arg_view(v);
 }
 
-static qn_arg array(qn_view *v, int dtype, int rank, int64_t n0, int64_t n1)
+static qn_arg array_at(qn_view *v, void *at, int dtype, int rank, int64_t n0, int64_t n1)
 {
     const int64_t extent[2] = {n0, n1};
     qn_layout l;
     qn_layout_right(rank, extent, &l, NULL);
-    qn_view_wrap("v", memory, dtype, &l, 0, v, NULL);
+    qn_view_wrap("v", at, dtype, &l, 0, v, NULL);
     return qn_arg_view(v);
+}
+
+static qn_arg array(qn_view *v, int dtype, int rank, int64_t n0, int64_t n1)
+{
+    return array_at(v, memory, dtype, rank, n0, n1);
+}
+
+/** A matrix of f32 apart from the other views. */
+static qn_arg result(qn_view *v, int64_t n0, int64_t n1)
+{
+    static int64_t values[N];
+    return array_at(v, values, QN_F32, 2, n0, n1);
 }
 
 /** A stage of a kernel for an instruction set, or "". */
@@ -441,6 +453,40 @@ static void test_quotients(void)
            "other quotients are products of 32 bits");
 }
 
+/** Rows that indices choose are loaded ahead of the tests of these: no branch is between the loads. */
+static void test_sums_ahead(void)
+{
+    static const char kernel[] =
+        "kernel bag (id: i32[,], t: f32[,], y: f32[,]) {\n"
+        " for all b, j in y { y[b,j] = sum k in dim(id, 1) of t[id[b,k],j] }\n}\n";
+    qn_view v[3];
+    const qn_arg args[] = {array(&v[0], QN_I32, 2, 32, 8), array(&v[1], QN_F32, 2, 30, 32),
+                           result(&v[2], 32, 32)};
+    const char *at = ptx_of(kernel, 3, args);
+    int n = 0;
+    for (const char *end = NULL; (at = strstr(at, "ld.global.nc.f32")) && !(end && end < at); n++) {
+        end = strstr(at, "bra");
+        at++;
+    }
+    tap_is_int(n, 8, "eight loads before the next branch");
+}
+
+/** Neighbours of a load that lie along another dimension go through a tile, also where no extent is
+ * known. */
+static void test_staged(void)
+{
+    static const char kernel[] = "kernel turn (x: f32[,], y: f32[,]) {\n"
+                                 " for all i, j in y { y[i,j] = x[j,i] }\n}\n";
+    qn_view v[2];
+    const qn_arg args[] = {array(&v[0], QN_F32, 2, 20, 50), result(&v[1], 50, 20)};
+    tap_ok(!strstr(plan_of(kernel, 2, args), "staged"), "not tiles that are mostly empty");
+    const qn_arg large[] = {array(&v[0], QN_F32, 2, 48, 32), result(&v[1], 32, 48)};
+    tap_ok(strstr(plan_of(kernel, 2, large), "staged access 0, along dimension 0"),
+           "a load across the threads is staged");
+    tap_ok(count(ptx_of(kernel, 2, large), "bar.sync") == 2 && strstr(text, "ld.shared"),
+           "in a tile in shared memory");
+}
+
 /** What a thread takes at once. */
 static void test_at_once(void)
 {
@@ -498,6 +544,8 @@ int main(void)
     test_kept();
     test_moved();
     test_quotients();
+    test_sums_ahead();
+    test_staged();
     test_at_once();
     qn_context_release(c);
     return tap_done();
