@@ -42,6 +42,8 @@ int random_below(randoms *r, int n);
 int64_t random_between(randoms *r, int64_t low, int64_t high);
 /** A number near a power of two that 32 bits do not hold. */
 int64_t random_far(randoms *r);
+/** Where n indices begin: at `begin`, or seldom near the first or the last number of 64 bits. */
+int64_t random_at_limit(const randoms *r, int64_t begin, int64_t n);
 bool random_percent(randoms *r, int percent);
 /** Any dtype. */
 int random_dtype(randoms *r);

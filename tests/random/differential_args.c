@@ -270,9 +270,11 @@ qn_status random_layout(randoms *r, int rank, const int64_t *extents, bool is_un
         *out = plain;
         return status;
     }
-    for (int d = 0; d < rank; d++)
+    for (int d = 0; d < rank; d++) {
         lower[d] = random_percent(r, 65)   ? random_between(r, -5, 5)
                    : random_percent(r, 80) ? random_between(r, -200, 200) : random_far(r);
+        lower[d] = random_at_limit(r, lower[d], extents[d]);
+    }
     status = qn_layout_offset(&plain, lower, out, err);
     qn_layout_release(&plain);
     return status;

@@ -200,6 +200,7 @@ void choose_plain_domain(test_case *t)
         limit_points(t, size < 50 ? MANY_POINTS : FEW_POINTS);
     for (int d = 0; d < t->n_dims; d++) {
         int64_t begin = random_percent(r, 80) ? 0 : random_between(r, -6, 40);
+        begin = random_at_limit(r, begin, t->dim[d].end);
         t->dim[d].begin = begin;
         t->dim[d].end += begin;
     }

@@ -27,6 +27,15 @@ int64_t random_far(randoms *r)
     return random_percent(r, 70) ? at : -at;
 }
 
+int64_t random_at_limit(const randoms *r, int64_t begin, int64_t n)
+{
+    randoms own = {~r->state ^ 0x11b17};
+    if (!random_percent(&own, 4))
+        return begin;
+    const int64_t ahead = random_percent(&own, 50) ? 0 : random_between(&own, 0, 70);
+    return random_percent(&own, 70) ? INT64_MAX - n - ahead : INT64_MIN + ahead;
+}
+
 /* An extent of the list that keeps the product below the limit; 0 rarely. */
 static int64_t random_extent(randoms *r, int64_t so_far, int64_t limit)
 {
@@ -60,6 +69,7 @@ static void add_dim(test_case *t, int kind)
     int64_t begin = random_percent(r, 70)   ? 0
                     : random_percent(r, 10) ? random_far(r)
                                             : random_between(r, -6, 40);
+    begin = random_at_limit(r, begin, n);
     t->dim[t->n_dims++] = (test_dim){kind, begin, begin + n};
     t->points *= n;
     if (kind != KIND_REDUCTION)
