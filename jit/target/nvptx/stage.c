@@ -14,7 +14,12 @@
  */
 #include "jit/target/nvptx/nvptx.h"
 
-enum { SIDE = QN_STAGE_SIDE, ROWS = QN_BLOCK_THREADS / SIDE, EACH = SIDE / ROWS, MOST_STAGED = QN_MOST_HELD };
+enum {
+    SIDE = QN_STAGE_SIDE,
+    ROWS = QN_BLOCK_THREADS / SIDE,
+    EACH = SIDE / ROWS,
+    MOST_STAGED = QN_MOST_HELD
+};
 /** Bodies above this size are emitted once, in a loop, not for each of a thread's iterations. */
 enum { SMALL_BODY = 24 };
 

@@ -453,7 +453,8 @@ static void test_quotients(void)
            "other quotients are products of 32 bits");
 }
 
-/** Rows that indices choose are loaded ahead of the tests of these: no branch is between the loads. */
+/** Rows that indices choose are loaded ahead of the tests of these: no branch is between the loads.
+ */
 static void test_sums_ahead(void)
 {
     static const char kernel[] =
