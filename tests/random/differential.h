@@ -176,7 +176,8 @@ void add_part(test_view *v, int dtype, int64_t offset);
 bool has_plain_elements(const test_view *v);
 int64_t element_bytes(const test_view *v);
 int64_t unit_bytes(const test_view *v);
-/** Whether two elements have the same bits in all parts, where two NaN are the same. */
+/** Whether two elements have the same bits in all parts, where two NaN are the same. Of what all
+ * iterations combine into two zeros are, too: which one is the largest is a matter of order. */
 bool is_same_value(const test_view *v, const unsigned char *a, const unsigned char *b);
 /** Steps indices, last dimension fastest; false after the last. */
 bool next_element(const qn_layout *l, int64_t *index);
