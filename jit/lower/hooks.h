@@ -46,6 +46,10 @@ typedef struct qn_hooks {
     LLVMValueRef (*to_integer)(lower *g, int to, int from, LLVMValueRef v);
     /** NULL, or: constant v, of these bits, as the target has it: itself, or loaded. */
     LLVMValueRef (*constant)(lower *g, LLVMValueRef v, uint64_t bits);
+    /** NULL, or: what a float is multiplied by to be divided by b, which loops do not change; and
+     * the quotient a / b by means of that. Scalars. */
+    LLVMValueRef (*invert)(lower *g, LLVMValueRef b);
+    LLVMValueRef (*divide)(lower *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef inverse);
     /** The bits of an f16 that a conversion has made, i16. */
     LLVMValueRef (*half_bits)(lower *g, LLVMValueRef bits);
     /** The lanes that `index` names of one register, or of two side by side; all have one number of

@@ -5,6 +5,7 @@
  */
 #include "jit/lower/hooks.h"
 
+#include <math.h>
 #include <string.h>
 
 int qn__canonical_part(const lower *g, uint32_t i, int p)
@@ -240,6 +241,25 @@ static LLVMValueRef operand_value(lower *g, uint32_t i, int p, lane_operand x)
     return x.bits ? qn__vector_bits(g, x.from, p, x.bits) : qn__vector(g, x.from, p);
 }
 
+/** What a quotient of floats at level `around` is made of, outside of a loop; NULL: nothing. */
+static LLVMValueRef inverse_of(lower *g, uint32_t i, int p, int around, const LLVMValueRef *v)
+{
+    const qn_inst *x = &g->k->inst[i];
+    if (!g->hooks->invert || x->op != QN_I_PURE + QN_OP_div ||
+        qn__dtype_class(x->type) != QN_CLASS_F || qn__is_half(x->type))
+        return NULL;
+    place here;
+    LLVMBool is_rounded;
+    int exponent;
+    if (LLVMIsAConstantFP(v[1]) &&
+        fabs(frexp(LLVMConstRealGetDouble(v[1], &is_rounded), &exponent)) == 0.5)
+        return NULL; /* a product is exact */
+    int at = qn__seek(g, qn__level_of(g, qn__args(g->k, i)[1], p), &here);
+    LLVMValueRef inverse = at < around ? g->hooks->invert(g, v[1]) : NULL;
+    qn__unseek(g, &here);
+    return inverse;
+}
+
 /** Emits part p of a pure instruction: operands first, then the operation at the lowest level where
  * they exist. */
 static void emit_pure(lower *g, uint32_t i, int p)
@@ -256,7 +276,9 @@ static void emit_pure(lower *g, uint32_t i, int p)
     }
     place here;
     int at = qn__seek(g, wanted, &here);
-    LLVMValueRef result = qn__build_lanes(g, i, p, v);
+    LLVMValueRef inverse = inverse_of(g, i, p, at, v);
+    LLVMValueRef result = inverse ? g->hooks->divide(g, v[0], v[1], inverse)
+                                  : qn__build_lanes(g, i, p, v);
     qn__unseek(g, &here);
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);
 }

@@ -184,4 +184,9 @@ int qn__product_blocks(const qn_kernel *k, const qn_grid *p);
  * indices are set. */
 void qn__product_tile(lower *g, LLVMValueRef low_x, LLVMValueRef low_y, const span *spans);
 
+/* ---- target/nvptx/quotient.c */
+/** What `divide` of the hooks multiplies by, for divisor b; NaN where the processor divides. */
+LLVMValueRef qn__nvptx_invert(lower *g, LLVMValueRef b);
+LLVMValueRef qn__nvptx_divide(lower *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef inverse);
+
 #endif

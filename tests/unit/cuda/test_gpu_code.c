@@ -522,6 +522,26 @@ static void test_at_once(void)
     tap_ok(strstr(ptx_of(border, 2, args), "st.global.v4.f32"), "which it stores together");
 }
 
+/** The inverse of what a loop does not change is made before the loop. */
+static void test_inverse(void)
+{
+    static const char form[] = "kernel k (x: f32[], d: f32[], y: f32[]) {\n"
+                               " for all i in y {\n"
+                               "  t = d[i]\n s: f32 = 0\n"
+                               "  for n in dim(x, 0) { s = max(s, x[n] / %s) }\n"
+                               "  y[i] = s\n } }\n";
+    char kernel[512];
+    qn_view v[3];
+    const qn_arg args[] = {vector(&v[0], QN_F32, N), vector(&v[1], QN_F32, N),
+                           vector(&v[2], QN_F32, N)};
+    snprintf(kernel, sizeof kernel, form, "t");
+    tap_ok(count(ptx_of(kernel, 3, args), "rcp.rn.f32") == 1 && count(text, "div.rn.f32") > 1 &&
+               count(text, "div.rn.f32") == count(text, "\t@%p") - count(text, "bra"),
+           "quotients by an inverse, which is made once");
+    snprintf(kernel, sizeof kernel, form, "(t + x[n])");
+    tap_ok(!strstr(ptx_of(kernel, 3, args), "rcp.rn.f32"), "none of a divisor that changes");
+}
+
 int main(void)
 {
     char reason[256];
@@ -545,6 +565,7 @@ int main(void)
     test_kept();
     test_moved();
     test_quotients();
+    test_inverse();
     test_sums_ahead();
     test_staged();
     test_at_once();
