@@ -257,23 +257,3 @@ bool qn__weave_of(const qn_target *t, bool is_load, int held, qn_weave *out)
     }
     return true;
 }
-
-bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out)
-{
-    *out = (qn_weave){.method = QN_WEAVE_CHUNKS,
-                      .bytes = bytes,
-                      .n = 2,
-                      .lanes = lanes,
-                      .places = 3,
-                      .known = 3,
-                      .per_chunk = 1,
-                      .unit = bytes,
-                      .slots = 2,
-                      .is_side_by_side = true,
-                      .registers = 2,
-                      .register_bytes = lanes * bytes,
-                      .moves = 2,
-                      .shuffles = 2};
-    return (bytes == 4 || bytes == 8) && lanes * bytes % QN_CHUNK_BYTES == 0 &&
-           lanes * bytes <= t->vector_bytes;
-}

@@ -20,12 +20,10 @@ enum { QN_MOST_PLACES = 16, QN_CHUNK_BYTES = 16 };
  * BLENDS: the same of an odd number of places: each lane of a member stands in a lane of its own of
  * some register, so members are blended of all registers, then permuted.
  * PIECES: up to 16 bytes of each lane, joined and transposed within 16 bytes.
- * CHUNKS: two places as two whole registers, permuted within 16 bytes. Lanes come in an order of
- * their own: chunk c of a vector has half of its lanes from chunk c of each register.
  * WORDS: places of a lane as integers of at most as many bits as lanes hold a member in: shifts
  * tell members apart, and nothing is extended. Several words of a lane move as PAIRS do.
  */
-enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES, QN_WEAVE_CHUNKS, QN_WEAVE_WORDS };
+enum { QN_WEAVE_PAIRS, QN_WEAVE_BLENDS, QN_WEAVE_PIECES, QN_WEAVE_WORDS };
 
 typedef struct qn_weave {
     int method;
@@ -55,9 +53,6 @@ typedef struct qn_window {
  * a few places. `held`: bytes in which lanes hold each member.
  */
 bool qn__weave_of(const qn_target *t, bool is_load, int held, qn_weave *w);
-/** The weave CHUNKS of two places, which is for code where the order of the lanes does not matter.
- * False: registers have no whole chunks. */
-bool qn__weave_by_chunks(const qn_target *t, int bytes, int lanes, qn_weave *out);
 /** WORDS: those that hold a place which is moved, as bits. */
 uint32_t qn__weave_words(const qn_weave *w);
 /** PIECES without chunks: the windows that cover the places; how many. */

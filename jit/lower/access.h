@@ -125,6 +125,9 @@ bool qn__indices_are_uniform(const lower *g, uint32_t i);
 bool qn__is_one_branch(const lower *g, uint32_t i);
 /** The first part whose test is that of part p: it comes first, and neither has a mask. */
 int qn__tested_with(const lower *g, uint32_t i, int p);
+/** Whether load j, behind load i, is in range where that is: indices that may leave their
+ * dimensions are the same, and so are these; all others are known before i is emitted. */
+bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j);
 /** Opens that branch, in which the access is performed. */
 branch qn__begin_checked(lower *g, const check *c);
 /** Ends the branch: where part p is out of range, the failure is recorded. */
@@ -140,7 +143,8 @@ void qn__lower_body(lower *g);
 void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
-void qn__lower_load(lower *g, uint32_t i);
+/** A load, and those tested alike before `end` with nothing but loads and pure ones between. */
+void qn__lower_load(lower *g, uint32_t i, uint32_t end);
 /** Emits canonical part p of load i. */
 void qn__lower_load_part(lower *g, uint32_t i, int p);
 /** The word of 4 bytes that begins with the element of load i, of memory that nobody writes. */
@@ -189,8 +193,6 @@ LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *x, LLV
 bool qn__is_flat(const lower *g, uint32_t i);
 /** Whether store i was done, or will be done by a later store of its group. */
 bool qn__store_grouped(lower *g, uint32_t i);
-/** Sets g->lanes_are_free. */
-void qn__find_lane_order(lower *g);
 
 /* ---- lower/flat.c: stores of members that are computed alike, in the order of memory */
 /** Store i of a flat group: where it is the last one, computes and stores all members. */

@@ -236,6 +236,33 @@ int qn__tested_with(const lower *g, uint32_t i, int p)
     return p;
 }
 
+/** The first index of access i from r on that may leave its dimension, or their number. */
+static int next_open(const lower *g, uint32_t i, int r)
+{
+    while (r < qn__n_indices(g->k, i) && !is_open(g, i, r))
+        r++;
+    return r;
+}
+
+bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j)
+{
+    const uint32_t *of = qn__args(g->k, i), *arg = qn__args(g->k, j);
+    int r = next_open(g, i, 0);
+    for (int s = 0; s < qn__n_indices(g->k, j); s++) {
+        const qn_dim_fact *x = &g->f->param[g->k->inst[i].imm].dim[r],
+                          *y = &g->f->param[g->k->inst[j].imm].dim[s];
+        if (!is_open(g, j, s) && arg[s] > i && g->a.affine[arg[s]].sym[0])
+            return false;
+        if (!is_open(g, j, s))
+            continue;
+        if (r == qn__n_indices(g->k, i) || of[r] != arg[s] ||
+            !qn__is_same_fact(&x->lower, &y->lower) || !qn__is_same_fact(&x->extent, &y->extent))
+            return false;
+        r = next_open(g, i, r + 1);
+    }
+    return r == qn__n_indices(g->k, i);
+}
+
 branch qn__begin_checked(lower *g, const check *c)
 {
     branch x = qn__begin_choice(g, c->ok, "then", "failed");

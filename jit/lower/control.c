@@ -541,7 +541,7 @@ void qn__lower_region(lower *g, uint32_t begin, uint32_t end)
         qn__debug_at(g, i);
         switch (g->k->inst[i].op) {
         case QN_I_LOAD:
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, end);
             break;
         case QN_I_STORE:
             qn__lower_store(g, i);

@@ -24,7 +24,7 @@ typedef struct fill {
 static void copy_block(fill *f)
 {
     lower *g = f->g;
-    qn__lower_load(g, f->inst);
+    qn__lower_load(g, f->inst, 0);
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, f->inst, p) == p)
             qn__store_copy(g, f->inst, g->value[f->inst].part[p],
@@ -286,7 +286,7 @@ static LLVMValueRef memory_of(lower *g, int buffer)
 static void emit(fill *f)
 {
     if (f->g->schedule->buffer[f->buffer].storage == QN_STORAGE_REGISTERS)
-        qn__lower_load(f->g, f->inst);
+        qn__lower_load(f->g, f->inst, 0);
     else if (f->how.is_transposed && !has_unknown_lanes(f->g))
         copy_rows(f);
     else if (f->how.has_steps)

@@ -45,59 +45,6 @@ bool qn__is_flat(const lower *g, uint32_t i)
     return r && r->is_flat && g->width == g->block->width && is_whole_step(g);
 }
 
-/* ---------------------------------------------------------------- the order of the lanes */
-
-/** Whether access i, whose elements differ between lanes, is one of two places that both move. */
-static bool is_of_pair(const lower *g, uint32_t i)
-{
-    qn_group x;
-    if (!is_asked(g, i) || qn__is_flat(g, i) ||
-        !qn__group_of(&g->a, g->block->lane_dim, i, &x) || x.n != 2)
-        return false;
-    for (int p = 0; p < x.n; p++)
-        if (!x.inst[p] || !is_asked(g, x.inst[p]) || !qn__is_in_range(g->f, g->site[x.inst[p]]))
-            return false;
-    return qn__is_in_range(g->f, g->site[i]);
-}
-
-/** Whether a statement lets lanes stand in any order. is_index: values made of the lanes' index. */
-static bool may_be_free(const lower *g, uint32_t i, uint8_t *is_index, int64_t *bytes)
-{
-    const qn_inst *x = &g->k->inst[i];
-    int n_indices = qn__is_access(x) ? qn__n_indices(g->k, i) : 0;
-    for (int n = 0; n < x->n_args; n++) {
-        if (is_index[qn__args(g->k, i)[n]] && qn__is_access(x) && n >= n_indices)
-            return false;
-        is_index[i] |= is_index[qn__args(g->k, i)[n]] && qn__is_pure(x);
-    }
-    if (!qn__is_access(x))
-        return qn__is_pure(x);
-    if (x->op == QN_I_ATOMIC)
-        return false;
-    if (qn__indices_are_uniform(g, i))
-        return x->op == QN_I_LOAD;
-    bool is_alike = *bytes == 0 || *bytes == qn__access_bytes(g->k, i);
-    *bytes = qn__access_bytes(g->k, i);
-    return is_alike && is_of_pair(g, i);
-}
-
-void qn__find_lane_order(lower *g)
-{
-    const qn_kernel *k = g->k;
-    int64_t bytes = 0;
-    uint8_t *is_index = qn__zalloc(k->n_insts, 1);
-    bool may = is_index && g->schedule && g->schedule->n_buffers == 0 &&
-               qn__is_parallel(k, g->block->lane_dim) && !g->block->streams && !g->debug;
-    for (uint32_t i = 1; i < k->n_insts && may; i++) {
-        if (k->inst[i].op == QN_I_DIM)
-            is_index[i] = (int)k->inst[i].imm == g->block->lane_dim;
-        else
-            may = may_be_free(g, i, is_index, &bytes) || i < k->body;
-    }
-    g->lanes_are_free = may && bytes > 0;
-    qn__free(is_index);
-}
-
 /** The places that move with access i, and how. */
 static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
 {
@@ -112,10 +59,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
             places |= UINT32_C(1) << p;
     if (!(places >> x->place & 1) || (places & (places - 1)) == 0)
         return false;
-    int bytes = (int)qn__access_bytes(g->k, i);
-    return (g->lanes_are_free && is_whole_step(g) &&
-            qn__weave_by_chunks(g->f->target, bytes, g->width, w)) ||
-           qn__weave_of_group(&g->a, x, i, g->width, places, w);
+    return qn__weave_of_group(&g->a, x, i, g->width, places, w);
 }
 
 /* ---------------------------------------------------------------- loads */
@@ -127,14 +71,13 @@ typedef struct kept {
     int64_t at;
 } kept;
 
-static kept kept_of(lower *g, const qn_group *x, const qn_weave *w, uint32_t i, int p)
+static kept kept_of(lower *g, const qn_group *x, uint32_t i, int p)
 {
     address a;
     bool is_written = g->written_too >> g->k->inst[i].imm & 1;
     int64_t bytes = qn__access_bytes(g->k, i);
     int64_t which = (int64_t)(is_written ? x->first : 0) << 32 |
-                    (int64_t)(w->method == QN_WEAVE_CHUNKS) << 24 | (int64_t)x->n << 16 |
-                    (int64_t)g->width << 8 | bytes;
+                    (int64_t)x->n << 16 | (int64_t)g->width << 8 | bytes;
     qn__make_address(g, i, p, NULL, &a);
     return (kept){a.pointer, qn__const_i64(g, which), a.constant - x->place * bytes};
 }
@@ -148,7 +91,7 @@ LLVMValueRef qn__load_grouped(lower *g, uint32_t i, int p, const address *from, 
     if (from->kind != ADDRESS_LANES || from->stride < 2 || !active_lanes(g, i, p, &count) ||
         !weave_of(g, i, &x, &w) || from->stride != x.n || (count && !qn__may_count_lanes(&w)))
         return NULL;
-    kept at = kept_of(g, &x, &w, i, p);
+    kept at = kept_of(g, &x, i, p);
     const memo_key own = {MEMO_GROUP, at.pointer, at.which, at.at + x.place * bytes};
     LLVMValueRef found = qn__memo_find(g, &own, NULL);
     if (found)

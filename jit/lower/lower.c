@@ -145,9 +145,10 @@ static bool make_arrays(lower *g)
     g->value = qn__zalloc(n, sizeof *g->value);
     g->site = qn__zalloc(n, sizeof *g->site);
     g->covered = qn__zalloc(g->k->n_accesses + 1, sizeof *g->covered);
+    g->is_ahead = qn__zalloc(g->k->n_accesses + 1, sizeof *g->is_ahead);
     g->through = qn__zalloc(g->k->n_accesses + 1, sizeof *g->through);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !g->covered || !g->through || !parts || !qn__buffers_open(g) ||
+    if (!g->value || !g->site || !g->covered || !g->is_ahead || !g->through || !parts || !qn__buffers_open(g) ||
         !analyse(g)) {
         qn__free(parts);
         return false;
@@ -173,6 +174,7 @@ static void free_arrays(lower *g)
     qn__free(g->value);
     qn__free(g->site);
     qn__free(g->covered);
+    qn__free(g->is_ahead);
     qn__free(g->filled);
     qn__free(g->through);
     qn__free(g->memo);
@@ -232,7 +234,6 @@ qn_emitted qn__lower_function(const qn_lowering *to, const qn_lowered *x,
     qn_emitted n = {.instructions = -1};
     if (open_function(&g, symbol)) {
         qn__find_alignment(&g);
-        qn__find_lane_order(&g);
         if (block->scratch_bytes)
             g.scratch_memory = LLVMBuildIntToPtr(
                 g.b,

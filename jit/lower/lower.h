@@ -129,8 +129,6 @@ typedef struct lower {
     int jam_max;            /* part encoding */
     int across, n_across;   /* of the last jammed iterations, so many next to one another; -1: they
                                are not */
-    bool lanes_are_free; /* no statement tells the lanes of whole steps apart: they may stand in
-                            another order than in memory */
     bool lanes_are_aligned; /* vectors of the lanes begin at multiples of their width, from the
                                begin of the dimension on */
     uint64_t jam_active;    /* bit j: jammed iteration j is emitted */
@@ -170,6 +168,7 @@ typedef struct lower {
     uint32_t *site; /* access site of each instruction */
     bool *covered;  /* [n_accesses] tested before the `for` around it (lower/version.c) or the body
                        (lower/inside.c) */
+    bool *is_ahead; /* [n_accesses] loaded with an earlier one that is tested alike */
     int64_t covered_trips; /* which has no more trips then */
     LLVMValueRef *in_range; /* i1: whether all accesses were in range so far in a loop that runs
                                ahead of its checks; NULL: none does */

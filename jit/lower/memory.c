@@ -333,43 +333,65 @@ static bool is_tested_with(const lower *g, uint32_t i, int q, int p)
     return qn__canonical_part(g, i, q) == q && qn__tested_with(g, i, q) == p;
 }
 
-/** Part p of a load, with all that are tested alike: performed, or reported and zero. */
-static void load_checked(lower *g, uint32_t i, int p, const check *c)
+/** Loads that one branch decides for. */
+typedef struct alike {
+    uint32_t load[8];
+    int n;
+} alike;
+
+/** Part p of loads, with all that are tested alike: performed, or reported and zero. */
+static void load_checked(lower *g, const alike *x, int p, const check *c)
 {
     static const check none;
-    const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
-    LLVMValueRef v[MOST_PARTS] = {NULL};
+    LLVMValueRef v[sizeof x->load / sizeof *x->load][MOST_PARTS] = {{NULL}};
     branch then = qn__begin_checked(g, c);
-    FOR_PARTS (g, q) {
-        int at;
-        if (is_tested_with(g, i, q, p))
-            v[q] = is_vector ? load_vector(g, i, q, &none, &at) : load_scalar(g, i, q, &none, &at);
-    }
-    qn__end_checked(g, &then, i, p);
-    FOR_PARTS(g, q)
-        if (v[q])
-            qn__set(g, i, q, qn__join(g, &then, v[q], LLVMConstNull(LLVMTypeOf(v[q]))), g->depth);
+    for (int n = 0; n < x->n; n++)
+        FOR_PARTS (g, q) {
+            const uint32_t i = x->load[n];
+            const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+            int at;
+            if (is_tested_with(g, i, q, p))
+                v[n][q] =
+                    is_vector ? load_vector(g, i, q, &none, &at) : load_scalar(g, i, q, &none, &at);
+        }
+    qn__end_checked(g, &then, x->load[0], p);
+    for (int n = 0; n < x->n; n++)
+        FOR_PARTS (g, q)
+            if (v[n][q])
+                qn__set(g, x->load[n], q,
+                        qn__join(g, &then, v[n][q], LLVMConstNull(LLVMTypeOf(v[n][q]))), g->depth);
 }
 
-static void load_branched(lower *g, uint32_t i)
+static void load_branched(lower *g, uint32_t i, uint32_t end)
 {
+    alike x = {{i}, 1};
+    for (uint32_t j = i + 1; j < end && x.n < (int)(sizeof x.load / sizeof *x.load); j++) {
+        const bool is_load = g->k->inst[j].op == QN_I_LOAD;
+        if (!is_load && !qn__is_pure(&g->k->inst[j]))
+            break;
+        if (is_load && is_branched(g, j) && qn__is_tested_alike(g, i, j)) {
+            x.load[x.n++] = j;
+            g->is_ahead[g->site[j]] = true;
+        }
+    }
     FOR_PARTS (g, p) {
         if (qn__canonical_part(g, i, p) != p || qn__tested_with(g, i, p) != p)
             continue;
         check c = qn__make_check(g, i, p);
-        load_checked(g, i, p, &c);
+        load_checked(g, &x, p, &c);
     }
 }
 
-void qn__lower_load(lower *g, uint32_t i)
+void qn__lower_load(lower *g, uint32_t i, uint32_t end)
 {
     if (qn__is_flat(g, i))
         return;
     if (qn__buffer_of(g, i) < 0 && (qn__lower_transposed_load(g, i) || qn__wide_load(g, i)))
         return;
     const bool branched = is_branched(g, i);
-    if (branched)
-        load_branched(g, i);
+    if (branched && !g->is_ahead[g->site[i]])
+        load_branched(g, i, end);
+    g->is_ahead[g->site[i]] = false;
     FOR_PARTS (g, p)
         if (!branched && qn__canonical_part(g, i, p) == p)
             qn__lower_load_part(g, i, p);

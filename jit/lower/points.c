@@ -36,7 +36,7 @@ static void load_before_reduces(lower *g)
     int left = g->block->n_shared;
     for (uint32_t i = g->k->body; i < g->k->n_insts && left > 0; i = g->k->inst[i].region[2]) {
         if (g->k->inst[i].op == QN_I_LOAD)
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, 0);
         left -= g->k->inst[i].op == QN_I_REDUCE;
     }
 }

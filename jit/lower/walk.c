@@ -290,7 +290,7 @@ static void load_again(lower *g, uint32_t first, uint32_t end)
     }
     for (uint32_t i = k->body; needed && i < first; i++)
         if (needed[i] && k->inst[i].op == QN_I_LOAD && !k->inst[i].parent && !g->value[i].is_set)
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, 0);
     qn__free(needed);
 }
 

@@ -193,33 +193,6 @@ static void blend_members(lower *g, const qn_weave *w, const LLVMValueRef *membe
     }
 }
 
-/* ---------------------------------------------------------------- chunks */
-
-/** Each chunk by itself: places of the lanes of the first register, then of the second. */
-static void load_by_chunks(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMValueRef *member)
-{
-    int index[QN_MOST_UNITS], chunk = QN_CHUNK_BYTES / w->unit, half = chunk / 2;
-    for (int m = 0; m < w->n; m++) {
-        for (int l = 0; l < w->lanes; l++) {
-            int in = l % chunk;
-            index[l] = (in < half ? 0 : w->lanes) + l - in + in % half * 2 + m;
-        }
-        member[m] = qn__shuffle(g, v[0], v[1], index, w->lanes);
-    }
-}
-
-static void join_chunks(lower *g, const qn_weave *w, const LLVMValueRef *member, LLVMValueRef *v)
-{
-    int index[QN_MOST_UNITS], chunk = QN_CHUNK_BYTES / w->unit;
-    for (int r = 0; r < w->registers; r++) {
-        for (int t = 0; t < w->lanes; t++) {
-            int in = t % chunk;
-            index[t] = in % 2 * w->lanes + t - in + r * chunk / 2 + in / 2;
-        }
-        v[r] = qn__shuffle(g, member[0], member[1], index, w->lanes);
-    }
-}
-
 /* ---------------------------------------------------------------- pieces */
 
 /** Pieces of `size` units, one of each lane: unit k of all of them becomes r[k]. */
@@ -399,8 +372,6 @@ void qn__load_woven(lower *g, const woven *x, LLVMValueRef *member)
         unzip(g, &pairs, v, member, 1);
     else if (w->method == QN_WEAVE_BLENDS)
         load_blends(g, w, v, member);
-    else if (w->method == QN_WEAVE_CHUNKS)
-        load_by_chunks(g, w, v, member);
     else if (w->method == QN_WEAVE_WORDS)
         load_words(g, w, v, member);
     else if (w->per_chunk > 1)
@@ -425,8 +396,6 @@ void qn__store_woven(lower *g, const woven *x, const LLVMValueRef *member)
         zip(g, &pairs, units, 1, v);
     else if (w->method == QN_WEAVE_BLENDS)
         blend_members(g, w, units, v);
-    else if (w->method == QN_WEAVE_CHUNKS)
-        join_chunks(g, w, units, v);
     else if (w->per_chunk > 1)
         store_pieces_of_chunks(g, x, units);
     else

@@ -147,7 +147,7 @@ static int value_number(const block_fold *m, const block_early *e, int i, int j)
 static LLVMValueRef loaded(lower *g, uint32_t i)
 {
     if (!g->value[i].is_set)
-        qn__lower_load(g, i);
+        qn__lower_load(g, i, 0);
     return qn__scalar(g, i, 0);
 }
 

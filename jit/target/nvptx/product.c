@@ -139,7 +139,7 @@ static void fetch(lower *g, const product *m, LLVMValueRef from, LLVMValueRef *v
             qn__once_open(g, &once, NULL);
             qn__set_clamped(g, o->d, d, e * s.step_d, last_d);
             qn__set_clamped(g, m->k, k, e * s.step_k, last_k);
-            qn__lower_load(g, o->inst);
+            qn__lower_load(g, o->inst, 0);
             *value++ = qn__scalar(g, o->value, 0);
             qn__set_ahead(g, o->d, 0, 0);
             qn__set_ahead(g, m->k, 0, 0);

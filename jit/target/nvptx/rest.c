@@ -88,7 +88,7 @@ void qn__rest_of_warp(lower *g)
 {
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2])
         if (is_shared_load(g, i))
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, 0);
         else if (g->k->inst[i].op == QN_I_REDUCE)
             qn__lower_reduce(g, i);
     rest r = find_rest(g);

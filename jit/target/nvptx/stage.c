@@ -106,7 +106,7 @@ static LLVMValueRef *load_tile(lower *g, const tile *t, uint32_t i, LLVMValueRef
         if (each > 1) {
             *value++ = qn__load_word(g, i);
         } else {
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, 0);
             *value++ = qn__to_memory(g, g->k->inst[i].type, qn__scalar(g, i, 0));
         }
         qn__set_ahead(g, t->x, 0, 0);

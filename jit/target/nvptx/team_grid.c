@@ -50,7 +50,7 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
         bool is_needed =
             qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
         if (inst->op == QN_I_LOAD && is_needed)
-            qn__lower_load(g, i);
+            qn__lower_load(g, i, 0);
         if (inst->op != QN_I_REDUCE)
             continue;
         reduction r = qn__describe_reduction(g, i);
