@@ -25,6 +25,14 @@ uint64_t qn__jammed_below(const lower *g, int d, int64_t n)
     return below;
 }
 
+int64_t qn__jammed_step(const lower *g, int d)
+{
+    int64_t step = 1;
+    for (int j = 0; j < g->jam_max; j++)
+        step = g->jam_ahead[d][j] >= step ? g->jam_ahead[d][j] + 1 : step;
+    return step;
+}
+
 void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead)
 {
     for (int j = 0; j < g->jam_max; j++) {

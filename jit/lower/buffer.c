@@ -84,7 +84,7 @@ static void add_term(place_sum *x, LLVMValueRef value, int at, int64_t scale)
     int64_t known;
     int n = x->n;
     if (qn__is_const(value, &known)) {
-        x->constant += known * scale;
+        x->constant = qn__wrap_add(x->constant, qn__wrap_mul(known, scale));
         return;
     }
     for (; n > 0 && x->term[n - 1].level > at; n--) /* outermost level first */
@@ -109,16 +109,13 @@ int64_t qn__buffer_distance(const qn_buffer_layout *l, int d, int64_t ahead)
 static bool is_whole_step(const lower *g, int d, int64_t iterations)
 {
     bool is_whole = g->jam_active == (UINT64_C(1) << g->jam_max) - 1;
-    int64_t step = 1;
     if (qn__begins_early(g->scalar, g->schedule, d))
         return false;
     if (d == g->block->lane_dim)
         return iterations == (int64_t)g->block->width * g->block->unroll &&
                (g->block->tail == QN_TAIL_NONE || g->block->tail == QN_TAIL_NARROWER ||
                 !qn__is_rest(g));
-    for (int j = 0; j < g->jam_max; j++)
-        step = g->jam_ahead[d][j] >= step ? g->jam_ahead[d][j] + 1 : step;
-    return is_whole && iterations == step;
+    return is_whole && iterations == qn__jammed_step(g, d);
 }
 
 /** The distance of an index from the begin of the buffer. */

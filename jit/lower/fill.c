@@ -47,19 +47,10 @@ static void inside_steps(lower *g, const steps *of)
     copy_points(x->f, x->at + 1);
 }
 
-/** Iterations of dimension d that the block has at once. */
-static int64_t step_of(const lower *g, int d)
-{
-    int64_t last = 0;
-    for (int j = 0; j < g->jam_max; j++)
-        last = g->jam_ahead[d][j] > last ? g->jam_ahead[d][j] : last;
-    return last + 1;
-}
-
 static void copy_in_steps(fill *f, int at)
 {
     int d = f->how.dim[at];
-    int64_t low, high, step = step_of(f->g, d);
+    int64_t low, high, step = qn__jammed_step(f->g, d);
     const fill_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
                            .f = f,
                            .at = at};

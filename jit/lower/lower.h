@@ -290,6 +290,8 @@ void qn__set_jam(lower *g, int n);
 void qn__set_active(lower *g, uint64_t active);
 /** Jammed iterations whose index of dimension d is less than n ahead. */
 uint64_t qn__jammed_below(const lower *g, int d, int64_t n);
+/** How many indices of dimension d they have. */
+int64_t qn__jammed_step(const lower *g, int d);
 /** Sets how far the index of a jammed dimension is ahead in each iteration: ahead[j], g->jam_max of
  * them. */
 void qn__set_jam_ahead(lower *g, int d, const int64_t *ahead);
