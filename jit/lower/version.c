@@ -111,14 +111,19 @@ static bool is_worth(const lower *g, uint32_t i)
                           1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE);
 }
 
-/** Whether a loop or reduce may be run again: it is small, and nothing but loads and computes. */
+/** Whether a loop or reduce may be run again: it is small, nothing but loads and computes, and
+ * tests no index in an `if`. */
 static bool may_run_ahead(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
+    FOR_ACCESSES (g->k, n, access)
+        if (access > i && access < x->region[2] && g->k->inst[access].parent != i &&
+            qn__is_checked(g->f, g->k, n))
+            return false;
     return g->f->target->waits_for_loads && x->region[2] - x->region[0] <= MOST_TWICE &&
            !qn__has_insts(g->k, x->region[0], x->region[2],
                           1u << QN_I_FOR | 1u << QN_I_WHILE | 1u << QN_I_REDUCE | 1u << QN_I_STORE |
-                              1u << QN_I_ATOMIC | 1u << QN_I_IF | 1u << QN_I_ASSERT);
+                              1u << QN_I_ATOMIC | 1u << QN_I_ASSERT);
 }
 
 bool qn__runs_ahead(const lower *g, uint32_t i)
