@@ -149,7 +149,8 @@ static double wait_of_warp(qn_grid_model *m, double load_cycles)
                                                    : n;
         sum += qn__grid_times(m, i) * qn__larger(deepest * rounds * load_cycles, chain);
     }
-    return sum + m->turns * m->rest * top * load_cycles;
+    /* a tile's loads are under way together */
+    return sum + (m->p->staged ? 1 : m->turns) * m->rest * top * load_cycles;
 }
 
 /** Where value v is needed for the last time if instruction i needs it: at the end of the outermost

@@ -215,6 +215,23 @@ static bool make_wide(const gpu_planner *s, qn_facts *f, int width, const qn_gri
     return out->wide == width && !out->is_crossed && out->tall_dim == best->tall_dim;
 }
 
+/** Squares of a thread instead of tiles in shared memory, if the estimate is less: of bytes they
+ * move 16 at once, and tiles 4. */
+static void choose_squares(const gpu_planner *s)
+{
+    const double less = 0.95;
+    gpu_planner own = *s;
+    qn_grid squares;
+    qn_grid_estimate of_tiles, of_squares;
+    own.p = &squares;
+    own.is_unstaged = true;
+    follow_rules(&own, true);
+    if (squares.is_crossed && qn__grid_estimate(&s->a, s->p, &of_tiles) &&
+        qn__grid_estimate(&s->a, &squares, &of_squares) &&
+        of_squares.cycles < less * of_tiles.cycles)
+        *s->p = squares;
+}
+
 /** Fewer neighbours in a thread where all have so many values at once that few threads have
  * registers for them. Several where the rules see none, as their loads are not aligned, and the
  * estimate is clearly less: they share addresses, conditions and what both load. */
@@ -245,6 +262,8 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
     gpu_planner s = {.k = k, .f = &own, .p = out, .has_assertions = qn__has_assertions(k)};
     const bool has_analysis = qn__analyse(k, &own, -1, 0, &s.a);
     follow_rules(&s, has_analysis);
+    if (out->staged)
+        choose_squares(&s);
     if (has_analysis && out->team == QN_TEAM_THREAD && out->axis[0] >= 0 && !out->is_crossed &&
         !out->skew && !out->staged && !out->n_moved && !own.plan.width && !own.is_ordered)
         choose_width(&s, &own);

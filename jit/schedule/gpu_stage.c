@@ -70,7 +70,7 @@ static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
 bool qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
-    if (p->team != QN_TEAM_THREAD || s->has_assertions || x < 0 ||
+    if (s->is_unstaged || p->team != QN_TEAM_THREAD || s->has_assertions || x < 0 ||
         qn__trips_or(s->f, x, INT64_MAX) < LONG_ENOUGH)
         return false;
     for (int y = 0; y < s->k->n_dims; y++) {
