@@ -286,6 +286,10 @@ bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill)
     if (n.id != around.id)
         return qn__refuse(v, "b%d: a statement that uses it is outside of where it is valid",
                           buffer);
+    for (n = at; n.id; n = qn__node(v->s, n)->parent)
+        deps &= ~qn__axis_dims(v->x, v->s, qn__node(v->s, n)->axis);
+    if (deps)
+        return qn__refuse(v, "b%d: points that no loop walks move %%%u", buffer, b->inst);
     return found == (UINT32_C(1) << b->n_axes) - 1 ||
            qn__refuse(v, "b%d: it is over an axis without a loop around its use", buffer);
 }

@@ -49,6 +49,13 @@ static const char column_chain[] =
     "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; }; store s[%i], %a;\n"
     "%b: f32 = reduce max over %k { %y: f32 = load s[%i]; yield %y; }; store y[%i], %b; }";
 /* loads of a group, and a constant whose bits name no argument */
+/* a reduce inside of an `if`, which has no loops in a schedule */
+static const char column_if[] =
+    "kernel \"if\" { view x: f32[2]; view s: f32[1]; view y: f32[1];\n"
+    "%z: i64 = const 0; %n: i64 = extent x, 0; %m: i64 = extent s, 0;\n"
+    "%i: i64 = parallel %z, %m; %k: i64 = reduction %z, %n; %s: f32 = load s[%i];\n"
+    "%c: bool = gt %s, %s; if %c {\n"
+    "%a: f32 = reduce sum over %k { %x: f32 = load x[%k, %i]; yield %x; }; store y[%i], %a; }; }";
 static const char column_group[] =
     "kernel \"group\" { view x: f32[2]; view y: f32[1];\n"
     "%z: i64 = const 0; %u: i64 = const 1; %n: i64 = extent x, 0; %i: i64 = parallel %z, %n;\n"
@@ -252,6 +259,8 @@ static const row refused[] = {
      QN_ISA_SM90},
     {"a copy of what the kernel writes", tree_steps, steps, "buffer %8 d1 storage=frame;",
      "cannot be kept", QN_ISA_V4},
+    {"a copy of what points without loops read", column_if, columns,
+     "buffer %10 d0 storage=frame;", "that no loop walks", QN_ISA_V4},
     {"a buffer over other axes", tree_copy, squares, "buffer %9 d0 d0 storage=frame;",
      "over other axes", QN_ISA_V4},
     {"line ends without lanes", tree_copy, squares, "reorder d1 d0; join %11 d1;",
