@@ -29,6 +29,8 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
     for (int s = 0; s < 64; s++)
         if (p->staged >> s & 1)
             qn__text_add(out, "\nstaged access %d, along dimension %d", s, p->tile_dim);
+    if (p->has_pairs)
+        qn__text_add(out, "\nneighbouring partials in a lane");
     if (p->is_product)
         qn__text_add(out, "\nproduct with dimension %d", p->tile_dim);
     for (int n = 0; n < p->n_kept; n++)

@@ -65,6 +65,27 @@ static bool only_reduces(const gpu_planner *s)
     return true;
 }
 
+/** Whether neighbouring partials of all reduces are sums of what one access loads. */
+static bool are_pairs(const gpu_planner *s)
+{
+    bool has_loads = false;
+    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
+        const uint32_t i = s->k->access[n].inst, r = s->k->inst[i].parent;
+        const uint64_t bytes = (uint64_t)qn__access_bytes(s->k, i);
+        gpu_course c;
+        if (!r)
+            continue;
+        if (s->k->inst[r].op != QN_I_REDUCE || s->k->inst[r].n_args != 1 ||
+            s->k->inst[i].op != QN_I_LOAD || qn__is_checked(s->f, s->k, n) ||
+            !qn__gpu_find_course(s, i, qn__dim_of(s->k, r, 0), &c) ||
+            (c.step && (c.step != (int64_t)bytes ||
+                        ((c.align | (uint64_t)c.first) & (2 * bytes - 1)))))
+            return false;
+        has_loads |= c.step != 0;
+    }
+    return has_loads;
+}
+
 void qn__gpu_choose_warps(const gpu_planner *s)
 {
     enum { MOST_WARPS = 16 };
@@ -73,6 +94,7 @@ void qn__gpu_choose_warps(const gpu_planner *s)
     const int64_t n = qn__gpu_iterations(s), room = (int64_t)m->multiprocessors * m->threads / 2;
     int64_t points;
     count_reduces(s, &points);
+    p->has_pairs = p->team != QN_TEAM_THREAD && !p->n_kept && are_pairs(s);
     if (p->team == QN_TEAM_GRID)
         p->warps = 2 * MOST_WARPS; /* of the block that combines what all blocks leave */
     if (p->team != QN_TEAM_WARP || p->n_kept || p->rest_dims || s->has_assertions || n < 1 ||

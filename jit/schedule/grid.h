@@ -79,6 +79,7 @@ typedef struct qn_grid {
     int32_t has_values;      /* the values of reduces are in shared memory */
     /* ---- QN_TEAM_WARP and QN_TEAM_BLOCK */
     int32_t warps; /* of a team that shares blocks of 4096 points; 0: a team is one warp */
+    int32_t has_pairs; /* lane l holds the partials 2 l and 2 l + 1, not l and l + 32 */
     uint32_t rest_dims;         /* bits: dimensions on which no reduce depends, whose iterations a
                                    team divides behind the reduces; their block is 0 */
     int32_t n_kept, kept_bytes; /* what a team keeps, and the shared memory of each */

@@ -185,15 +185,62 @@ static LLVMValueRef add_if(lower *g, const team_source *s, LLVMValueRef conditio
     return acc;
 }
 
+/** What is left of a piece while its points are emitted. */
+typedef struct piece {
+    const team_source *s;
+    LLVMValueRef q, acc[2];
+    int64_t first;
+    int n, n_acc; /* points that are done; partials that take turns */
+    kept_point kept[MOST_OF_PIECE];
+} piece;
+
+static void add_to_piece(lower *g, void *arg)
+{
+    piece *x = arg;
+    qn__kept_read(g, x->s->r->inst, x->q, x->first + x->n);
+    fold_point(g, x->s->r, &x->acc[x->n % x->n_acc]);
+    qn__kept_take(g, x->s->r->inst, &x->kept[x->n++]);
+}
+
+/** Adds the piece of `count` points that begins n points behind point q to one partial, or to two
+ * in turn. */
+static void fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n, int count,
+                       LLVMValueRef *acc, int n_acc)
+{
+    const int d = s->r->dim[0];
+    const bool is_team = g->is_team;
+    piece x = {.s = s, .q = q, .acc = {acc[0], acc[n_acc - 1]}, .first = n, .n_acc = n_acc};
+    g->is_team = false;
+    g->team_reduce = s->r->inst;
+    g->multiple[d] = count;
+    qn__wide_points(g, s->r, d, (int)n, count, add_to_piece, &x);
+    g->multiple[d] = 0;
+    qn__kept_put(g, x.kept, count, q, n);
+    g->is_team = is_team;
+    g->team_reduce = 0;
+    for (int m = 0; m < n_acc; m++)
+        acc[m] = x.acc[m];
+}
+
 /* ---------------------------------------------------------------- blocks */
 
-/** 64 partials to one: right in lane 0. */
-static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc)
+/** Whether lane l holds the partials 2 l and 2 l + 1, whose points it loads together, instead of
+ * l and l + 32. */
+static bool has_pairs(const lower *g, const team_source *s)
 {
-    LLVMValueRef v = qn__combine(g, r, acc[0], acc[1]);
+    return g->grid->has_pairs && is_one_dimension(s);
+}
+
+/** 64 partials to one: right in lane 0. */
+static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc, bool are_pairs)
+{
+    LLVMValueRef v[2] = {acc[0], acc[1]};
+    if (!are_pairs)
+        v[0] = qn__combine(g, r, v[0], v[1]);
     for (int n = WARP_LANES / 2; n > 0; n /= 2)
-        v = qn__combine(g, r, v, shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v, n));
-    return v;
+        for (int m = 0; m < (are_pairs ? 2 : 1); m++)
+            v[m] = qn__combine(g, r, v[m], shuffle(g, "llvm.nvvm.shfl.sync.down.i32", v[m], n));
+    return are_pairs ? qn__combine(g, r, v[0], v[1]) : v[0];
 }
 
 /** Whole steps: points first + of, `steps` times 64 at once; acc[0] and acc[1] are this lane's
@@ -208,17 +255,23 @@ static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span
     qn__loop_carry(g, &l, acc, 2);
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     set_base(g, s, q);
-    for (int n = 0; n < steps; n++)
-        for (int half = 0; half < 2; half++)
-            acc[half] = add(g, s, q, n * PARTIALS + half * WARP_LANES, acc[half]);
+    for (int n = 0; n < steps * PARTIALS; n += PARTIALS)
+        if (has_pairs(g, s))
+            fold_piece(g, s, q, n, 2, acc, 2);
+        else
+            for (int half = 0; half < 2; half++)
+                acc[half] = add(g, s, q, n + half * WARP_LANES, acc[half]);
     qn__loop_close(g, &l);
 }
 
 LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
 {
-    LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0);
+    const bool are_pairs = has_pairs(g, s);
+    const int apart = are_pairs ? 1 : WARP_LANES;
+    LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0),
+                 lane = are_pairs ? LLVMBuildAdd(g->b, g->lane, g->lane, "") : g->lane;
     LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
-                 first = LLVMBuildAdd(g->b, of.low, g->lane, "");
+                 first = LLVMBuildAdd(g->b, of.low, lane, "");
     LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
     whole_steps(g, s, first, (span){zero, most}, STEPS, acc);
@@ -228,12 +281,12 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
     bool is_known = qn__is_const(left, &known);
     set_base(g, s, q);
     for (int half = 0; half < 2; half++) {
-        LLVMValueRef at = ahead(g, g->lane, half * WARP_LANES);
-        if (!is_known || known > half * WARP_LANES)
-            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q,
-                               half * WARP_LANES, acc[half]);
+        LLVMValueRef at = ahead(g, lane, half * apart);
+        if (!is_known || known > half * apart)
+            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * apart,
+                               acc[half]);
     }
-    return across(g, s->r, acc);
+    return across(g, s->r, acc, are_pairs);
 }
 
 /* ---------------------------------------------------------------- pieces */
@@ -242,23 +295,6 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
  * neighbouring points in each step, 16 bytes of what it loads. The order of floats tells zeros from
  * one another, and nothing else: they are first reduced in any order, then in theirs if a zero is
  * found. */
-
-/** What is left of a piece while its points are emitted. */
-typedef struct piece {
-    const team_source *s;
-    LLVMValueRef q, acc;
-    int64_t first;
-    int n; /* points that are done */
-    kept_point kept[MOST_OF_PIECE];
-} piece;
-
-static void add_to_piece(lower *g, void *arg)
-{
-    piece *x = arg;
-    qn__kept_read(g, x->s->r->inst, x->q, x->first + x->n);
-    fold_point(g, x->s->r, &x->acc);
-    qn__kept_take(g, x->s->r->inst, &x->kept[x->n++]);
-}
 
 /** Points of a piece: a power of two. */
 static int points_of_piece(const lower *g, uint32_t reduce)
@@ -271,28 +307,6 @@ static int points_of_piece(const lower *g, uint32_t reduce)
             most = bytes;
     }
     return (int)(QN_ACCESS_BYTES / (most ? most : USUAL_BYTES));
-}
-
-/** The piece that begins n points behind point q, folded. */
-static LLVMValueRef fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n, int count)
-{
-    const int d = s->r->dim[0];
-    const bool is_team = g->is_team;
-    piece x = {.s = s, .q = q, .acc = s->r->identity, .first = n};
-    if (!is_one_dimension(s)) {
-        for (int m = 0; m < count; m++)
-            x.acc = add(g, s, q, n + m, x.acc);
-        return x.acc;
-    }
-    g->is_team = false;
-    g->team_reduce = s->r->inst;
-    g->multiple[d] = count;
-    qn__wide_points(g, s->r, d, (int)n, count, add_to_piece, &x);
-    g->multiple[d] = 0;
-    qn__kept_put(g, x.kept, count, q, n);
-    g->is_team = is_team;
-    g->team_reduce = 0;
-    return x.acc;
 }
 
 /** Whether a reduce tells orders of its points from one another. */
@@ -326,7 +340,11 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
     q = LLVMBuildAdd(g->b, q, l.index, "");
     set_base(g, s, q);
     for (int n = 0; n < steps; n++) {
-        value[n] = total ? s->r->identity : fold_piece(g, s, q, n * step, count);
+        value[n] = s->r->identity;
+        if (!total && is_one_dimension(s))
+            fold_piece(g, s, q, n * step, count, &value[n], 1);
+        for (int m = 0; !total && !is_one_dimension(s) && m < count; m++)
+            value[n] = add(g, s, q, n * step + m, value[n]);
         for (int m = 0; total && m < count; m++)
             value[n] =
                 add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""),
@@ -426,7 +444,7 @@ LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
         acc[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, acc[half], v), acc[half], "");
     }
     qn__loop_close(g, &l);
-    return across(g, s->r, acc);
+    return across(g, s->r, acc, false);
 }
 
 LLVMValueRef qn__team_points(lower *g, const reduction *r)

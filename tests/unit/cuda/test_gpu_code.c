@@ -453,6 +453,20 @@ static void test_quotients(void)
            "other quotients are products of 32 bits");
 }
 
+/** Halves of a striped sum are loaded two at a time: a lane has neighbouring partials. */
+static void test_pairs(void)
+{
+    static const char kernel[] = "kernel dots (w: f16[,], y: f32[,]) striped {\n"
+                                 " for all i in dim(y, 0) {\n"
+                                 " y[i,0] = sum k in dim(w, 1) of f32(w[i,k]) }\n}\n";
+    qn_view v[2];
+    const qn_arg args[] = {array(&v[0], QN_F16, 2, 9, 384), result(&v[1], 9, 1)};
+    tap_ok(strstr(ptx_of(kernel, 2, args), "ld.global.nc.u32"), "aligned: in pairs");
+    const qn_arg odd[] = {array(&v[0], QN_F16, 2, 9, 383), result(&v[1], 9, 1)};
+    tap_ok(strstr(ptx_of(kernel, 2, odd), "ld.global.nc.u16") && !strstr(text, "ld.global.nc.u32"),
+           "not from an odd element on");
+}
+
 /** Rows that indices choose are loaded ahead of the tests of these: no branch is between the loads.
  */
 static void test_sums_ahead(void)
@@ -472,20 +486,32 @@ static void test_sums_ahead(void)
     tap_is_int(n, 8, "eight loads before the next branch");
 }
 
-/** Neighbours of a load that lie along another dimension go through a tile, also where no extent is
- * known. */
+/** Neighbours of a load that lie along another dimension go through a tile, bytes through squares
+ * of a thread. */
 static void test_staged(void)
 {
-    static const char kernel[] = "kernel turn (x: f32[,], y: f32[,]) {\n"
-                                 " for all i, j in y { y[i,j] = x[j,i] }\n}\n";
+    static const char form[] = "kernel turn (x: %s[,], y: %s[,]) {\n"
+                               " for all i, j in y { y[i,j] = x[j,i] }\n}\n";
+    enum { SIDE = 16384 };
+    const size_t bytes = (size_t)SIDE * SIDE * sizeof(float);
+    char kernel[128],
+        *at = mmap(NULL, 2 * bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     qn_view v[2];
-    const qn_arg args[] = {array(&v[0], QN_F32, 2, 20, 50), result(&v[1], 50, 20)};
-    tap_ok(!strstr(plan_of(kernel, 2, args), "staged"), "not tiles that are mostly empty");
-    const qn_arg large[] = {array(&v[0], QN_F32, 2, 48, 32), result(&v[1], 32, 48)};
-    tap_ok(strstr(plan_of(kernel, 2, large), "staged access 0, along dimension 0"),
+    if (!tap_ok(at != MAP_FAILED, "memory"))
+        return;
+    const qn_arg words[] = {array_at(&v[0], at, QN_F32, 2, SIDE, SIDE),
+                            array_at(&v[1], at + bytes, QN_F32, 2, SIDE, SIDE)};
+    snprintf(kernel, sizeof kernel, form, "f32", "f32");
+    tap_ok(strstr(plan_of(kernel, 2, words), "staged access 0, along dimension 0"),
            "a load across the threads is staged");
-    tap_ok(count(ptx_of(kernel, 2, large), "bar.sync") == 2 && strstr(text, "ld.shared"),
+    tap_ok(count(ptx_of(kernel, 2, words), "bar.sync") == 2 && strstr(text, "ld.shared"),
            "in a tile in shared memory");
+    const qn_arg small[] = {array_at(&v[0], at, QN_U8, 2, SIDE, SIDE),
+                            array_at(&v[1], at + bytes, QN_U8, 2, SIDE, SIDE)};
+    snprintf(kernel, sizeof kernel, form, "u8", "u8");
+    tap_ok(strstr(plan_of(kernel, 2, small), "crossed") && !strstr(text, "staged"),
+           "bytes are not");
+    munmap(at, 2 * bytes);
 }
 
 /** What a thread takes at once. */
@@ -566,6 +592,7 @@ int main(void)
     test_moved();
     test_quotients();
     test_inverse();
+    test_pairs();
     test_sums_ahead();
     test_staged();
     test_at_once();
