@@ -125,6 +125,11 @@ bool qn__indices_are_uniform(const lower *g, uint32_t i);
 bool qn__is_one_branch(const lower *g, uint32_t i);
 /** The first part whose test is that of part p: it comes first, and neither has a mask. */
 int qn__tested_with(const lower *g, uint32_t i, int p);
+/** Whether lanes of a tested access i are side by side, as far as its test is concerned: where its
+ * first and last lane are in range, all are. */
+bool qn__is_row(const lower *g, uint32_t i);
+/** A branch for lanes that are all in range, and another side for those that may not be. */
+branch qn__begin_row(lower *g, uint32_t i, int p);
 /** Whether load j, behind load i, is in range where that is: indices that may leave their
  * dimensions are the same, and so are these; all others are known before i is emitted. */
 bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j);

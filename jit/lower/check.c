@@ -263,6 +263,48 @@ bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j)
     return r == qn__n_indices(g->k, i);
 }
 
+bool qn__is_row(const lower *g, uint32_t i)
+{
+    const int d = g->block->lane_dim;
+    bool is = false;
+    if (g->width == 1 || d < 0 || !qn__is_checked(g->f, g->k, g->site[i]) ||
+        g->covered[g->site[i]] || g->f->param[g->k->inst[i].imm].checks == QN_CHECKS_CLAMP ||
+        g->in_range || g->f->target->branches_diverge)
+        return false;
+    for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
+        const uint32_t v = qn__args(g->k, i)[r];
+        if (g->a.value[v].shape == QN_UNIFORM)
+            continue;
+        if (g->a.value[v].shape != QN_LINEAR || g->a.affine[v].coef[d] != 1)
+            return false;
+        is = true;
+    }
+    return is;
+}
+
+branch qn__begin_row(lower *g, uint32_t i, int p)
+{
+    const int64_t more = g->width - 1;
+    LLVMValueRef ok = NULL;
+    for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
+        const uint32_t v = qn__args(g->k, i)[r];
+        qn_dim_fact dim = g->f->param[g->k->inst[i].imm].dim[r];
+        const bool is_lanes = g->a.value[v].shape != QN_UNIFORM,
+                   is_one_test = dim.extent.kind == QN_FACT_EXACT && dim.extent.value > more;
+        LLVMValueRef first = qn__relative_index(g, v, p, &dim.lower, false), below;
+        dim.extent.value -= is_lanes && is_one_test ? more : 0;
+        below = in_range(g, first, &dim, false);
+        if (is_lanes && !is_one_test) {
+            first = LLVMBuildAdd(g->b, first, qn__const_i64(g, more), "");
+            below = LLVMBuildAnd(g->b, below, in_range(g, first, &dim, false), "");
+        }
+        ok = ok ? LLVMBuildAnd(g->b, ok, below, "") : below;
+    }
+    branch x = qn__begin_choice(g, ok, "row", "edge");
+    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
+    return x;
+}
+
 branch qn__begin_checked(lower *g, const check *c)
 {
     branch x = qn__begin_choice(g, c->ok, "then", "failed");

@@ -288,8 +288,22 @@ static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks
     return any;
 }
 
+/** Part p of a load, in the lanes of all parts that share its value. */
+static LLVMValueRef load_shared(lower *g, uint32_t i, int p, const check *c, int *at)
+{
+    const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+    LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
+    g->mask[p] = shared_mask(g, i, p, g->mask);
+    g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
+    LLVMValueRef v = is_vector ? load_vector(g, i, p, c, at) : load_scalar(g, i, p, c, at);
+    g->mask[p] = mask;
+    g->tail_mask[p] = tail_mask;
+    return v;
+}
+
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
+    static const check none;
     int buffer = qn__buffer_of(g, i);
     if (buffer >= 0 && g->filled[buffer].memory) {
         qn__load_through(g, buffer, i, p);
@@ -297,23 +311,29 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     }
     if (buffer >= 0 && qn__is_at_hand(g, i, p))
         return;
-    bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
     LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i, p) : NULL;
     if (held) {
         qn__set(g, i, p, held, g->depth);
         return;
     }
+    int at = g->depth;
+    LLVMValueRef whole = NULL;
+    branch row;
+    if (qn__is_row(g, i)) {
+        row = qn__begin_row(g, i, p);
+        whole = load_shared(g, i, p, &none, &at);
+        qn__begin_other(g, &row);
+    }
     check c = qn__make_check(g, i, p);
     FOR_PARTS (g, q)
         if (qn__canonical_part(g, i, q) == p)
             qn__report(g, i, q, &c);
-    int at = g->depth;
-    LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
-    g->mask[p] = shared_mask(g, i, p, g->mask);
-    g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
-    LLVMValueRef v = is_vector ? load_vector(g, i, p, &c, &at) : load_scalar(g, i, p, &c, &at);
-    g->mask[p] = mask;
-    g->tail_mask[p] = tail_mask;
+    LLVMValueRef v = load_shared(g, i, p, &c, &at);
+    if (whole) {
+        qn__end_branch(g, &row, NULL);
+        v = qn__join(g, &row, whole, v);
+        at = g->depth;
+    }
     if (g->is_team && (is_atomic_view(g, i) || g->k->param[g->k->inst[i].imm].is_written))
         v = g->hooks->team_same(g, v); /* what may change meanwhile must not split the lanes */
     qn__set(g, i, p, v, at);

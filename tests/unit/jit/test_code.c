@@ -585,6 +585,31 @@ static void test_widths(qn_context *c)
           "parts of 64 bits are added in 64 before they are cut");
 }
 
+/** Rows that begin where data say are whole vectors, under masks only at the ends of the view. */
+static void test_offsets(qn_context *c)
+{
+    static char code[400000];
+    qn_view v[3] = {view(2, DIMS(8, 900), false), view(1, DIMS(8), false),
+                    view(1, DIMS(800), false)};
+    v[1].dtype = QN_I64;
+    qn_arg args[3];
+    for (int i = 0; i < 3; i++)
+        args[i] = qn_arg_view(&v[i]);
+    const qn_options o = {.bytes = sizeof o, .engine = QN_ENGINE_NATIVE, .isa = QN_ISA_V3};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of("kernel delays (x: f64[,], d: i64[], y: f64[]) {\n"
+                             "for all t in y { y[t] = sum m in d of x[m, t + d[m]] } }");
+    qn_code *f = NULL;
+    bool ok = k && qn_specialize(c, k, 3, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    int n = count_of(code, "\nrow");
+    if (!tap_ok(ok && n > 0 && count_of(code, "\nedge") == n && strstr(code, "load <4 x double>"),
+                "rows at any offset are whole vectors where their ends are in range"))
+        tap_note("%s%d rows", err.message, n);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -602,6 +627,7 @@ int main(void)
     test_tiled_points(c);
     test_loads_outside(c);
     test_alike(c);
+    test_offsets(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
