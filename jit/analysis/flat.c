@@ -221,7 +221,7 @@ bool qn__flat_of(const qn_analysis *of, int lane_dim, int lanes, uint32_t i, qn_
     flattener s = {&a, lane_dim, lanes, out, 0};
     uint32_t value[QN_MOST_PLACES] = {0};
     memset(out, 0, sizeof *out);
-    if (lanes < 1) /* of a schedule that is made at random and not verified yet */
+    if (lanes < 2) /* one is no vector; less: of a schedule that is not verified yet */
         return false;
     if (of->k->inst[i].op != QN_I_STORE || !qn__group_of(of, lane_dim, i, &out->group) ||
         !of_stores(of, out, value) || !qn__analyse_lanes(of, lane_dim, 0, &a))

@@ -148,8 +148,8 @@ static bool make_arrays(lower *g)
     g->is_ahead = qn__zalloc(g->k->n_accesses + 1, sizeof *g->is_ahead);
     g->through = qn__zalloc(g->k->n_accesses + 1, sizeof *g->through);
     LLVMValueRef *parts = qn__zalloc((size_t)n * MOST_PARTS, sizeof *parts);
-    if (!g->value || !g->site || !g->covered || !g->is_ahead || !g->through || !parts || !qn__buffers_open(g) ||
-        !analyse(g)) {
+    if (!g->value || !g->site || !g->covered || !g->is_ahead || !g->through || !parts ||
+        !qn__buffers_open(g) || !analyse(g)) {
         qn__free(parts);
         return false;
     }

@@ -279,6 +279,30 @@ static void test_texts(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Lanes over one iteration, whose members lie apart: they are no vectors. */
+static void test_one_lane(qn_context *c)
+{
+    static const char one[] = "kernel k (x: f32[,], d: f32) { for all i in 0 .. 1 {\n"
+                              "  x[i, 0] *= d; x[i, 1] *= d; x[i, 3] *= d } }";
+    int64_t extents[] = {8, 4};
+    float data[32] = {3, 4, 5, 6};
+    qn_error err = {0};
+    qn_layout l;
+    qn_view x;
+    qn_kernel *k = NULL;
+    qn_options o = {.bytes = sizeof o,
+                    .specialize = QN_SPECIALIZE_DYNAMIC,
+                    .schedule = "declared { vectorize d0; }"};
+    bool is_run = qn_kernel_parse(one, sizeof one - 1, &k, &err) == QN_OK &&
+                  qn_layout_right(2, extents, &l, &err) == QN_OK &&
+                  qn_view_wrap("x", data, QN_F32, &l, 0, &x, &err) == QN_OK;
+    qn_arg args[] = {qn_arg_view(&x), qn_arg_f32(2)};
+    is_run = is_run && qn_launch(c, k, 2, args, &o, &err) == QN_OK;
+    tap_ok(is_run && data[0] == 6 && data[1] == 8 && data[2] == 5 && data[3] == 12,
+           "members of one lane: %s", err.message);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     qn_error err = {0};
@@ -302,6 +326,7 @@ int main(void)
     }
     if (has_v4)
         test_texts(c);
+    test_one_lane(c);
     qn_context_release(c);
     return tap_done();
 }
