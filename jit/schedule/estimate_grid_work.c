@@ -147,10 +147,9 @@ static void add_access(qn_grid_model *m, uint32_t i)
     bytes = qn__smaller(QN_ACCESS_BYTES, element * together);
     n /= bytes / element;
     touch(m, i, bytes, &sectors, &n_lines);
-    bool is_shared = qn__grid_moved(p, m->x->k, i) != NULL;
-    for (uint32_t s = 0; s < m->x->k->n_accesses && s < 64; s++)
-        is_shared |= (p->staged >> s & 1) && m->x->k->access[s].inst == i;
-    if (is_shared) { /* in there and out again */
+    const uint32_t site = qn__site_of(m->x->k, i);
+    if (qn__grid_moved(p, m->x->k, i) || (site < 64 && (p->staged >> site & 1))) {
+        /* in there and out again */
         sectors = 2 * QN_LANES * bytes / QN_SECTOR_BYTES;
         n_lines = 2;
     }

@@ -117,6 +117,17 @@ static int64_t tiles(const gpu_planner *s, int x, int y)
 
 /** Register tiles for what is like a matrix product, if it is long enough in all three dimensions.
  */
+void qn__gpu_set_tile(const gpu_planner *s, int x, int side, int threads)
+{
+    qn_grid *p = s->p;
+    p->axis[0] = x;
+    for (int d = 0; d < s->k->n_dims; d++)
+        if (qn__is_parallel(s->k, d)) {
+            p->threads[d] = d == x ? threads : 1;
+            p->block[d] = d == x || d == p->tile_dim ? side : 1;
+        }
+}
+
 bool qn__gpu_choose_product(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
@@ -135,15 +146,9 @@ bool qn__gpu_choose_product(const gpu_planner *s, int x)
     }
     if (!p->early)
         return false;
-    bool is_small = tiles(s, x, p->tile_dim) < ENOUGH_TILES * s->f->machine.multiprocessors / 16;
+    const int parts =
+        tiles(s, x, p->tile_dim) < ENOUGH_TILES * s->f->machine.multiprocessors / 16 ? 2 : 1;
     p->is_product = 1;
-    p->axis[0] = x;
-    for (int n = 0; n < p->n_loops; n++) {
-        int d = p->order[n];
-        if (!qn__is_parallel(s->k, d))
-            continue;
-        p->threads[d] = d != x ? 1 : QN_BLOCK_THREADS / (is_small ? 2 : 1);
-        p->block[d] = d == x || d == p->tile_dim ? QN_PRODUCT_SIDE / (is_small ? 2 : 1) : 1;
-    }
+    qn__gpu_set_tile(s, x, QN_PRODUCT_SIDE / parts, QN_BLOCK_THREADS / parts);
     return true;
 }

@@ -41,32 +41,6 @@ static uint64_t staged_loads(const gpu_planner *s, int x, int y)
     return found;
 }
 
-/** Whether the elements of a staged load from the corner of a tile on, to the end of the dimension,
- * are whole words of 4 bytes. */
-static bool is_in_words(const gpu_planner *s, uint32_t i, int y)
-{
-    const qn_param_fact *param = &s->f->param[s->k->inst[i].imm];
-    int64_t size = qn__access_bytes(s->k, i), of_word = 4 / size;
-    if (size >= 4 || param->align < 2 || s->f->begin[y].kind != QN_FACT_EXACT ||
-        s->f->begin[y].value % of_word || !qn__is_multiple(s->f, y, of_word))
-        return false;
-    for (int r = 0; r < qn__n_indices(s->k, i); r++) {
-        const qn_dim_fact *dim = &param->dim[r];
-        const qn_affine *a = &s->a.affine[qn__args(s->k, i)[r]];
-        if (dim->n_digits == 0)
-            continue;
-        const qn_fact *stride = &s->f->digit[dim->first_digit].stride;
-        if (dim->n_digits != 1 || a->sym[0] || a->sym[1] || stride->kind != QN_FACT_EXACT ||
-            dim->lower.kind != QN_FACT_EXACT ||
-            qn__wrap_mul(qn__wrap_sub(a->constant, dim->lower.value), stride->value) % of_word)
-            return false;
-        for (int d = 0; d < s->k->n_dims; d++)
-            if (d != y && qn__wrap_mul(a->coef[d], stride->value) % of_word)
-                return false;
-    }
-    return true;
-}
-
 bool qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
@@ -84,16 +58,14 @@ bool qn__gpu_choose_staging(const gpu_planner *s, int x)
     }
     if (!p->staged)
         return false;
-    for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++)
-        if ((p->staged >> site & 1) && is_in_words(s, s->k->access[site].inst, p->tile_dim))
-            p->words |= UINT64_C(1) << site;
-    for (int n = 0; n < p->n_loops; n++) {
-        int d = p->order[n];
-        if (!qn__is_parallel(s->k, d))
-            continue;
-        p->threads[d] = d == x ? QN_BLOCK_THREADS : 1;
-        p->block[d] = d == x || d == p->tile_dim ? QN_STAGE_SIDE : 1;
+    const qn_fact *begin = &s->f->begin[p->tile_dim];
+    for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
+        const int each = (int)(QN_MOVED_WORD / qn__access_bytes(s->k, s->k->access[site].inst));
+        if ((p->staged >> site & 1) && each > 1 && begin->kind == QN_FACT_EXACT &&
+            qn__is_multiple(s->f, p->tile_dim, each) &&
+            qn__gpu_is_aligned(s, site, p->tile_dim, each, begin->value))
+            p->words |= UINT64_C(1) << site; /* from the corner of a tile on, to the end */
     }
-    p->axis[0] = x;
+    qn__gpu_set_tile(s, x, QN_STAGE_SIDE, QN_BLOCK_THREADS);
     return true;
 }

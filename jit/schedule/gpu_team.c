@@ -71,17 +71,17 @@ static bool are_pairs(const gpu_planner *s)
     bool has_loads = false;
     for (uint32_t n = 0; n < s->k->n_accesses; n++) {
         const uint32_t i = s->k->access[n].inst, r = s->k->inst[i].parent;
-        const uint64_t bytes = (uint64_t)qn__access_bytes(s->k, i);
-        gpu_course c;
+        const int d = r ? qn__dim_of(s->k, r, 0) : -1;
+        int64_t stride;
         if (!r)
             continue;
         if (s->k->inst[r].op != QN_I_REDUCE || s->k->inst[r].n_args != 1 ||
             s->k->inst[i].op != QN_I_LOAD || qn__is_checked(s->f, s->k, n) ||
-            !qn__gpu_find_course(s, i, qn__dim_of(s->k, r, 0), &c) ||
-            (c.step && (c.step != (int64_t)bytes ||
-                        ((c.align | (uint64_t)c.first) & (2 * bytes - 1)))))
+            !qn__access_stride(&s->a, i, d, &stride) ||
+            (stride && (s->f->begin[d].kind != QN_FACT_EXACT ||
+                        !qn__gpu_is_aligned(s, n, d, 2, s->f->begin[d].value))))
             return false;
-        has_loads |= c.step != 0;
+        has_loads |= stride != 0;
     }
     return has_loads;
 }

@@ -33,6 +33,15 @@ static bool may_be_wide(const gpu_planner *s, uint32_t site, int x, gpu_course *
            !(s->k->param[s->k->inst[i].imm].traits & QN_ATOMIC);
 }
 
+bool qn__gpu_is_aligned(const gpu_planner *s, uint32_t site, int x, int width, int64_t at)
+{
+    const int64_t bytes = width * qn__gpu_element_bytes(s, s->k->access[site].inst);
+    const uint64_t whole = (uint64_t)(bytes < QN_ACCESS_BYTES ? bytes : QN_ACCESS_BYTES);
+    gpu_course c;
+    return may_be_wide(s, site, x, &c) && c.align >= whole &&
+           ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0;
+}
+
 /** Bytes of accesses consecutive along x that start where `width` of them are aligned, if threads
  * start `lead` iterations before the domain begins. Stores count more: a load that is not aligned
  * finds most of its elements in other threads' lines. */
@@ -41,13 +50,8 @@ static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
     int64_t sum = 0;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
-        int64_t bytes = qn__gpu_element_bytes(s, i), at = qn__wrap_sub(s->f->begin[x].value, lead);
-        uint64_t whole =
-            (uint64_t)(bytes * width < QN_ACCESS_BYTES ? bytes * width : QN_ACCESS_BYTES);
-        gpu_course c;
-        if (may_be_wide(s, site, x, &c) && c.align >= whole &&
-            ((uint64_t)qn__wrap_add(c.first, qn__wrap_mul(c.step, at)) & (whole - 1)) == 0)
-            sum += bytes * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
+        if (qn__gpu_is_aligned(s, site, x, width, qn__wrap_sub(s->f->begin[x].value, lead)))
+            sum += qn__gpu_element_bytes(s, i) * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
     }
     return sum;
 }
