@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sides.c: what ranges tell of a kernel that is written anew (writer.h): values that are numbers,
- * conditions whose side is known, and both sides of an `if` as straight code.
+ * and both sides of an `if` as straight code.
  */
 #include "jit/analysis/writer.h"
 
@@ -62,22 +62,6 @@ bool qn__write_known(qn_writer *w, uint32_t i)
 }
 
 /* ---------------------------------------------------------------- sides of branches */
-
-bool qn__write_side(qn_writer *w, uint32_t i)
-{
-    const qn_inst *x = &w->k->inst[i];
-    int64_t is_true;
-    if (x->op != QN_I_IF || !qn__is_written_number(w, w->map[qn__args(w->k, i)[0]], &is_true))
-        return false;
-    uint32_t begin = x->region[is_true ? 0 : 1], end = x->region[is_true ? 1 : 2];
-    if (begin < end)
-        qn__write_body(w, begin, end - 1, 0);
-    for (uint32_t r = x->region[2];
-         r < w->k->n_insts && w->k->inst[r].op == QN_I_RESULT && qn__args(w->k, r)[0] == i; r++)
-        w->map[r] = w->map[qn__args(w->k, end - 1)[w->k->inst[r].imm]];
-    w->map[i] = 0;
-    return true;
-}
 
 /** The condition of an `if` inside of that of another one. */
 static uint32_t guarded(qn_writer *w, uint32_t guard, uint32_t condition)

@@ -227,7 +227,7 @@ void qn__write_body(qn_writer *w, uint32_t begin, uint32_t end, uint32_t without
             write_once(w, i);
         else if (trips >= 0)
             write_trips(w, i, first, trips);
-        else if (!qn__write_side(w, i) && !qn__write_both(w, i) && qn__has_regions(x))
+        else if (!qn__write_both(w, i) && qn__has_regions(x))
             write_regions(w, i);
         else if (!qn__has_regions(x) && !qn__write_known(w, i))
             write_plain(w, i);

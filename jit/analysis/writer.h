@@ -58,8 +58,6 @@ uint32_t qn__write_quotient(qn_writer *w, uint32_t i);
 /** Writes a pure instruction that is a number or one of its operands, but for a number; false: it
  * is neither. */
 bool qn__write_known(qn_writer *w, uint32_t i);
-/** Writes the side of an `if` that is taken where its condition is a number; false: it is none. */
-bool qn__write_side(qn_writer *w, uint32_t i);
 /** Writes both sides of an `if`, of whose results one is chosen; false: it stays. */
 bool qn__write_both(qn_writer *w, uint32_t i);
 /** The indices of load i, whose place one of the view's elements takes where the load would not be
