@@ -21,11 +21,20 @@
 
 /* ---------------------------------------------------------------- where lanes may run */
 
-static bool is_in_branch_or_loop(const qn_kernel *k, uint32_t i)
+/** Whether a branch or loop around instruction i may go another way in each lane of dimension d. */
+static bool is_under_masks(const qn_analysis *a, int d, uint32_t i)
 {
-    for (i = k->inst[i].parent; i; i = k->inst[i].parent)
-        if (k->inst[i].op != QN_I_REDUCE)
+    const qn_kernel *k = a->k;
+    for (i = k->inst[i].parent; i; i = k->inst[i].parent) {
+        const qn_inst *x = &k->inst[i];
+        uint32_t deps = x->op == QN_I_REDUCE ? 0 : UINT32_MAX;
+        if (x->op == QN_I_FOR)
+            deps = a->value[qn__args(k, i)[0]].deps | a->value[qn__args(k, i)[1]].deps;
+        else if (x->op == QN_I_IF)
+            deps = a->value[qn__args(k, i)[0]].deps;
+        if (deps >> d & 1)
             return true;
+    }
     return false;
 }
 
@@ -42,11 +51,11 @@ static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
 
 /** Masked accesses of 1- and 2-byte elements take a branch per lane without AVX-512BW: such kernels
  * stay scalar there. */
-static bool needs_narrow_masks(const qn_kernel *k, const qn_facts *f)
+static bool needs_narrow_masks(const qn_analysis *a, int d)
 {
-    FOR_ACCESSES (k, n, i)
-        if (qn__access_bytes(k, i) < f->target->least_masked &&
-            (may_fail(k, f, n) || is_in_branch_or_loop(k, i)))
+    FOR_ACCESSES (a->k, n, i)
+        if (qn__access_bytes(a->k, i) < a->f->target->least_masked &&
+            (may_fail(a->k, a->f, n) || is_under_masks(a, d, i)))
             return true;
     return false;
 }
@@ -126,7 +135,7 @@ bool qn__plan_may_be_lanes(const qn_analysis *a, int d)
     const qn_facts *f = a->f;
     if (qn__is_parallel(k, d) && qn__plan_stripe_depth(k) > MOST_STRIPE_DEPTH)
         return false;
-    if (f->is_ordered || needs_narrow_masks(k, f))
+    if (f->is_ordered || needs_narrow_masks(a, d))
         return false;
     if (qn__dim_kind(k, d) == QN_DIM_SEQUENTIAL || qn__trips(f, d) == 1)
         return false;

@@ -610,6 +610,22 @@ static void test_offsets(qn_context *c)
     qn_kernel_release(k);
 }
 
+/** Without masks of bytes: lanes where a loop has as many trips in all of them; else none. */
+static void test_bytes_in_loops(qn_context *c)
+{
+    qn_view v[2] = {view(2, DIMS(40, 400), false), view(1, DIMS(400), false)};
+    v[0].dtype = v[1].dtype = QN_U8;
+    check(c,
+          "kernel fires (x: u8[,], y: u8[]) { for all n in y { u = y[n]\n"
+          "for t in dim(x, 0) { u = (u >> 1) + x[t, n]\n x[t, n] = u & 3 }\n y[n] = u } }",
+          2, v, 0, "lanes 0", "x i8>", true, "bytes in a loop of one length are lanes");
+    check(c,
+          "kernel fires (x: u8[,], y: u8[]) { for all n in y { u = y[n]\n"
+          "for t in 0 .. i64(y[n] & 7) { u = (u >> 1) + x[t, n]\n x[t, n] = u & 3 }\n"
+          "y[n] = u } }",
+          2, v, 0, "no such word", "x i8>", false, "in one whose length data say they are not");
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -628,6 +644,7 @@ int main(void)
     test_loads_outside(c);
     test_alike(c);
     test_offsets(c);
+    test_bytes_in_loops(c);
     check(c, matmul, 3, m, 0, "points ahead", "llvm.prefetch", true,
           "a product asks for the first operand by columns ahead of time");
     m[0] = view(2, DIMS(300, 300), false);
