@@ -213,14 +213,26 @@ LLVMValueRef qn__access_mask(lower *g, uint32_t i, int p, const check *c)
 
 /* ---------------------------------------------------------------- one branch for an access */
 
+/** The first index of access i from r on that may leave its dimension, or their number. */
+static int next_open(const lower *g, uint32_t i, int r)
+{
+    while (r < qn__n_indices(g->k, i) && !is_open(g, i, r))
+        r++;
+    return r;
+}
+
+/** Whether access i is tested, and branches may decide what is performed. */
+static bool may_branch(const lower *g, uint32_t i)
+{
+    return next_open(g, i, 0) < qn__n_indices(g->k, i) &&
+           qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]] &&
+           g->f->param[g->k->inst[i].imm].checks != QN_CHECKS_CLAMP &&
+           !g->f->target->branches_diverge;
+}
+
 bool qn__is_one_branch(const lower *g, uint32_t i)
 {
-    bool is_any = false;
-    for (int r = 0; r < qn__n_indices(g->k, i); r++)
-        is_any = is_any || is_open(g, i, r);
-    return is_any && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]] &&
-           g->f->param[g->k->inst[i].imm].checks != QN_CHECKS_CLAMP && !differs_in_lanes(g, i) &&
-           !g->f->target->branches_diverge;
+    return may_branch(g, i) && !differs_in_lanes(g, i);
 }
 
 int qn__tested_with(const lower *g, uint32_t i, int p)
@@ -234,14 +246,6 @@ int qn__tested_with(const lower *g, uint32_t i, int p)
             return q;
     }
     return p;
-}
-
-/** The first index of access i from r on that may leave its dimension, or their number. */
-static int next_open(const lower *g, uint32_t i, int r)
-{
-    while (r < qn__n_indices(g->k, i) && !is_open(g, i, r))
-        r++;
-    return r;
 }
 
 bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j)
@@ -265,44 +269,14 @@ bool qn__is_tested_alike(const lower *g, uint32_t i, uint32_t j)
 
 bool qn__is_row(const lower *g, uint32_t i)
 {
-    const int d = g->block->lane_dim;
-    bool is = false;
-    if (g->width == 1 || d < 0 || !qn__is_checked(g->f, g->k, g->site[i]) ||
-        g->covered[g->site[i]] || g->f->param[g->k->inst[i].imm].checks == QN_CHECKS_CLAMP ||
-        g->in_range || g->f->target->branches_diverge)
-        return false;
+    bool is = g->block->lane_dim >= 0 && !g->in_range && may_branch(g, i) && differs_in_lanes(g, i);
     for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
         const uint32_t v = qn__args(g->k, i)[r];
-        if (g->a.value[v].shape == QN_UNIFORM)
-            continue;
-        if (g->a.value[v].shape != QN_LINEAR || g->a.affine[v].coef[d] != 1)
-            return false;
-        is = true;
+        is = is && (g->a.value[v].shape == QN_UNIFORM ||
+                    (g->a.value[v].shape == QN_LINEAR &&
+                     g->a.affine[v].coef[g->block->lane_dim] == 1));
     }
     return is;
-}
-
-branch qn__begin_row(lower *g, uint32_t i, int p)
-{
-    const int64_t more = g->width - 1;
-    LLVMValueRef ok = NULL;
-    for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
-        const uint32_t v = qn__args(g->k, i)[r];
-        qn_dim_fact dim = g->f->param[g->k->inst[i].imm].dim[r];
-        const bool is_lanes = g->a.value[v].shape != QN_UNIFORM,
-                   is_one_test = dim.extent.kind == QN_FACT_EXACT && dim.extent.value > more;
-        LLVMValueRef first = qn__relative_index(g, v, p, &dim.lower, false), below;
-        dim.extent.value -= is_lanes && is_one_test ? more : 0;
-        below = in_range(g, first, &dim, false);
-        if (is_lanes && !is_one_test) {
-            first = LLVMBuildAdd(g->b, first, qn__const_i64(g, more), "");
-            below = LLVMBuildAnd(g->b, below, in_range(g, first, &dim, false), "");
-        }
-        ok = ok ? LLVMBuildAnd(g->b, ok, below, "") : below;
-    }
-    branch x = qn__begin_choice(g, ok, "row", "edge");
-    qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
-    return x;
 }
 
 branch qn__begin_checked(lower *g, const check *c)
@@ -310,6 +284,26 @@ branch qn__begin_checked(lower *g, const check *c)
     branch x = qn__begin_choice(g, c->ok, "then", "failed");
     qn__mark_likely(g, LLVMGetBasicBlockTerminator(x.from));
     return x;
+}
+
+branch qn__begin_row(lower *g, uint32_t i, int p)
+{
+    const int64_t more = g->width - 1;
+    check c = {.ok = NULL};
+    for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
+        const uint32_t v = qn__args(g->k, i)[r];
+        qn_dim_fact dim = g->f->param[g->k->inst[i].imm].dim[r];
+        const bool are_lanes = g->a.value[v].shape != QN_UNIFORM,
+                   is_long = dim.extent.kind == QN_FACT_EXACT && dim.extent.value > more;
+        LLVMValueRef first = qn__relative_index(g, v, p, &dim.lower, false), ok;
+        dim.extent.value -= are_lanes && is_long ? more : 0;
+        ok = in_range(g, first, &dim, false);
+        first = LLVMBuildAdd(g->b, first, qn__const_i64(g, more), "");
+        if (are_lanes && !is_long)
+            ok = LLVMBuildAnd(g->b, ok, in_range(g, first, &dim, false), "");
+        c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+    }
+    return qn__begin_checked(g, &c);
 }
 
 void qn__end_checked(lower *g, branch *x, uint32_t i, int p)

@@ -273,6 +273,8 @@ static LLVMValueRef load_vector(lower *g, uint32_t i, int p, const check *c, int
     return qn__to_register(g, dtype, v);
 }
 
+static const check untested;
+
 /** Lanes active in any of the parts that share part p of a load: its value is loaded once for all
  * of them. */
 static LLVMValueRef shared_mask(lower *g, uint32_t i, int p, LLVMValueRef *masks)
@@ -295,7 +297,7 @@ static LLVMValueRef load_shared(lower *g, uint32_t i, int p, const check *c, int
     LLVMValueRef mask = g->mask[p], tail_mask = g->tail_mask[p];
     g->mask[p] = shared_mask(g, i, p, g->mask);
     g->tail_mask[p] = shared_mask(g, i, p, g->tail_mask);
-    LLVMValueRef v = is_vector ? load_vector(g, i, p, c, at) : load_scalar(g, i, p, c, at);
+    LLVMValueRef v = (is_vector ? load_vector : load_scalar)(g, i, p, c, at);
     g->mask[p] = mask;
     g->tail_mask[p] = tail_mask;
     return v;
@@ -303,7 +305,6 @@ static LLVMValueRef load_shared(lower *g, uint32_t i, int p, const check *c, int
 
 void qn__lower_load_part(lower *g, uint32_t i, int p)
 {
-    static const check none;
     int buffer = qn__buffer_of(g, i);
     if (buffer >= 0 && g->filled[buffer].memory) {
         qn__load_through(g, buffer, i, p);
@@ -321,7 +322,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     branch row;
     if (qn__is_row(g, i)) {
         row = qn__begin_row(g, i, p);
-        whole = load_shared(g, i, p, &none, &at);
+        whole = load_shared(g, i, p, &untested, &at);
         qn__begin_other(g, &row);
     }
     check c = qn__make_check(g, i, p);
@@ -348,57 +349,44 @@ static bool is_branched(const lower *g, uint32_t i)
     return is;
 }
 
-static bool is_tested_with(const lower *g, uint32_t i, int q, int p)
-{
-    return qn__canonical_part(g, i, q) == q && qn__tested_with(g, i, q) == p;
-}
+enum { MOST_ALIKE = 8 };
 
-/** Loads that one branch decides for. */
-typedef struct alike {
-    uint32_t load[8];
-    int n;
-} alike;
-
-/** Part p of loads, with all that are tested alike: performed, or reported and zero. */
-static void load_checked(lower *g, const alike *x, int p, const check *c)
+/** Part p of n loads, with all that are tested alike: performed, or reported and zero. */
+static void load_checked(lower *g, const uint32_t *load, int n, int p, const check *c)
 {
-    static const check none;
-    LLVMValueRef v[sizeof x->load / sizeof *x->load][MOST_PARTS] = {{NULL}};
+    LLVMValueRef v[MOST_ALIKE][MOST_PARTS] = {{NULL}};
     branch then = qn__begin_checked(g, c);
-    for (int n = 0; n < x->n; n++)
+    for (int m = 0; m < n; m++)
         FOR_PARTS (g, q) {
-            const uint32_t i = x->load[n];
-            const bool is_vector = g->width > 1 && g->a.value[i].shape != QN_UNIFORM;
+            const bool is_vector = g->width > 1 && g->a.value[load[m]].shape != QN_UNIFORM;
             int at;
-            if (is_tested_with(g, i, q, p))
-                v[n][q] =
-                    is_vector ? load_vector(g, i, q, &none, &at) : load_scalar(g, i, q, &none, &at);
+            if (qn__canonical_part(g, load[m], q) == q && qn__tested_with(g, load[m], q) == p)
+                v[m][q] = (is_vector ? load_vector : load_scalar)(g, load[m], q, &untested, &at);
         }
-    qn__end_checked(g, &then, x->load[0], p);
-    for (int n = 0; n < x->n; n++)
+    qn__end_checked(g, &then, load[0], p);
+    for (int m = 0; m < n; m++)
         FOR_PARTS (g, q)
-            if (v[n][q])
-                qn__set(g, x->load[n], q,
-                        qn__join(g, &then, v[n][q], LLVMConstNull(LLVMTypeOf(v[n][q]))), g->depth);
+            if (v[m][q])
+                qn__set(g, load[m], q,
+                        qn__join(g, &then, v[m][q], LLVMConstNull(LLVMTypeOf(v[m][q]))), g->depth);
 }
 
 static void load_branched(lower *g, uint32_t i, uint32_t end)
 {
-    alike x = {{i}, 1};
-    for (uint32_t j = i + 1; j < end && x.n < (int)(sizeof x.load / sizeof *x.load); j++) {
-        const bool is_load = g->k->inst[j].op == QN_I_LOAD;
-        if (!is_load && !qn__is_pure(&g->k->inst[j]))
-            break;
-        if (is_load && is_branched(g, j) && qn__is_tested_alike(g, i, j)) {
-            x.load[x.n++] = j;
+    uint32_t load[MOST_ALIKE] = {i};
+    int n = 1;
+    const qn_inst *x = g->k->inst;
+    for (uint32_t j = i + 1;
+         j < end && n < MOST_ALIKE && (x[j].op == QN_I_LOAD || qn__is_pure(&x[j])); j++)
+        if (x[j].op == QN_I_LOAD && is_branched(g, j) && qn__is_tested_alike(g, i, j)) {
+            load[n++] = j;
             g->is_ahead[g->site[j]] = true;
         }
-    }
     FOR_PARTS (g, p) {
         if (qn__canonical_part(g, i, p) != p || qn__tested_with(g, i, p) != p)
             continue;
         check c = qn__make_check(g, i, p);
-        load_checked(g, &x, p, &c);
+        load_checked(g, load, n, p, &c);
     }
 }
 

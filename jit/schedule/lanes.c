@@ -26,12 +26,10 @@ static bool is_under_masks(const qn_analysis *a, int d, uint32_t i)
 {
     const qn_kernel *k = a->k;
     for (i = k->inst[i].parent; i; i = k->inst[i].parent) {
-        const qn_inst *x = &k->inst[i];
-        uint32_t deps = x->op == QN_I_REDUCE ? 0 : UINT32_MAX;
-        if (x->op == QN_I_FOR)
-            deps = a->value[qn__args(k, i)[0]].deps | a->value[qn__args(k, i)[1]].deps;
-        else if (x->op == QN_I_IF)
-            deps = a->value[qn__args(k, i)[0]].deps;
+        const int op = k->inst[i].op, n = op == QN_I_FOR ? 2 : op == QN_I_IF ? 1 : 0;
+        uint32_t deps = n || op == QN_I_REDUCE ? 0 : UINT32_MAX;
+        for (int m = 0; m < n; m++)
+            deps |= a->value[qn__args(k, i)[m]].deps;
         if (deps >> d & 1)
             return true;
     }
@@ -43,8 +41,8 @@ static bool is_under_masks(const qn_analysis *a, int d, uint32_t i)
 static bool may_fail(const qn_kernel *k, const qn_facts *f, uint32_t site)
 {
     const qn_param_fact *param = &f->param[k->inst[k->access[site].inst].imm];
-    bool may = qn__is_checked(f, k, site) && param->checks != QN_CHECKS_CLAMP;
-    for (int r = 0; r < qn__n_indices(k, k->access[site].inst) && qn__is_checked(f, k, site); r++)
+    bool is = qn__is_checked(f, k, site), may = is && param->checks != QN_CHECKS_CLAMP;
+    for (int r = 0; r < qn__n_indices(k, k->access[site].inst) && is; r++)
         may = may || param->dim[r].extent.kind != QN_FACT_EXACT || param->dim[r].extent.value == 0;
     return may;
 }
