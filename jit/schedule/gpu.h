@@ -111,8 +111,8 @@ bool qn__gpu_loads_points(const gpu_planner *s, int x);
 void qn__gpu_order_batches(const gpu_planner *s);
 /** BODY_...: what several iterations in a thread may run together. */
 int qn__gpu_kind_of_body(const gpu_planner *s);
-/** Whether `width` consecutive iterations of x from index `at` on are one access of this site, or as
- * many of 16 bytes as these are. */
+/** Whether `width` consecutive iterations of x from index `at` on are one access of this site, or
+ * as many of 16 bytes as these are. */
 bool qn__gpu_is_aligned(const gpu_planner *s, uint32_t site, int x, int width, int64_t at);
 /** Tiles of x and grid->tile_dim, and so many threads along x. */
 void qn__gpu_set_tile(const gpu_planner *s, int x, int side, int threads);
