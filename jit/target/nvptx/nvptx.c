@@ -23,6 +23,45 @@ static LLVMValueRef word(lower *g, LLVMValueRef words, int n, LLVMTypeRef t)
     return qn__load_at(g, t, qn__gep(g, g->i64, words, qn__const_i64(g, n)), 8);
 }
 
+/** Whether an index of access i was loaded. */
+static bool is_gather(const qn_kernel *k, uint32_t i)
+{
+    bool is_found = false;
+    for (int r = 0; r < qn__n_indices(k, i); r++) {
+        uint32_t v = qn__args(k, i)[r];
+        while (k->inst[v].op == QN_I_CAST)
+            v = qn__args(k, v)[0];
+        is_found |= k->inst[v].op == QN_I_LOAD;
+    }
+    return is_found;
+}
+
+/** Whether neighbouring threads gather the same elements, or such as lie side by side, in the same
+ * trips and points: loads wait for loads, and more warps have more of them under way than more
+ * trips of each. */
+static bool gathers_together(const lower *g)
+{
+    const qn_grid *p = g->grid;
+    const int x = p->axis[0];
+    int64_t stride;
+    bool has_gathers = false;
+    if (p->team != QN_TEAM_THREAD || x < 0 || p->wide * p->tall > 1 || p->n_moved || p->staged)
+        return false;
+    for (uint32_t i = g->k->body; i < g->k->n_insts; i++) {
+        const qn_inst *inst = &g->k->inst[i];
+        const uint32_t *bound = qn__args(g->k, i);
+        if (inst->op == QN_I_WHILE || inst->op == QN_I_ATOMIC ||
+            (inst->op == QN_I_STORE && inst->parent) ||
+            (inst->op == QN_I_FOR &&
+             ((g->a.value[bound[0]].deps | g->a.value[bound[1]].deps) >> x & 1)) ||
+            (inst->op == QN_I_LOAD && inst->parent &&
+             (!qn__access_stride(&g->a, i, x, &stride) || stride < 0 || stride > 1)))
+            return false;
+        has_gathers |= inst->op == QN_I_LOAD && inst->parent && is_gather(g->k, i);
+    }
+    return has_gathers;
+}
+
 /** Blocks that a multiprocessor should have room for. Those of threads that load little are as many
  * as it holds; those that keep rows are as many as shared memory holds. Others leave each thread
  * the registers that loads of several trips take, and no more: half of the threads then have them
@@ -42,7 +81,7 @@ static int blocks_wanted(const lower *g, const int32_t *threads)
     const qn_machine *m = &g->f->machine;
     int most = m->threads / n_threads;
     most = most < m->blocks ? most : m->blocks;
-    if (qn__nvptx_is_light(g->k, g->grid))
+    if (qn__nvptx_is_light(g->k, g->grid) || gathers_together(g))
         return most;
     if (g->grid->team == QN_TEAM_BLOCK && g->grid->n_kept) {
         const int64_t bytes = qn__block_value_bytes(g) + g->grid->kept_bytes + m->system_bytes;

@@ -484,6 +484,7 @@ static void test_sums_ahead(void)
         at++;
     }
     tap_is_int(n, 8, "eight loads before the next branch");
+    tap_ok(strstr(text, ".minnctapersm 16"), "and registers for as many blocks as fit");
 }
 
 /** Neighbours of a load that lie along another dimension go through a tile, bytes through squares
