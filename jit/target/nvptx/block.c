@@ -32,13 +32,23 @@ static void run_body(lower *g, LLVMValueRef low, LLVMValueRef thread, const LLVM
 /* ---------------------------------------------------------------- values in shared memory */
 
 /* A word for each reduce and each iteration of the tile: place reduce x tile + iteration, before
- * the buffers. */
+ * the buffers. Where rows are kept, words for parts of a reduce stand behind these. */
+
+static int64_t words_of_values(const lower *g)
+{
+    return g->grid->has_values ? qn__n_top_reduces(g->k) * g->grid->block[g->grid->axis[0]] : 0;
+}
 
 int64_t qn__block_value_bytes(const lower *g)
 {
-    int64_t words =
-        g->grid->has_values ? qn__n_top_reduces(g->k) * g->grid->block[g->grid->axis[0]] : 0;
-    return (8 * words + 15) / 16 * 16;
+    const int64_t threads = g->grid->n_kept ? qn__nvptx_threads(g->grid) : 0;
+    return (8 * (words_of_values(g) + threads + threads / PARTIALS) + 15) / 16 * 16;
+}
+
+LLVMValueRef qn__block_word(lower *g, LLVMValueRef n)
+{
+    LLVMValueRef at = LLVMBuildAdd(g->b, n, qn__const_i64(g, words_of_values(g)), "");
+    return qn__gep(g, g->i64, qn__nvptx_shared(g), at);
 }
 
 static LLVMValueRef value_at(lower *g, uint32_t reduce, LLVMValueRef iteration)

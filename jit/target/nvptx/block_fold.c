@@ -197,38 +197,171 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
 
 /* ---------------------------------------------------------------- one reduce */
 
-/** The value of a reduce whose rows are in shared memory, in the first threads: of each row by the
- * lanes of a warp. */
-static LLVMValueRef fold_rows(lower *g, const block_fold *m)
+/** Makes the points of a row those that are read, on the level that is open. */
+static void open_row(lower *g, const block_fold *m, LLVMValueRef row)
 {
-    const reduction r = qn__describe_reduction(g, m->r.inst);
+    LLVMValueRef end = LLVMBuildSub(g->b, g->end[m->x], qn__const_i64(g, 1), "");
+    qn__set_index(g, m->x, qn__umin(g, LLVMBuildAdd(g->b, m->low, row, ""), end));
+    qn__block_set_row(g, m, row);
+    g->kept_is_read = true;
+}
+
+static void close_row(lower *g)
+{
+    g->kept_is_read = false;
+    g->kept_row = NULL;
+    g->lane = NULL;
+}
+
+static LLVMValueRef own_lane(lower *g, const block_fold *m)
+{
+    return LLVMBuildURem(g->b, m->thread, qn__const_i64(g, WARP_LANES), "");
+}
+
+/** Leaves the values of rows in shared memory: of each row by the lanes of a warp. */
+static void put_rows(lower *g, const block_fold *m, const reduction *r)
+{
     const int64_t warps = m->threads / WARP_LANES;
-    LLVMValueRef lanes = qn__const_i64(g, WARP_LANES),
-                 warp = LLVMBuildUDiv(g->b, m->thread, lanes, "");
+    LLVMValueRef warp = LLVMBuildUDiv(g->b, m->thread, qn__const_i64(g, WARP_LANES), "");
     loop l, once;
-    qn__nvptx_barrier(g);
-    g->lane = LLVMBuildURem(g->b, m->thread, lanes, "");
+    g->lane = own_lane(g, m);
     qn__loop_open(g, &l, qn__up_to(g, qn__const_i64(g, (m->tile + warps - 1) / warps * warps)),
                   warps, 0);
     LLVMValueRef row = LLVMBuildAdd(g->b, l.index, warp, ""), tile = qn__const_i64(g, m->tile);
     qn__once_open(g, &once,
                   m->tile % warps ? LLVMBuildICmp(g->b, LLVMIntULT, row, tile, "") : NULL);
-    LLVMValueRef end = LLVMBuildSub(g->b, g->end[m->x], qn__const_i64(g, 1), "");
-    qn__set_index(g, m->x, qn__umin(g, LLVMBuildAdd(g->b, m->low, row, ""), end));
-    qn__block_set_row(g, m, row);
-    g->kept_is_read = true;
-    team_source s = {.r = &r, .total = m->points};
-    LLVMValueRef v = qn__team_fold(g, &s, qn__is_associative(g->k, r.inst));
-    g->kept_is_read = false;
-    g->kept_row = NULL;
+    open_row(g, m, row);
+    team_source s = {.r = r, .total = m->points};
+    LLVMValueRef v = qn__team_fold(g, &s, qn__is_associative(g->k, r->inst));
     branch then = qn__begin_branch(g, qn__is_lane(g, 0));
-    qn__block_put_value(g, &r, row, v);
+    qn__block_put_value(g, r, row, v);
     qn__end_branch(g, &then, NULL);
     qn__loop_close(g, &once);
     qn__loop_close(g, &l);
-    g->lane = NULL;
+    close_row(g);
+}
+
+/** The value of the only row, which may come in any order, by all threads. */
+static LLVMValueRef fold_together(lower *g, const block_fold *m, const reduction *r)
+{
+    const int64_t warps = m->threads / WARP_LANES;
+    loop once;
+    qn__once_open(g, &once, NULL);
+    open_row(g, m, qn__const_i64(g, 0));
+    g->lane = m->thread;
+    const team_source s = {.r = r, .total = m->points, .lanes = m->threads};
+    LLVMValueRef v = qn__team_pieces(g, &s),
+                 warp = LLVMBuildUDiv(g->b, m->thread, qn__const_i64(g, WARP_LANES), "");
+    branch then = qn__begin_branch(
+        g, LLVMBuildICmp(g->b, LLVMIntEQ, own_lane(g, m), qn__const_i64(g, 0), ""));
+    qn__store_as(g, r->type, v, qn__block_word(g, warp), 8);
+    qn__end_branch(g, &then, NULL);
     qn__nvptx_barrier(g);
-    LLVMValueRef last = qn__const_i64(g, m->tile - 1);
+    v = r->identity;
+    for (int64_t n = 0; n < warps; n++)
+        v = qn__combine(
+            g, r, v,
+            qn__load_as(g, r->type, qn__block_word(g, qn__const_i64(g, n)), 8));
+    qn__loop_close(g, &once);
+    close_row(g);
+    return v;
+}
+
+/** Blocks of 4096 points of the only row of a reduce in the striped order, of each of which 64
+ * threads have the partials; 0: there are too many, or their number is not known. */
+static int64_t blocks_apart(const lower *g, const block_fold *m, const reduction *r)
+{
+    const int64_t blocks = r->points > 0 ? (r->points + BLOCK - 1) / BLOCK : 0;
+    const bool is_striped = qn__order_rule(g->k, r->inst) == QN_STRIPED;
+    return is_striped && m->tile == 1 && PARTIALS * blocks <= m->threads ? blocks : 0;
+}
+
+/** What a warp makes of `count` words of shared memory from word `first` on: in word `to`, or, if
+ * that is NULL, as the value of the row. */
+static void join_words(lower *g, const block_fold *m, const reduction *r, LLVMValueRef condition,
+                       LLVMValueRef first, int64_t count, LLVMValueRef to)
+{
+    loop once;
+    qn__once_open(g, &once, condition);
+    g->lane = own_lane(g, m);
+    const team_source s = {.r = r, .array = qn__block_word(g, first)};
+    LLVMValueRef v = qn__team_block(g, &s, qn__up_to(g, qn__const_i64(g, count)));
+    branch then = qn__begin_branch(g, qn__is_lane(g, 0));
+    if (to)
+        qn__store_as(g, r->type, v, qn__block_word(g, to), 8);
+    else
+        qn__block_put_value(g, r, qn__const_i64(g, 0), v);
+    qn__end_branch(g, &then, NULL);
+    qn__loop_close(g, &once);
+    g->lane = NULL;
+}
+
+/** Leaves the value of the only row in shared memory: of each of its blocks 64 threads have the
+ * partials, which one of their two warps joins. */
+static void put_row_by_partials(lower *g, const block_fold *m, const reduction *r, int64_t blocks)
+{
+    LLVMValueRef partials = qn__const_i64(g, PARTIALS), zero = qn__const_i64(g, 0),
+                 n = LLVMBuildUDiv(g->b, m->thread, partials, ""),
+                 is_used = blocks * PARTIALS == m->threads
+                               ? NULL
+                               : LLVMBuildICmp(g->b, LLVMIntULT, n, qn__const_i64(g, blocks), "");
+    loop once;
+    qn__once_open(g, &once, is_used);
+    open_row(g, m, zero);
+    g->lane = LLVMBuildURem(g->b, m->thread, partials, "");
+    const team_source s = {.r = r, .total = m->points, .lanes = PARTIALS};
+    LLVMValueRef v = qn__team_block(
+        g, &s, qn__block_at(g, qn__up_to(g, m->points), n, qn__block_size(1)));
+    qn__store_as(g, r->type, v, qn__block_word(g, m->thread), 8);
+    qn__loop_close(g, &once);
+    close_row(g);
+    qn__nvptx_barrier(g);
+    LLVMValueRef lanes = qn__const_i64(g, WARP_LANES),
+                 of_64 = LLVMBuildURem(g->b, m->thread, partials, ""),
+                 is_first = LLVMBuildICmp(g->b, LLVMIntULT, of_64, lanes, "");
+    is_first = is_used ? LLVMBuildAnd(g->b, is_first, is_used, "") : is_first;
+    LLVMValueRef results = LLVMBuildAdd(g->b, n, qn__const_i64(g, m->threads), "");
+    join_words(g, m, r, is_first, LLVMBuildMul(g->b, n, partials, ""), PARTIALS,
+               blocks > 1 ? results : NULL);
+    if (blocks == 1)
+        return;
+    qn__nvptx_barrier(g);
+    join_words(g, m, r, LLVMBuildICmp(g->b, LLVMIntULT, m->thread, lanes, ""),
+               qn__const_i64(g, m->threads), blocks, NULL);
+}
+
+/** The value of a reduce whose rows are in shared memory, in the first threads. Of one row the
+ * least or the greatest f32 is found in any order first, and then in the order of its points, if
+ * that is a zero. */
+static LLVMValueRef fold_rows(lower *g, const block_fold *m)
+{
+    const reduction r = qn__describe_reduction(g, m->r.inst);
+    const bool is_extremum = r.type == QN_F32 &&
+                             (r.combine == QN_COMBINE_MIN || r.combine == QN_COMBINE_MAX),
+               is_integer = qn__dtype_class(r.type) != QN_CLASS_F;
+    LLVMValueRef last = qn__const_i64(g, m->tile - 1), zero = qn__const_i64(g, 0);
+    qn__nvptx_barrier(g);
+    const int64_t blocks = blocks_apart(g, m, &r);
+    if (m->tile > 1 || !(is_extremum || is_integer)) {
+        if (blocks)
+            put_row_by_partials(g, m, &r, blocks);
+        else
+            put_rows(g, m, &r);
+    } else {
+        reduction any = r;
+        any.is_unordered = is_extremum;
+        LLVMValueRef v = fold_together(g, m, &any);
+        branch first = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntEQ, m->thread, zero, ""));
+        qn__block_put_value(g, &r, zero, v);
+        qn__end_branch(g, &first, NULL);
+        if (is_extremum) {
+            branch again = qn__begin_branch(
+                g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, LLVMConstNull(g->f32), ""));
+            put_rows(g, m, &r);
+            qn__end_branch(g, &again, NULL);
+        }
+    }
+    qn__nvptx_barrier(g);
     return qn__block_value(g, r.inst, qn__umin(g, m->thread, last));
 }
 

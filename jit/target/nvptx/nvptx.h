@@ -75,10 +75,16 @@ typedef struct team_source {
     const reduction *r;
     LLVMValueRef array; /* NULL: the points of r */
     LLVMValueRef total; /* points, i64 */
+    int64_t lanes;      /* that take pieces, or of 64 a partial each, g->lane one of them; 0: those
+                           of a warp */
 } team_source;
-/** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. */
+/** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. Of 64
+ * lanes each has the partial of its own. */
 LLVMValueRef qn__team_block(lower *g, const team_source *s, span of);
 LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of);
+/** All points reduced by pieces, of a reduce that may come in any order; right in the first lane of
+ * each warp, of what that warp took. */
+LLVMValueRef qn__team_pieces(lower *g, const team_source *s);
 /** All points reduced; in pieces if the reduce is associative. */
 LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces);
 
@@ -143,6 +149,9 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
 /** Shared memory before the buffers for the values of reduces, where other threads than the one
  *  that added them need them; else 0. */
 int64_t qn__block_value_bytes(const lower *g);
+/** Word n of shared memory for parts of reduces, of which a block that keeps rows has one for each
+ * thread and one for each 64 of these. */
+LLVMValueRef qn__block_word(lower *g, LLVMValueRef n);
 /** The value of a reduce for an iteration of the tile, which stands in shared memory; those of all
  *  become the values of the reduces. */
 LLVMValueRef qn__block_value(lower *g, uint32_t reduce, LLVMValueRef iteration);

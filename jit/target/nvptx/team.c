@@ -243,8 +243,13 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc, bool
     return are_pairs ? qn__combine(g, r, v[0], v[1]) : v[0];
 }
 
-/** Whole steps: points first + of, `steps` times 64 at once; acc[0] and acc[1] are this lane's
- * partials. */
+/** Partials of a lane. */
+static int n_partials(const team_source *s)
+{
+    return s->lanes == PARTIALS ? 1 : PARTIALS / WARP_LANES;
+}
+
+/** Whole steps: points first + of, `steps` times 64 at once; acc are this lane's partials. */
 static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span of, int steps,
                         LLVMValueRef *acc)
 {
@@ -252,41 +257,42 @@ static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span
     if (qn__is_known_empty(of))
         return;
     qn__loop_open(g, &l, of, (int64_t)steps * PARTIALS, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, 2);
+    qn__loop_carry(g, &l, acc, n_partials(s));
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     set_base(g, s, q);
     for (int n = 0; n < steps * PARTIALS; n += PARTIALS)
         if (has_pairs(g, s))
             fold_piece(g, s, q, n, 2, acc, 2);
         else
-            for (int half = 0; half < 2; half++)
+            for (int half = 0; half < n_partials(s); half++)
                 acc[half] = add(g, s, q, n + half * WARP_LANES, acc[half]);
     qn__loop_close(g, &l);
 }
 
 LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
 {
+    const int steps = 2 * STEPS / n_partials(s);
     const bool are_pairs = has_pairs(g, s);
     const int apart = are_pairs ? 1 : WARP_LANES;
     LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0),
                  lane = are_pairs ? LLVMBuildAdd(g->b, g->lane, g->lane, "") : g->lane;
     LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
                  first = LLVMBuildAdd(g->b, of.low, lane, "");
-    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -STEPS * PARTIALS), "");
+    LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
-    whole_steps(g, s, first, (span){zero, most}, STEPS, acc);
+    whole_steps(g, s, first, (span){zero, most}, steps, acc);
     whole_steps(g, s, first, (span){most, whole}, 1, acc);
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
     int64_t known;
     bool is_known = qn__is_const(left, &known);
     set_base(g, s, q);
-    for (int half = 0; half < 2; half++) {
+    for (int half = 0; half < n_partials(s); half++) {
         LLVMValueRef at = ahead(g, lane, half * apart);
         if (!is_known || known > half * apart)
             acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * apart,
                                acc[half]);
     }
-    return across(g, s->r, acc, are_pairs);
+    return n_partials(s) == 1 ? acc[0] : across(g, s->r, acc, are_pairs);
 }
 
 /* ---------------------------------------------------------------- pieces */
@@ -309,6 +315,11 @@ static int points_of_piece(const lower *g, uint32_t reduce)
     return (int)(QN_ACCESS_BYTES / (most ? most : USUAL_BYTES));
 }
 
+static int64_t lanes_of(const team_source *s)
+{
+    return s->lanes ? s->lanes : WARP_LANES;
+}
+
 /** Whether a reduce tells orders of its points from one another. */
 static bool is_in_order(const reduction *r)
 {
@@ -329,7 +340,7 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
                                 LLVMValueRef total, LLVMValueRef acc)
 {
     const bool in_order = is_in_order(s->r);
-    const int64_t step = (int64_t)WARP_LANES * count;
+    const int64_t step = lanes_of(s) * count;
     LLVMValueRef value[STEPS];
     loop l;
     if (qn__is_known_empty(of))
@@ -360,7 +371,7 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
 static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
 {
     const int count = points_of_piece(g, s->r->inst);
-    const int64_t step = (int64_t)WARP_LANES * count;
+    const int64_t step = lanes_of(s) * count;
     LLVMValueRef from = qn__const_i64(g, 0), up, acc = s->r->identity;
     for (int n = steps; n >= 1; n /= 2) {
         LLVMValueRef whole = LLVMBuildAnd(g->b, s->total, qn__const_i64(g, -n * step), "");
@@ -373,16 +384,20 @@ static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
     return is_in_order(s->r) ? acc : join_lanes(g, s->r, s->r->identity, acc);
 }
 
+LLVMValueRef qn__team_pieces(lower *g, const team_source *s)
+{
+    return fold_pieces(g, s, points_of_piece(g, s->r->inst) > STEPS ? 1 : STEPS);
+}
+
 /** All points; right in lane 0. */
 static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
 {
-    const int steps = points_of_piece(g, s->r->inst) > STEPS ? 1 : STEPS;
     if (s->r->type != QN_F32)
-        return fold_pieces(g, s, steps);
+        return qn__team_pieces(g, s);
     reduction any = *s->r;
     any.is_unordered = true;
-    LLVMValueRef v = qn__team_same(g,
-                                   fold_pieces(g, &(team_source){&any, s->array, s->total}, steps)),
+    const team_source all = {.r = &any, .array = s->array, .total = s->total};
+    LLVMValueRef v = qn__team_same(g, qn__team_pieces(g, &all)),
                  zero = LLVMConstNull(g->f32);
     branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
     qn__branch_keep(g, &then, &v, 1);
