@@ -47,7 +47,7 @@ typedef struct qn_hooks {
     /** NULL, or: constant v, of these bits, as the target has it: itself, or loaded. */
     LLVMValueRef (*constant)(lower *g, LLVMValueRef v, uint64_t bits);
     /** NULL, or: what a float is multiplied by to be divided by b, which loops do not change; and
-     * the quotient a / b by means of that. Scalars. */
+     * the quotient a / b by means of that, where a may well be zero. Scalars. */
     LLVMValueRef (*invert)(lower *g, LLVMValueRef b);
     LLVMValueRef (*divide)(lower *g, LLVMValueRef a, LLVMValueRef b, LLVMValueRef inverse);
     /** The bits of an f16 that a conversion has made, i16. */

@@ -244,9 +244,14 @@ static LLVMValueRef operand_value(lower *g, uint32_t i, int p, lane_operand x)
 /** What a quotient of floats at level `around` is made of, outside of a loop; NULL: nothing. */
 static LLVMValueRef inverse_of(lower *g, uint32_t i, int p, int around, const LLVMValueRef *v)
 {
-    const qn_inst *x = &g->k->inst[i];
+    const qn_inst *x = &g->k->inst[i], *of;
     if (!g->hooks->invert || x->op != QN_I_PURE + QN_OP_div ||
         qn__dtype_class(x->type) != QN_CLASS_F || qn__is_half(x->type))
+        return NULL;
+    of = &g->k->inst[qn__args(g->k, i)[0]];
+    while (of->op == QN_I_CAST)
+        of = &g->k->inst[g->k->operand[of->args]];
+    if (of->op != QN_I_LOAD) /* what is computed is rarely zero */
         return NULL;
     place here;
     LLVMBool is_rounded;
@@ -255,7 +260,10 @@ static LLVMValueRef inverse_of(lower *g, uint32_t i, int p, int around, const LL
         fabs(frexp(LLVMConstRealGetDouble(v[1], &is_rounded), &exponent)) == 0.5)
         return NULL; /* a product is exact */
     int at = qn__seek(g, qn__level_of(g, qn__args(g->k, i)[1], p), &here);
-    LLVMValueRef inverse = at < around ? g->hooks->invert(g, v[1]) : NULL;
+    bool is_in_loop = false;
+    for (int n = at + 1; n <= around; n++)
+        is_in_loop |= g->level[n].index != NULL;
+    LLVMValueRef inverse = is_in_loop ? g->hooks->invert(g, v[1]) : NULL;
     qn__unseek(g, &here);
     return inverse;
 }
