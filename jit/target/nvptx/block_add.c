@@ -49,6 +49,14 @@ static void get_points(lower *g, const block_fold *m, const block_array *v, LLVM
 static LLVMValueRef add_values(lower *g, const block_fold *m, const LLVMValueRef *value, int count,
                                LLVMValueRef acc)
 {
+    if (m->r.is_unordered && (count & (count - 1)) == 0) { /* pairs: few wait for one another */
+        LLVMValueRef pair[MOST_TOGETHER];
+        memcpy(pair, value, (size_t)count * sizeof *value);
+        for (; count > 1; count /= 2)
+            for (int n = 0; n < count / 2; n++)
+                pair[n] = qn__combine(g, &m->r, pair[2 * n], pair[2 * n + 1]);
+        return qn__combine(g, &m->r, acc, pair[0]);
+    }
     for (int n = 0; n < count; n++) {
         addend a;
         a.value[0] = value[n];
@@ -110,7 +118,19 @@ LLVMValueRef qn__block_add(lower *g, const block_fold *m, const block_part *c, L
     qn__branch_keep(g, &then, &sum, 1);
     for (int n = 0; n < m->n_arrays; n++)
         from[n] = qn__block_place(g, m, n, c->q, m->thread, zero);
-    sum = add_range(g, m, from, points, acc);
+    if (qn__is_extremum(&m->r)) {
+        block_fold any = *m;
+        any.r.is_unordered = true;
+        LLVMValueRef v = add_range(g, &any, from, points, m->r.identity);
+        branch again = qn__begin_branch(
+            g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, LLVMConstNull(g->f32), ""));
+        qn__branch_keep(g, &again, &v, 1);
+        v = add_range(g, m, from, points, m->r.identity);
+        qn__end_branch(g, &again, NULL);
+        sum = qn__combine(g, &m->r, acc, v);
+    } else {
+        sum = add_range(g, m, from, points, acc);
+    }
     qn__end_branch(g, &then, NULL);
     return sum;
 }

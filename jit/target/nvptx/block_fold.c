@@ -336,8 +336,7 @@ static void put_row_by_partials(lower *g, const block_fold *m, const reduction *
 static LLVMValueRef fold_rows(lower *g, const block_fold *m)
 {
     const reduction r = qn__describe_reduction(g, m->r.inst);
-    const bool is_extremum = r.type == QN_F32 &&
-                             (r.combine == QN_COMBINE_MIN || r.combine == QN_COMBINE_MAX),
+    const bool is_extremum = qn__is_extremum(&r),
                is_integer = qn__dtype_class(r.type) != QN_CLASS_F;
     LLVMValueRef last = qn__const_i64(g, m->tile - 1), zero = qn__const_i64(g, 0);
     qn__nvptx_barrier(g);

@@ -68,6 +68,12 @@ typedef struct block_part {
     LLVMValueRef left;
 } block_part;
 
+/** Whether a reduce is found without regard to the sign of zeros first, which order decides. */
+static inline bool qn__is_extremum(const reduction *r)
+{
+    return r->type == QN_F32 && (r->combine == QN_COMBINE_MIN || r->combine == QN_COMBINE_MAX);
+}
+
 /** Points of a chunk that each thread evaluates for one iteration. Of what is thin, some are
  * evaluated by several threads. */
 static inline int qn__block_each_point(const block_fold *m)
