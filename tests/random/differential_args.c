@@ -555,12 +555,23 @@ static int64_t growth_of(const test_view *v, int d, const int64_t *growth)
     return v->along[d] == NO_SOURCE ? 0 : growth[v->along[d]] * v->factor[d];
 }
 
+/* Whether the lower bound of a dimension follows from its extent (random_at_limit): indices of the
+ * kernel that are constants hold for one extent then. */
+static bool is_at_end(const test_view *v, int d)
+{
+    return v->lower[d] > INT64_MAX / 2;
+}
+
 bool vary_arguments(test_case *t, qn_error *err)
 {
     int n_grown = 0;
     int64_t growth[MAX_DIMS] = {0};
     release_views(t);
-    for (int d = 0; d < t->n_dims && t->is_plain; d++)
+    bool may_grow = t->is_plain;
+    for (int i = 0; i < t->n_views; i++)
+        for (int d = 0; d < t->view[i].rank; d++)
+            may_grow &= !is_at_end(&t->view[i], d);
+    for (int d = 0; d < t->n_dims && may_grow; d++)
         growth[d] = random_percent(&t->random, 50)
                         ? random_between(&t->random, 1, t->points < 2000 ? 5 : 1)
                         : 0;
@@ -569,7 +580,7 @@ bool vary_arguments(test_case *t, qn_error *err)
         for (int d = 0; d < v->rank && t->is_plain && v->role != ROLE_ATOMIC; d++)
             v->extent[d] += growth_of(v, d, growth);
         for (int d = 0; d < v->rank && n_grown < 3 && v->role != ROLE_TWIN && !t->is_plain; d++)
-            if (random_percent(&t->random, 40)) {
+            if (random_percent(&t->random, 40) && !is_at_end(v, d)) {
                 v->extent[d] += random_between(&t->random, 1, t->points < 2000 ? 3 : 1);
                 n_grown++;
             }
