@@ -349,7 +349,7 @@ static bool is_branched(const lower *g, uint32_t i)
     return is;
 }
 
-enum { MOST_ALIKE = 8 };
+enum { MOST_ALIKE = 8 }; /* loads behind one branch: a limit of memory, not of speed */
 
 /** Part p of n loads, with all that are tested alike: performed, or reported and zero. */
 static void load_checked(lower *g, const uint32_t *load, int n, int p, const check *c)

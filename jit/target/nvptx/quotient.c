@@ -10,6 +10,7 @@
  */
 #include "jit/target/nvptx/nvptx.h"
 
+#include <math.h>
 #include <string.h>
 
 /** Powers of two: divisors lie within 2^-divisor and 2^divisor; what is divided is at least
@@ -27,10 +28,7 @@ static bounds bounds_of(const lower *g, LLVMValueRef v)
 
 static LLVMValueRef power(LLVMValueRef like, int exponent)
 {
-    double number = 1;
-    for (int n = 0; n < exponent || n < -exponent; n++)
-        number = exponent > 0 ? number * 2 : number / 2;
-    return LLVMConstReal(LLVMTypeOf(like), number);
+    return LLVMConstReal(LLVMTypeOf(like), ldexp(1, exponent));
 }
 
 static LLVMValueRef magnitude(lower *g, LLVMValueRef v)
