@@ -265,7 +265,7 @@ int qn__held_bytes(const qn_analysis *a, const qn_group *x)
                               : a->value[i].wanted;
         least = bits < least ? bits : least;
     }
-    return least / 8;
+    return (least + 7) / 8; /* a bool has one bit */
 }
 
 bool qn__weave_of_group(const qn_analysis *a, const qn_group *x, uint32_t i, int lanes,
