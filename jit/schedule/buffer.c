@@ -61,75 +61,29 @@ void qn__buffer_layout(const qn_analysis *x, const qn_schedule *s, int buffer,
 
 /* ---------------------------------------------------------------- loops of a fill */
 
-/** A loop of a fill. */
-typedef struct fill_loop {
-    qn_axis axis;
-    int role, d;
-    int block_role;   /* of the loop over the axis in the block of the statements; -1: none is */
-    bool is_of_lanes; /* it walks the dimension of their lanes */
-} fill_loop;
-
 typedef struct filler {
     const qn_analysis *x;
     const qn_schedule *s;
     const qn_buffer_info *b;
     int lane_dim; /* -1: there are no lanes */
-    fill_loop loop[QN_MOST_BUFFER_AXES];
-    int n;
 } filler;
 
-/** Whether node n stands below a node of one of two kinds. */
-static bool is_inside(const qn_schedule *s, qn_node n, int kind, int other)
+/** The role of the loop over an axis in the block of the statements; -1: none is. */
+static int block_role(const filler *m, qn_axis a)
 {
-    qn_node up = qn__node(s, n)->parent;
-    while (up.id && qn__node(s, up)->kind != kind && qn__node(s, up)->kind != other)
-        up = qn__node(s, up)->parent;
-    return up.id != 0;
-}
-
-/** Whether a node is a loop of the block of the statements. */
-static bool is_block_loop(const qn_analysis *x, const qn_schedule *s, qn_node n)
-{
-    return qn__node(s, n)->kind == QN_NODE_LOOP && qn__is_of_block(x, s, n) &&
-           !is_inside(s, n, QN_NODE_FILL, QN_NODE_FLUSH);
-}
-
-static fill_loop describe_loop(const filler *m, qn_axis a)
-{
-    fill_loop l = {.axis = a, .d = qn__axis_dim(m->x, m->s, a), .block_role = -1};
+    int role = -1;
     for (uint16_t n = 1; n <= m->s->n_nodes; n++)
-        if (m->s->node[n].axis.id == a.id && is_block_loop(m->x, m->s, (qn_node){n}))
-            l.block_role = m->s->node[n].role;
-    l.role = l.block_role < 0 ? QN_ROLE_SEQUENTIAL : l.block_role;
-    l.is_of_lanes = m->lane_dim >= 0 && l.d == m->lane_dim;
-    return l;
+        if (m->s->node[n].axis.id == a.id && qn__is_of_block(m->x, m->s, (qn_node){n}))
+            role = m->s->node[n].role;
+    return role;
 }
 
-/** Whether the lanes of the load are rows whose points lie side by side. */
-static bool has_rows(const filler *m, const fill_loop *points)
+static bool has_streams(const qn_schedule *s)
 {
-    const qn_analysis *x = m->x;
-    uint32_t i = m->b->inst;
-    int64_t along, across;
-    return qn__is_reduction(x->k, points->d) && qn__is_exact(x->f, points->d) &&
-           qn__trips(x->f, points->d) > 0 && qn__is_plain_access(x->k, x->f, i) &&
-           qn__access_stride(x, i, points->d, &along) && along == 1 &&
-           qn__access_stride(x, i, m->lane_dim, &across) && across != 1 && across != 0 &&
-           across != -1 && qn_dtype_bytes(x->k->inst[i].type) >= x->f->target->least_shuffled;
-}
-
-/** Whether a fill walks points, inside of vectors of the lanes if there are several, and the lanes.
- */
-static bool walks_rows(const filler *m)
-{
-    if (m->n < 2 || m->n > 3)
-        return false;
-    const fill_loop *points = &m->loop[m->n - 2], *lanes = &m->loop[m->n - 1];
-    return lanes->role == QN_ROLE_VECTOR && lanes->is_of_lanes && !points->is_of_lanes &&
-           qn__axis_count(m->x, m->s, lanes->axis).most <= QN_MOST_TRANSPOSED &&
-           points->role == QN_ROLE_SEQUENTIAL && has_rows(m, points) &&
-           (m->n == 2 || (m->loop[0].is_of_lanes && m->loop[0].block_role == QN_ROLE_UNROLLED &&
-                          m->loop[0].role == QN_ROLE_SEQUENTIAL));
+    for (int n = 0; n < s->n_records; n++)
+        if (s->record[n].streams)
+            return true;
+    return false;
 }
 
 /** Whether the elements of the load lie side by side along dimension d. */
@@ -139,134 +93,67 @@ static bool is_contiguous(const filler *m, int d)
     return qn__access_stride(m->x, m->b->inst, d, &stride) && stride == 1;
 }
 
-/** Where a loop stands that the text leaves out: those over dimensions and points, steps, those of
- * the lanes, unrolled loops, vectors, lanes. A dimension of which only the unrolled loop is inside
- * is walked at once, one along which elements lie side by side in steps of the unrolled loop,
- * others index by index. */
-enum {
-    PLACE_DIMS,
-    PLACE_STEPS,
-    PLACE_LANE_STEPS,
-    PLACE_UNROLLED,
-    PLACE_VECTORS,
-    PLACE_LANES,
-    N_PLACES
-};
-static int place_of(const filler *m, const fill_loop *l)
+/** Whether the buffer is over points and lanes, maybe with several vectors of these, and the lanes
+ * of the load are rows whose points lie side by side. */
+static bool has_rows(const filler *m)
 {
-    bool has_others = false, has_block = false; /* loops over its dimension: of the block, others */
-    if (l->block_role == QN_ROLE_VECTOR)
-        return PLACE_LANES;
-    if (l->is_of_lanes)
-        return l->block_role < 0 ? PLACE_LANE_STEPS : PLACE_VECTORS;
+    const qn_analysis *x = m->x;
+    const uint32_t i = m->b->inst;
+    int points = -1, roles = 0; /* bits */
+    int64_t across, lanes = 0;
     for (int a = 0; a < m->b->n_axes; a++) {
-        fill_loop other = describe_loop(m, m->b->axis[a]);
-        has_others |= other.d == l->d && other.block_role < 0;
-        has_block |= other.d == l->d && other.block_role >= 0;
+        const int d = qn__axis_dim(x, m->s, m->b->axis[a]), role = block_role(m, m->b->axis[a]);
+        if (role < 0)
+            points = d;
+        else if (d == m->lane_dim)
+            roles |= 1 << role;
+        if (role == QN_ROLE_VECTOR)
+            lanes = qn__axis_count(x, m->s, m->b->axis[a]).most;
     }
-    if (has_others && has_block && is_contiguous(m, l->d))
-        return l->block_role < 0 ? PLACE_STEPS : PLACE_UNROLLED;
-    return has_others ? PLACE_DIMS : PLACE_UNROLLED;
+    return m->b->n_axes == 1 + __builtin_popcount((unsigned)roles) && points >= 0 && lanes > 0 &&
+           lanes <= QN_MOST_TRANSPOSED && qn__is_reduction(x->k, points) &&
+           qn__is_exact(x->f, points) && qn__trips(x->f, points) > 0 &&
+           qn__is_plain_access(x->k, x->f, i) && is_contiguous(m, points) &&
+           qn__access_stride(x, i, m->lane_dim, &across) && across != 1 && across != 0 &&
+           across != -1 && qn_dtype_bytes(x->k->inst[i].type) >= x->f->target->least_shuffled;
 }
 
-/** Whether an axis before axis a of the buffer is of its dimension. */
-static bool is_not_first(const filler *m, int a, int d)
+/** Adds the dimensions, but that of the lanes, which are walked in steps of the block, or index by
+ * index, in the order of the buffer's axes. Bits of dimensions: that have an axis with a loop of
+ * the block, and one without. A dimension of which only an unrolled loop is inside is walked at
+ * once, one along which elements lie side by side in steps of the unrolled loop. */
+static void add_dims(const filler *m, bool in_steps, uint32_t with, uint32_t without,
+                     qn_fill_loops *out)
 {
-    for (int before = 0; before < a; before++)
-        if (qn__axis_dim(m->x, m->s, m->b->axis[before]) == d)
-            return true;
-    return false;
-}
-
-/** Adds the loops of a place, those over one dimension together. */
-static void add_loops(filler *m, int place)
-{
+    uint32_t done = 0;
     for (int a = 0; a < m->b->n_axes; a++) {
-        int d = qn__axis_dim(m->x, m->s, m->b->axis[a]);
-        for (int same = a; same < m->b->n_axes && !is_not_first(m, a, d); same++) {
-            fill_loop l = describe_loop(m, m->b->axis[same]);
-            if (l.d != d || place_of(m, &l) != place)
-                continue;
-            l.role = place < PLACE_UNROLLED ? QN_ROLE_SEQUENTIAL : l.role;
-            m->loop[m->n++] = l;
-        }
+        const int d = qn__axis_dim(m->x, m->s, m->b->axis[a]);
+        if (d < 0 || d == m->lane_dim || !((without & ~done) >> d & 1) ||
+            ((with >> d & 1) && is_contiguous(m, d)) != in_steps)
+            continue;
+        done |= UINT32_C(1) << d;
+        out->dim[out->n++] = d;
     }
-}
-
-/** Loops over the axes of the buffer. */
-static void make_loops(filler *m)
-{
-    for (int place = 0; place < N_PLACES; place++)
-        add_loops(m, place);
-    const filler as_rows = {.x = m->x, .s = m->s, .b = m->b, .lane_dim = m->lane_dim, .n = 3,
-                            .loop = {m->loop[1], m->loop[0], m->loop[2]}};
-    filler rows = as_rows;
-    rows.loop[0].role = QN_ROLE_SEQUENTIAL;
-    if (m->n == 3 && walks_rows(&rows))
-        *m = rows;
-}
-
-static void read_loops(filler *m, qn_node n)
-{
-    for (; n.id && m->n < QN_MOST_BUFFER_AXES; n = qn__node(m->s, n)->child) {
-        m->loop[m->n] = describe_loop(m, qn__node(m->s, n)->axis);
-        m->loop[m->n++].role = qn__node(m->s, n)->role;
-    }
-}
-
-/** The loops from loop n on over all digits of its dimension, slowest first, but for that of the
- * block; how many. 0: others stand between them, or they have another order. */
-static int take_dimension(const filler *m, int n, bool *has_steps)
-{
-    int64_t before = INT64_MAX;
-    int taken = 0, wanted = 0, d = m->loop[n].d;
-    *has_steps = false;
-    for (int i = 0; i < m->n; i++) {
-        bool is_unrolled = m->loop[i].d == d && m->loop[i].role == QN_ROLE_UNROLLED;
-        wanted += m->loop[i].d == d && !is_unrolled;
-        *has_steps |= is_unrolled;
-    }
-    for (; n + taken < m->n && m->loop[n + taken].d == d && taken < wanted; taken++) {
-        int64_t weight = qn__axis_weight(m->x, m->s, m->loop[n + taken].axis, NULL);
-        if (m->loop[n + taken].role != QN_ROLE_SEQUENTIAL || weight >= before)
-            return 0;
-        before = weight;
-    }
-    return taken == wanted ? taken : 0;
+    out->in_steps |= in_steps ? done : 0;
 }
 
 const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill,
                         qn_fill_loops *out)
 {
-    const qn_node_info *f = qn__node(s, fill);
-    filler m = {.x = x, .s = s, .b = &s->buffer[f->index], .lane_dim = qn__lanes_of(x, s)};
-    int n = 0;
+    const filler m = {
+        .x = x, .s = s, .b = &s->buffer[qn__node(s, fill)->index], .lane_dim = qn__lanes_of(x, s)};
+    uint32_t dims[2] = {0}; /* of axes without a loop of the block, and with one */
     *out = (qn_fill_loops){.n = 0};
-    if (f->child.id)
-        read_loops(&m, f->child);
-    else
-        make_loops(&m);
-    if (walks_rows(&m)) {
-        out->is_transposed = true;
-        out->dim[out->n++] = m.loop[m.n - 2].d;
-        return NULL;
-    }
-    while (n < m.n && m.loop[n].role == QN_ROLE_SEQUENTIAL && !m.loop[n].is_of_lanes) {
-        bool has_steps;
-        int taken = take_dimension(&m, n, &has_steps);
-        if (!taken || out->n == QN_MAX_RANK)
-            return "fills that walk parts of a dimension in this order";
-        out->in_steps |= has_steps ? UINT32_C(1) << m.loop[n].d : 0;
-        out->dim[out->n++] = m.loop[n].d;
-        n += taken;
-    }
-    for (; n < m.n && m.loop[n].role == QN_ROLE_SEQUENTIAL && m.loop[n].is_of_lanes &&
-           m.loop[n].block_role < 0;
-         n++)
-        out->has_steps = true;
-    for (; n < m.n; n++)
-        if (m.loop[n].block_role < 0 || m.loop[n].role != m.loop[n].block_role)
-            return "fills whose lanes and unrolled loops are not those of the statements";
+    for (int a = 0; a < m.b->n_axes; a++)
+        dims[block_role(&m, m.b->axis[a]) >= 0] |= qn__axis_dims(x, s, m.b->axis[a]);
+    add_dims(&m, false, dims[1], dims[0], out);
+    add_dims(&m, true, dims[1], dims[0], out);
+    out->has_steps = m.lane_dim >= 0 && (dims[0] >> m.lane_dim & 1);
+    out->is_transposed = has_rows(&m);
+    if (out->has_steps && (qn__begins_early(x, s, m.lane_dim) || has_streams(s)))
+        return "buffers over steps of lanes that overlap or are streamed";
+    if (m.b->storage == QN_STORAGE_REGISTERS && (out->n > 0 || out->has_steps))
+        return "registers that hold more than a block";
     return NULL;
 }
 
@@ -305,7 +192,7 @@ static const char *axes_without_code(const qn_analysis *x, const qn_schedule *s,
                 return "buffers that have faster digits before slower ones";
         for (uint16_t n = 1; n <= s->n_nodes && a < b->n_axes - 1; n++)
             if (s->node[n].axis.id == b->axis[a].id && s->node[n].role == QN_ROLE_VECTOR &&
-                is_block_loop(x, s, (qn_node){n}))
+                qn__is_of_block(x, s, (qn_node){n}))
                 return "buffers whose lanes do not lie together";
     }
     return NULL;
@@ -325,14 +212,6 @@ bool qn__is_used_by_tails(const qn_schedule *s, int buffer)
     for (int n = 0; n < s->n_records; n++)
         if (s->record[n].is_tail && s->record[n].method == QN_METHOD_THROUGH &&
             s->record[n].index == buffer + 1)
-            return true;
-    return false;
-}
-
-static bool has_streams(const qn_schedule *s)
-{
-    for (int n = 0; n < s->n_records; n++)
-        if (s->record[n].streams)
             return true;
     return false;
 }
@@ -368,11 +247,12 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
 {
     const qn_buffer_info *b = &s->buffer[qn__node(s, fill)->index];
     qn_fill_loops f;
-    if (is_inside(s, fill, QN_NODE_PLACE, QN_NODE_PLACE))
-        return "fills inside of reduces";
-    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
-        if (is_block_loop(x, s, up))
+    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent) {
+        if (qn__node(s, up)->kind == QN_NODE_PLACE)
+            return "fills inside of reduces";
+        if (qn__is_of_block(x, s, up))
             return "fills inside of lanes and unrolled loops";
+    }
     for (int a = 0; a < b->n_axes; a++)
         if (!has_sections_outside(s, b->axis[a], fill))
             return "buffers over sections";
@@ -381,14 +261,7 @@ static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s,
     if (has_streams(s) && qn__is_used_by_tails(s, qn__node(s, fill)->index) &&
         is_in_steps(x, s, fill))
         return "buffers that the first lanes of streamed rows use";
-    const char *form = qn__fill_of(x, s, fill, &f);
-    if (form)
-        return form;
-    if (f.has_steps && (qn__begins_early(x, s, qn__lanes_of(x, s)) || has_streams(s)))
-        return "buffers over steps of lanes that overlap or are streamed";
-    if (b->storage == QN_STORAGE_REGISTERS && (f.n > 0 || f.has_steps))
-        return "registers that hold more than a block";
-    return NULL;
+    return qn__fill_of(x, s, fill, &f);
 }
 
 const char *qn__buffers_without_code(const qn_analysis *x, const qn_schedule *s, uint32_t others)

@@ -43,9 +43,8 @@ typedef struct qn_fill_loops {
                            in the view: squares of lanes and points are transposed in registers */
 } qn_fill_loops;
 
-/** The loops of a fill: those that stand in the tree, or, if there are none, over the axes of the
- * buffer in their order, those of the lanes last. Returns NULL, or the name of a form that has no
- * code. */
+/** The loops of a fill, over the axes of the buffer in their order, those of the lanes last.
+ * Returns NULL, or the name of a form that has no code. */
 const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill,
                         qn_fill_loops *out);
 /** Whether an access goes through a buffer where steps of the lanes are not whole. */

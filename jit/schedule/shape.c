@@ -38,8 +38,7 @@ qn_node qn__loop_below(const qn_analysis *x, const qn_schedule *s, qn_node n, in
         const qn_node_info *l = qn__node(s, n);
         if (l->kind == QN_NODE_LOOP && qn__axis_dim(x, s, l->axis) == d)
             return n;
-        bool is_copy = l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH;
-        qn_node below = is_copy ? (qn_node){0} : qn__loop_below(x, s, l->child, d);
+        qn_node below = qn__loop_below(x, s, l->child, d);
         if (below.id)
             return below;
     }
@@ -52,8 +51,6 @@ bool qn__has_loops(const qn_analysis *x, const qn_schedule *s, qn_node n)
     bool is_loop = qn__node_dim(x, s, l) >= 0;
     if (is_loop && !qn__is_of_block(x, s, n))
         return true;
-    if (l->kind == QN_NODE_FILL)
-        return false;
     for (qn_node c = l->child; c.id; c = qn__node(s, c)->next)
         if (qn__has_loops(x, s, c))
             return true;

@@ -28,8 +28,7 @@ static bool has_steps(const qn_analysis *x, const qn_schedule *s, int buffer, in
         bool is_it = (l->kind == QN_NODE_FILL || l->kind == QN_NODE_FLUSH) && l->index == buffer;
         if (!is_it)
             continue;
-        if (l->child.id || around->kind != QN_NODE_LOOP ||
-            qn__axis_dim(x, s, around->axis) != d ||
+        if (around->kind != QN_NODE_LOOP || qn__axis_dim(x, s, around->axis) != d ||
             qn__axis_weight(x, s, around->axis, NULL) != size)
             return false;
     }

@@ -150,8 +150,7 @@ static void read_order(const qn_reading *m, qn_node n, qn_block *b)
             b->order[i] = b->order[i + 1];
         if (d >= 0 && (at == b->n_loops || is_inner))
             b->order[b->n_loops++] = d;
-        if (l->kind != QN_NODE_FILL)
-            read_order(m, l->child, b);
+        read_order(m, l->child, b);
     }
 }
 

@@ -261,13 +261,9 @@ bool qn__has_threads(const qn_schedule *s)
 
 int qn__lanes_of(const qn_analysis *x, const qn_schedule *s)
 {
-    FOR_LOOPS (s, l) {
-        bool is_copied = false;
-        for (qn_node up = l->parent; up.id && !is_copied; up = s->node[up.id].parent)
-            is_copied = s->node[up.id].kind == QN_NODE_FILL || s->node[up.id].kind == QN_NODE_FLUSH;
-        if (l->role == QN_ROLE_VECTOR && !is_copied)
-            return qn__axis_dim(x, s, l->axis);
-    }
+    FOR_LOOPS(s, l)
+    if (l->role == QN_ROLE_VECTOR)
+        return qn__axis_dim(x, s, l->axis);
     return -1;
 }
 

@@ -158,8 +158,7 @@ typedef struct qn_cut {
 /* ---------------------------------------------------------------- nodes */
 
 /** LOOP: over an axis. DO: runs instructions [first, end). PLACE: where accumulators of a reduction
- * begin, or the trips of a `for`; its children run the region. FILL, FLUSH: of a buffer, the
- * children are loops over its axes. */
+ * begin, or the trips of a `for`; its children run the region. FILL, FLUSH: of a buffer. */
 enum {
     QN_NODE_FREE,
     QN_NODE_LOOP,

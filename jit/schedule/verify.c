@@ -262,32 +262,16 @@ static bool visit_sections(qn_verifier *v, qn_node *at, int depth)
 
 /* ---------------------------------------------------------------- fills */
 
-/** The loops of a fill or a flush, if it has any, are over the axes of the buffer, one inside the
- * other. */
 static bool visit_fill(qn_verifier *v, qn_node at)
 {
     const qn_node_info *n = qn__node(v->s, at);
     const char *what = n->kind == QN_NODE_FILL ? "fill" : "flush";
-    if (n->index >= v->s->n_buffers)
-        return qn__refuse(v, "%s: no such buffer", what);
+    if (n->index >= v->s->n_buffers || n->child.id)
+        return qn__refuse(v, "%s: no such buffer, or nodes are inside", what);
     const qn_buffer_info *b = &v->s->buffer[n->index];
-    uint32_t left = (UINT32_C(1) << b->n_axes) - 1;
-    bool is_right = n->kind == QN_NODE_FILL ? b->content == QN_CONTENT_COPY
-                                            : b->content == QN_CONTENT_ENDS && !n->child.id;
-    if (!is_right)
+    if (b->content != (n->kind == QN_NODE_FILL ? QN_CONTENT_COPY : QN_CONTENT_ENDS))
         return qn__refuse(v, "%s b%d: the buffer holds %s", what, n->index,
                           qn__content_names[b->content]);
-    for (qn_node at_loop = n->child; at_loop.id; at_loop = qn__node(v->s, at_loop)->child) {
-        const qn_node_info *l = qn__node(v->s, at_loop);
-        int found = l->kind == QN_NODE_LOOP ? qn__buffer_place(b, l->axis) : -1;
-        if (found < 0 || !(left >> found & 1) || l->next.id || v->is_visited[at_loop.id])
-            return qn__refuse(v, "%s b%d: its loops are one over each axis of the buffer", what,
-                              n->index);
-        v->is_visited[at_loop.id] = true;
-        left &= ~(UINT32_C(1) << found);
-    }
-    if (n->child.id && left)
-        return qn__refuse(v, "%s b%d: an axis of the buffer has no loop", what, n->index);
     v->is_filled[n->index] |= n->kind == QN_NODE_FILL;
     v->is_pending[n->index] = false;
     v->filled_at[n->index] = at;

@@ -99,7 +99,7 @@ static void test_footprint(void)
 static const char register_tile[] =
     "schedule { axis d0 6; axis d1 10; axis r8d2 5; cut d0 by 2 tail none; cut d1 by 4 tail mask;\n"
     "  buffer b0 scratch copy %10 over r8d2 d1.1 bytes 160;\n"
-    "  loop d1.0 threads { fill b0 { loop r8d2 sequential { loop d1.1 vector; } }\n"
+    "  loop d1.0 threads { fill b0;\n"
     "    loop d0.0 sequential { place %8 order indexed {\n"
     "      loop r8d2 sequential { loop d0.1 unrolled { loop d1.1 vector { do %9 %13 {\n"
     "        %9 uniform proved ahead 2 r8d2; %10 through b0 proved; } } } } }\n"
@@ -119,13 +119,11 @@ static const struct {
     {"copy %10", "copy %9", "no such buffer", "a buffer of another load"},
     {"copy %10", "sums %8", "buffer holds sums", "a buffer of sums that is filled"},
     {"over r8d2 d1.1", "over r8d2", "it has 40 bytes", "a buffer without an axis"},
-    {"fill b0 { loop r8d2 sequential { loop d1.1 vector; } }", "", "not filled before",
-     "a buffer that nobody fills"},
-    {"loop d1.0 threads { fill b0 { loop r8d2 sequential { loop d1.1 vector; } }",
-     "fill b0; loop d1.0 threads {", "not over loop d1.0",
+    {"fill b0;", "", "not filled before", "a buffer that nobody fills"},
+    {"loop d1.0 threads { fill b0;", "fill b0; loop d1.0 threads {", "not over loop d1.0",
      "a buffer of less than threads inside use"},
-    {"loop r8d2 sequential { loop d1.1 vector; }", "loop r8d2 sequential;", "has no loop",
-     "a fill that leaves out an axis"},
+    {"fill b0;", "fill b0 { loop r8d2 sequential { loop d1.1 vector; } }", "nodes are inside",
+     "a fill with loops of its own"},
     {"order indexed", "order striped", "its order rule is indexed", "another order rule"},
     {"{ loop d0.1 unrolled { loop d1.1 vector { do %9",
      "{ loop d0.1 sequential { loop d1.1 vector { do %9", "in no buffer over it",
