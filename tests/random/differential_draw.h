@@ -45,10 +45,10 @@ typedef struct step_text {
 } step_text;
 /** Appends; what does not fit is left out. */
 __attribute__((format(printf, 2, 3))) void add_steps(step_text *s, const char *format, ...);
-/** Steps for the kernel as declared that lead to a row of the table which is rarely legal; false:
- * the kernel has nothing for any of them. */
 /** The text with a few words or lines changed; malloc'd, NULL without memory. */
 char *change_text(const char *text, uint64_t seed);
+/** Steps for the kernel as declared that lead to a row of the table which is rarely legal; false:
+ * the kernel has nothing for any of them. */
 bool draw_recipe(const drawing *d, char *text, size_t bytes);
 /** Steps that make the kernel as declared one of a grid. */
 void draw_grid(randoms *r, const qn_kernel *k, char *text, size_t bytes);

@@ -205,12 +205,45 @@ static bool add_trips(const drawing *d, step_text *s)
     return has_lanes;
 }
 
+/** Copies of what loads read below any loop around them: also those of a branch, of a loop of the
+ * body, and of a region without loops in the schedule. */
+static bool add_copies(const drawing *d, step_text *s)
+{
+    static const char *const storages[] = {"registers", "frame", "frame", "scratch"};
+    const qn_kernel *k = d->kernel;
+    const int lanes = random_percent(d->random, 50) ? random_parallel(d, -1) : -1;
+    bool has_load = false;
+    if (lanes >= 0)
+        add_lanes(d, s, lanes, random_width(d), -1);
+    else if (random_parallel(d, -1) >= 0 && random_percent(d->random, 30))
+        add_steps(s, "distribute d%d; ", random_parallel(d, -1));
+    for (uint32_t i = k->body; i < k->n_insts; i++)
+        if (qn__is_body_loop(k, i) && random_percent(d->random, 50))
+            add_loops(d, s, i);
+    for (uint32_t n = 0; n < k->n_accesses && n < 12 && k->n_dims > 0; n++) {
+        const uint32_t i = k->access[n].inst;
+        if (k->inst[i].op != QN_I_LOAD || !qn__is_known_ahead(k, i) ||
+            random_percent(d->random, k->inst[i].parent ? 10 : 60))
+            continue;
+        has_load = true;
+        for (int tries = 0; tries < 2; tries++) { /* the second one is refused if both are legal */
+            const int dim = random_below(d->random, k->n_dims);
+            if (qn__is_reduction(k, dim) && k->inst[i].parent)
+                add_steps(s, "buffer %%%u r%ud%d", i, qn__enclosing_reduce(k, i), dim);
+            else
+                add_steps(s, "buffer %%%u d%d%s", i, dim, dim == lanes ? ".0" : "");
+            add_steps(s, " storage=%s; ", storages[random_below(d->random, 4)]);
+        }
+    }
+    return has_load;
+}
+
 bool draw_recipe(const drawing *d, char *text, size_t bytes)
 {
     static const struct {
         bool (*add)(const drawing *d, step_text *s);
         int percent;
-    } row[] = {{add_trips, 70},  {add_tuples, 70},  {add_tables, 90}, {add_groups, 80},
+    } row[] = {{add_copies, 15}, {add_trips, 70},  {add_tuples, 70},  {add_tables, 90}, {add_groups, 80},
                {add_places, 50}, {add_streams, 30}, {add_join, 90}};
     step_text s = {text, 0, bytes};
     for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)

@@ -124,8 +124,8 @@ static void describe_way(const test_case *t, randoms *r, int id, way *w)
         o->engine = QN_ENGINE_AUTO;
         o->executor = random_percent(r, 30) ? QN_THREADS : QN_SERIAL;
     }
-    bool is_changed =
-        id == WAY_SCHEDULE_CHANGED || (id == WAY_PTX_SCHEDULE && random_percent(r, 40));
+    bool is_changed = id == WAY_SCHEDULE_CHANGED || (id == WAY_TREE && random_percent(r, 30)) ||
+                      (id == WAY_PTX_SCHEDULE && random_percent(r, 40));
     w->change = is_changed ? 1 | random_bits(r) : 0;
     if (id == WAY_PREPARED) {
         w->is_prepared = true;
@@ -477,6 +477,12 @@ static bool is_tree_agreed(runner *r, const test_case *t, const way *w, const ou
         r->schedules.n_large_trees++;
         return true;
     }
+    if (w->change && (found->status == QN_ERR_ARGUMENT || found->status == QN_ERR_PARSE)) {
+        r->schedules.n_changed_refused++;
+        return is_untouched(t);
+    }
+    if (w->change)
+        r->schedules.n_changed_run++;
     r->schedules.n_trees++;
     count_rows(r, w);
     return is_agreed(t, reference, found, what, bytes);

@@ -299,12 +299,18 @@ static bool may_fit(const drawing *d, const struct fit *fit)
     return (!fit->record || random_record(d, fit)) && (!fit->loop || random_loop(d, fit->loop).id);
 }
 
-/** A row whose instruction is drawn from few accesses, where there are some; -1: there are none. */
+/** A row whose operands are drawn from few accesses or places, where there are some; -1: there are
+ * none. */
 static int random_rare_row(const drawing *d)
 {
     for (int tries = 0; tries < 8; tries++) {
         int which = random_below(d->random, qn__n_transforms);
-        const struct fit *fit = fit_of(qn__transforms[which].name);
+        const char *name = qn__transforms[which].name;
+        const struct fit *fit = fit_of(name);
+        if (strcmp(name, "merge") == 0 && second_place(d).id)
+            return which;
+        if (strcmp(name, "place") == 0 && random_loop(d, may_move_place).id)
+            return which;
         if (fit->record && fit->record != is_access && random_record(d, fit))
             return which;
     }
@@ -316,14 +322,17 @@ static int random_row(const drawing *d)
 {
     bool has_role = d->last.id && random_percent(d->random, 50),
          is_of_loops = random_percent(d->random, 30), has_grid = d->facts.target->has_grid;
-    int rare = random_percent(d->random, 10) ? random_rare_row(d) : -1;
+    int rare = random_percent(d->random, 15) ? random_rare_row(d) : -1;
     while (rare < 0) {
         int which = random_below(d->random, qn__n_transforms);
         const qn_transform_info *t = &qn__transforms[which];
         if (strcmp(t->name, has_grid ? "parallelize" : "bind") == 0 &&
             random_percent(d->random, 95))
             continue;
-        if (strcmp(t->name, "trips") == 0 && !random_for(d) && random_percent(d->random, 97))
+        bool has_none = strcmp(t->name, "trips") == 0   ? !random_for(d)
+                        : strcmp(t->name, "merge") == 0 ? !second_place(d).id
+                        : strcmp(t->name, "join") == 0 && !random_record(d, fit_of("stream"));
+        if (has_none && random_percent(d->random, 97))
             continue;
         if ((has_role ? strcmp(t->operands, "a") == 0 : !is_of_loops || t->operands[0] == 'a') &&
             (may_fit(d, fit_of(t->name)) || random_percent(d->random, 3)))
@@ -353,6 +362,19 @@ static bool fit_merge(const drawing *d, qn_step *step)
     return true;
 }
 
+/** A store of lanes, and the loop over their steps; false: there is none. */
+static bool fit_join(const drawing *d, qn_step *step)
+{
+    const uint32_t store = random_record(d, fit_of("stream"));
+    const qn_node lanes = store ? qn__vector_around(d->now, node_of(d, store)) : (qn_node){0};
+    const qn_axis_info *a = qn__axis(d->now, qn__node(d->now, lanes)->axis);
+    if (!lanes.id || a->kind != QN_AXIS_PART || random_percent(d->random, 10))
+        return false;
+    step->inst = store;
+    step->axis[step->n_axes++] = d->now->cut[a->cut].first;
+    return true;
+}
+
 /** Loops that stand one right inside the other, in another order; false: there are none. */
 static bool fit_reorder(const drawing *d, qn_step *step)
 {
@@ -377,6 +399,8 @@ qn_step random_step(const drawing *d)
     if (strcmp(row->name, "place") == 0 && fit_place(d, &step))
         return step;
     if (strcmp(row->name, "merge") == 0 && fit_merge(d, &step))
+        return step;
+    if (strcmp(row->name, "join") == 0 && fit_join(d, &step))
         return step;
     if (strcmp(row->name, "reorder") == 0 && fit_reorder(d, &step))
         return step;

@@ -127,33 +127,42 @@ static void run_fill(runner *r, const qn_node_info *n)
     move_all(r, n, 0);
 }
 
-static const qn_record_info *through(const runner *r, qn_node at, uint32_t i)
+/* ---------------------------------------------------------------- statements */
+
+/** Loads of a statement that have copies are constants while `takes`, in its regions, too. */
+static void take_copies(runner *r, qn_node at, bool takes)
 {
-    for (int n = 0; n < r->s->n_records; n++)
-        if (r->s->record[n].at.id == at.id && r->s->record[n].inst == i &&
-            r->s->record[n].method == QN_METHOD_THROUGH)
-            return &r->s->record[n];
-    return NULL;
+    for (int n = 0; n < r->s->n_records; n++) {
+        const qn_record_info *x = &r->s->record[n];
+        const qn_inst *load = &r->x->k->inst[x->inst];
+        const cell *c;
+        if (x->at.id != at.id || x->method != QN_METHOD_THROUGH ||
+            r->s->buffer[x->index - 1].content == QN_CONTENT_ENDS)
+            continue;
+        r->kernel.inst[x->inst] = *load;
+        if (!takes)
+            continue;
+        c = cell_of(r, x->index - 1);
+        r->report->unfilled += !load->parent && (!c || c->filled == 0);
+        r->kernel.inst[x->inst].op = QN_I_CONST;
+        r->kernel.inst[x->inst].imm = c ? c->bits : 0;
+    }
 }
 
-/* ---------------------------------------------------------------- statements */
+/** Those of all statements from node n on, and inside of these. */
+static void take_copies_inside(runner *r, qn_node n, bool takes)
+{
+    for (; n.id; n = qn__node(r->s, n)->next) {
+        take_copies(r, n, takes);
+        take_copies_inside(r, qn__node(r->s, n)->child, takes);
+    }
+}
 
 static void run_instructions(runner *r, qn_node at, uint32_t first, uint32_t end)
 {
-    const qn_kernel *k = r->x->k;
-    for (uint32_t i = first; i < end; i = k->inst[i].region[2]) {
-        const qn_record_info *b = qn__is_access(&k->inst[i]) ? through(r, at, i) : NULL;
-        bool are_ends = b && r->s->buffer[b->index - 1].content == QN_CONTENT_ENDS;
-        if (!b || are_ends) {
-            qn__interp_run(&r->interp, i, k->inst[i].region[2]);
-            continue;
-        }
-        cell *c = cell_of(r, b->index - 1);
-        if (c) {
-            r->report->unfilled += c->filled == 0;
-            r->interp.value[i] = c->bits;
-        }
-    }
+    take_copies(r, at, true);
+    qn__interp_run(&r->interp, first, end);
+    take_copies(r, at, false);
 }
 
 /** The values that the yield at the end of a region gives. */
@@ -356,7 +365,9 @@ static void run_place(runner *r, qn_node at)
     if (!tree_select_iteration(r))
         return;
     if (k->inst[i].op == QN_I_WHILE) {
+        take_copies_inside(r, n->child, true);
         tree_for_iterations(r, run_while, n->index);
+        take_copies_inside(r, n->child, false);
         return;
     }
     if (k->inst[i].op == QN_I_FOR) {
@@ -467,6 +478,17 @@ static bool make_room(runner *r)
     return true;
 }
 
+/** A kernel of which instructions may be changed, for the interpreter. */
+static bool copy_kernel(runner *r)
+{
+    const qn_kernel *k = r->x->k;
+    memcpy(&r->kernel, k, sizeof *k);
+    r->kernel.inst = qn__alloc(k->n_insts * sizeof *k->inst);
+    if (r->kernel.inst)
+        memcpy(r->kernel.inst, k->inst, k->n_insts * sizeof *k->inst);
+    return r->kernel.inst != NULL;
+}
+
 static void begin_iterations(runner *r)
 {
     const qn_kernel *k = r->x->k;
@@ -494,7 +516,11 @@ qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_a
     if (!r)
         return qn__fail(err, QN_ERR_MEMORY, "tree_run: no memory");
     *r = (runner){.x = x, .s = s, .domain = domain, .report = report};
-    status = qn__interp_open(&r->interp, x->k, n, args, domain, checks, fault, err);
+    if (!copy_kernel(r)) {
+        qn__free(r);
+        return qn__fail(err, QN_ERR_MEMORY, "tree_run: no memory");
+    }
+    status = qn__interp_open(&r->interp, &r->kernel, n, args, domain, checks, fault, err);
     uint64_t *values = r->interp.value;
     for (int c = 0; c < s->n_cuts; c++)
         r->overlaps |= s->cut[c].kind == QN_CUT_DIGITS && s->cut[c].tail == QN_TAIL_OVERLAP;
@@ -521,6 +547,7 @@ qn_status tree_run(const qn_analysis *x, const qn_schedule *s, int n, const qn_a
     qn__free(r->sums);
     for (int b = 0; b < s->n_buffers; b++)
         qn__free(r->buffer[b]);
+    qn__free(r->kernel.inst);
     qn__free(r);
     return status;
 }

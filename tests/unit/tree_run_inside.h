@@ -25,6 +25,7 @@ typedef struct runner {
     const qn_analysis *x;
     const qn_schedule *s;
     const qn_domain *domain;
+    qn_kernel kernel; /* with instructions of its own: a load that has a copy is a constant */
     qn_interp interp;
     int64_t n_iterations;
     uint64_t *value; /* [n_iterations][n_insts] */

@@ -303,10 +303,13 @@ static void test_oracle(void)
         "sequential { place %8 order indexed { loop r8d2 sequential { do %9 %13 { "
         "%10 through b0 proved; } } } do %13 "
         "%14; } } }",
+        "schedule { axis d0 6; axis d1 10; buffer b0 frame copy %10 over d1 bytes 80; fill b0; "
+        "loop d0 sequential { loop d1 sequential { do %8 %14 { %10 through b0 proved; } } } }",
     };
     static const char *const what[] = {"points that come backwards", "steps beyond the end",
                                        "a section that is missing",
-                                       "a buffer that is not filled for each column"};
+                                       "a buffer that is not filled for each column",
+                                       "a copy of the first point that others read, too"};
     tree_case c;
     qn_schedule *s = calloc(1, sizeof *s);
     if (!s || !tree_case_open(&c, tree_matmul, products, QN_ISA_V4, false))
