@@ -279,6 +279,90 @@ void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b)
         }
 }
 
+/* ---------------------------------------------------------------- truth values of lanes */
+
+/** The integers that truth values v of lanes are between blocks, a register of them; NULL: v is
+ * something else. */
+static LLVMTypeRef carried_type(LLVMValueRef v, const qn_target *target)
+{
+    const shape s = shape_of(v);
+    const unsigned bits = s.lanes < 2 ? 0 : 8 * (unsigned)target->vector_bytes / (unsigned)s.lanes;
+    LLVMContextRef context = LLVMGetTypeContext(LLVMTypeOf(v));
+    return s.bits == 1 && bits >= 8
+               ? LLVMVectorType(LLVMIntTypeInContext(context, bits < 64 ? bits : 64),
+                                (unsigned)s.lanes)
+               : NULL;
+}
+
+static LLVMValueRef after_phis(LLVMBasicBlockRef block)
+{
+    LLVMValueRef i = LLVMGetFirstInstruction(block);
+    while (LLVMIsAPHINode(i))
+        i = LLVMGetNextInstruction(i);
+    return i;
+}
+
+/** All uses of i in a block are those of what is made there of `wide`. */
+static void use_carried(LLVMBuilderRef b, LLVMValueRef i, LLVMValueRef wide,
+                        LLVMBasicBlockRef block)
+{
+    LLVMPositionBuilderBefore(b, after_phis(block));
+    LLVMValueRef v = LLVMBuildICmp(b, LLVMIntSLT, wide, LLVMConstNull(LLVMTypeOf(wide)), "");
+    for (LLVMUseRef u = LLVMGetFirstUse(i), next; u; u = next) {
+        LLVMValueRef user = LLVMGetUser(u);
+        next = LLVMGetNextUse(u);
+        const int operands = LLVMGetInstructionParent(user) == block ? LLVMGetNumOperands(user) : 0;
+        for (int n = 0; n < operands; n++)
+            if (LLVMGetOperand(user, (unsigned)n) == i)
+                LLVMSetOperand(user, (unsigned)n, v);
+    }
+}
+
+/** A phi of integers in place of one of truth values. */
+static LLVMValueRef carried_phi(LLVMBuilderRef b, LLVMValueRef phi, LLVMTypeRef t)
+{
+    LLVMPositionBuilderBefore(b, phi);
+    LLVMValueRef wide = LLVMBuildPhi(b, t, "");
+    for (unsigned n = 0; n < LLVMCountIncoming(phi); n++) {
+        LLVMBasicBlockRef from = LLVMGetIncomingBlock(phi, n);
+        LLVMPositionBuilderBefore(b, LLVMGetBasicBlockTerminator(from));
+        LLVMValueRef v = LLVMBuildSExt(b, LLVMGetIncomingValue(phi, n), t, "");
+        LLVMAddIncoming(wide, &v, &from, 1);
+    }
+    return wide;
+}
+
+void qn__llvm_carry_bools(LLVMValueRef function, LLVMBuilderRef b, const qn_target *target)
+{
+    for (int are_phis = 1; are_phis >= 0; are_phis--)
+        for (LLVMBasicBlockRef block = LLVMGetFirstBasicBlock(function); block;
+             block = LLVMGetNextBasicBlock(block))
+            for (LLVMValueRef i = LLVMGetFirstInstruction(block), next; i; i = next) {
+                LLVMTypeRef t = carried_type(i, target);
+                LLVMValueRef wide = NULL;
+                next = LLVMGetNextInstruction(i);
+                if (!t || (LLVMIsAPHINode(i) != NULL) != are_phis)
+                    continue;
+                if (are_phis)
+                    wide = carried_phi(b, i, t);
+                for (LLVMUseRef u = LLVMGetFirstUse(i); u;) {
+                    LLVMValueRef user = LLVMGetUser(u);
+                    LLVMBasicBlockRef in = LLVMGetInstructionParent(user);
+                    u = LLVMGetNextUse(u);
+                    if (LLVMIsAPHINode(user) || (in == block && !are_phis))
+                        continue;
+                    if (!wide) {
+                        LLVMPositionBuilderBefore(b, next);
+                        wide = LLVMBuildSExt(b, i, t, "");
+                    }
+                    use_carried(b, i, wide, in);
+                    u = LLVMGetFirstUse(i);
+                }
+                if (are_phis && !LLVMGetFirstUse(i))
+                    LLVMInstructionEraseFromParent(i);
+            }
+}
+
 bool qn__is_large(const qn_emitted *n)
 {
     enum { MOST_IN_BLOCK = 512, MOST = 2000, MOST_UNITS_IN_BLOCK = 8000, MOST_UNITS = 10000 };

@@ -58,8 +58,7 @@ typedef struct qn_hooks {
     /** n whole registers of integers as one of integers of `bits`, in order; limited to those that
      * fit, as signed or unsigned. */
     LLVMValueRef (*pack)(lower *g, LLVMValueRef *v, int n, int bits, bool is_signed);
-    /** NULL, or: a where that is NaN, else v; vectors of floats. NULL if there is no such
-     * instruction. */
+    /** NULL, or: a NaN where a is one, else v; vectors of floats. NULL if a select is as good. */
     LLVMValueRef (*keep_nan)(lower *g, LLVMValueRef a, LLVMValueRef v);
     /** Products of integers of 16 bits, in 32, of which the sums of neighbours are taken. */
     LLVMValueRef (*add_pairs)(lower *g, LLVMValueRef *v);

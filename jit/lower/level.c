@@ -293,7 +293,7 @@ void qn__unseek(lower *g, const place *here)
     g->before = here->before;
     if (here->before)
         LLVMPositionBuilderBefore(g->b, here->before);
-    else
+    else if (!LLVMGetBasicBlockTerminator(here->block)) /* no branch was emitted meanwhile */
         LLVMPositionBuilderAtEnd(g->b, here->block);
 }
 

@@ -202,6 +202,8 @@ static qn_emitted close_function(lower *g)
     qn__poll_end(g);
     if (g->is_fast && !g->failed)
         qn__llvm_suit_fast(g->function, g->b);
+    if (!g->f->target->has_masks && !g->failed)
+        qn__llvm_carry_bools(g->function, g->b, g->f->target);
     LLVMDisposeBuilder(g->b);
     return g->failed && !g->is_over ? (qn_emitted){.instructions = -1}
                                     : qn__llvm_count(g->function, g->f->target, g->is_fast);

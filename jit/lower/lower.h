@@ -446,6 +446,8 @@ LLVMValueRef qn__lower_saturating(lower *g, int op, int type, LLVMValueRef a, LL
 /** neg or abs of a float of which only numbers are made: the bits of a NaN may change. */
 LLVMValueRef qn__lower_sign(lower *g, int op, LLVMValueRef v);
 LLVMValueRef qn__lower_cast(lower *g, int to, int from, LLVMValueRef v);
+/** A float as i64 and back: without its fraction, and no -0. */
+LLVMValueRef qn__lower_whole(lower *g, int type, LLVMValueRef v);
 LLVMValueRef qn__lower_bitcast(lower *g, int to, int from, LLVMValueRef v);
 LLVMValueRef qn__lower_combine(lower *g, int combine, int type, LLVMValueRef accumulated,
                                LLVMValueRef next);

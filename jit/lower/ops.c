@@ -190,7 +190,7 @@ static bool is_number(LLVMValueRef v, bool may_be_zero)
     return true;
 }
 
-/** a where that is NaN, else v. */
+/** A NaN where a is one, else v. */
 static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
 {
     LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
@@ -435,9 +435,42 @@ static LLVMValueRef saturate_vector(lower *g, int to, int from, LLVMValueRef v)
     return LLVMBuildTrunc(g->b, g->f->target->truncates ? r : limit_to(g, to, r), t, "");
 }
 
+/** Vectors of floats to i64, for which AVX2 has no instruction: numbers below 2^31 go through 32
+ * bits, where all lanes have such ones. */
+static LLVMValueRef saturate_near(lower *g, int from, LLVMValueRef v)
+{
+    LLVMValueRef end = like(g, v, from, from == QN_F64 ? UINT64_C(0x41e) << 52 : 0x4f000000),
+                 is_near = LLVMBuildFCmp(g->b, LLVMRealOLT, intrinsic(g, "llvm.fabs", &v, 1), end,
+                                         "");
+    branch x = qn__begin_choice(g, qn__every(g, is_near), "near", "far");
+    LLVMValueRef near = LLVMBuildFPToSI(g->b, v, type_like(g, QN_I32, v), "");
+    near = LLVMBuildSExt(g->b, near, type_like(g, QN_I64, v), "");
+    qn__begin_other(g, &x);
+    LLVMValueRef far = saturate_vector(g, QN_I64, from, v);
+    qn__end_branch(g, &x, NULL);
+    return qn__join(g, &x, near, far);
+}
+
+LLVMValueRef qn__lower_whole(lower *g, int type, LLVMValueRef v)
+{
+    const uint64_t end = type == QN_F64 ? UINT64_C(0x43e) << 52 : 0x5f000000, sign = lowest(type);
+    const LLVMValueRef limits[2] = {like(g, v, type, end | sign), like(g, v, type, end)};
+    LLVMValueRef is_number = LLVMBuildFCmp(g->b, LLVMRealORD, v, v, "");
+    v = LLVMBuildSelect(g->b, is_number, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    for (int n = 0; n < 2; n++) {
+        LLVMValueRef is_in =
+            LLVMBuildFCmp(g->b, n ? LLVMRealOLT : LLVMRealOGT, v, limits[n], "");
+        v = LLVMBuildSelect(g->b, is_in, v, limits[n], "");
+    }
+    return LLVMBuildFAdd(g->b, intrinsic(g, "llvm.trunc", &v, 1), LLVMConstNull(LLVMTypeOf(v)), "");
+}
+
 static LLVMValueRef saturate(lower *g, int to, int from, LLVMValueRef v)
 {
     LLVMTypeRef types[2] = {type_like(g, to, v), LLVMTypeOf(v)};
+    bool is_open = !LLVMGetBasicBlockTerminator(LLVMGetInsertBlock(g->b));
+    if (qn__is_vector(v) && to == QN_I64 && !g->f->target->has_masks && is_open)
+        return saturate_near(g, from, v);
     if (qn__is_vector(v))
         return saturate_vector(g, to, from, v);
     if (g->hooks->to_integer)

@@ -29,6 +29,9 @@ qn_emitted qn__llvm_count(LLVMValueRef function, const qn_target *target, bool i
  * the block. Conversions go through signed integers of 32 or 64 bits: others are selected slowly,
  * with all that stands before them. */
 void qn__llvm_suit_fast(LLVMValueRef function, LLVMBuilderRef b);
+/** Truth values of lanes are integers between blocks, one register of them. Without registers of
+ * masks LLVM 19 would narrow them where they leave a block, and widen them in each other one. */
+void qn__llvm_carry_bools(LLVMValueRef function, LLVMBuilderRef b, const qn_target *target);
 /** Whether code is so large that passes are left out whose work grows faster than it. */
 bool qn__is_large(const qn_emitted *n);
 

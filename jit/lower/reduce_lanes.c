@@ -240,22 +240,27 @@ static void carry_rows(lower *g, loop *l, rows *x)
     qn__loop_carry(g, l, &x->count, 1);
 }
 
-/** A row that begins at the first lane: all its points in lanes, or the last of them one by one. */
+/** A row that begins at the first lane: all its points in lanes, or what steps and then single
+ * vectors leave one by one. */
 static void whole_row(lower *g, rows *x, span s)
 {
-    LLVMValueRef end = s.high;
-    if (x->has_rest) {
-        LLVMValueRef step = qn__const_i64(g, (int64_t)g->width * g->unroll - 1);
-        end = LLVMBuildAnd(g->b, LLVMBuildSub(g->b, s.high, s.low, ""), step, "");
-        end = LLVMBuildSub(g->b, s.high, end, "");
-    }
-    qn__lane_range(g, x->r, x->n, (span){s.low, end}, x->has_rest, x->acc);
-    if (!x->has_rest)
+    if (!x->has_rest) {
+        qn__lane_range(g, x->r, x->n, s, false, x->acc);
         return;
+    }
+    const int unroll = g->unroll;
+    for (int vectors = unroll; vectors > 0; vectors = vectors > 1) {
+        LLVMValueRef step = qn__const_i64(g, -(int64_t)g->width * vectors),
+                     n = LLVMBuildAnd(g->b, LLVMBuildSub(g->b, s.high, s.low, ""), step, ""),
+                     end = LLVMBuildAdd(g->b, s.low, n, "");
+        g->unroll = vectors;
+        qn__lane_range(g, x->r, x->n, (span){s.low, end}, true, x->acc);
+        s.low = end;
+    }
+    g->unroll = unroll;
     qn__leave_lanes(g, &x->outside);
     for (int m = 0; m < x->n; m++)
-        qn__fold_run(g, &x->r[m], g->block->lane_dim, (span){end, s.high}, LOOP_MAY_BE_EMPTY,
-                     x->rest[m]);
+        qn__fold_run(g, &x->r[m], g->block->lane_dim, s, LOOP_MAY_BE_EMPTY, x->rest[m]);
     x->outside = qn__enter_lanes(g, g->block);
 }
 

@@ -197,6 +197,19 @@ static int integer_of(int bits, bool is_signed)
     return types[is_signed][bits == 8 ? 0 : bits == 16 ? 1 : bits == 32 ? 2 : 3];
 }
 
+/** The number whose whole part, as i64 and back, lanes of instruction i are; 0: they are not. */
+static uint32_t whole_of(const lower *g, uint32_t i)
+{
+    const qn_inst *x = &g->k->inst[i];
+    const uint32_t number = x->op == QN_I_CAST ? qn__args(g->k, i)[0] : 0;
+    if (!number || !is_vector(g, i) || g->f->target->has_masks || qn__is_half(x->type) ||
+        g->k->inst[number].op != QN_I_CAST || g->k->inst[number].type != QN_I64 ||
+        g->a.value[number].at)
+        return 0;
+    const uint32_t from = qn__args(g->k, number)[0];
+    return g->k->inst[from].type == x->type && x->type != QN_I64 ? from : 0;
+}
+
 lane_operand qn__lane_operand(const lower *g, uint32_t i, int n)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -273,11 +286,12 @@ static LLVMValueRef inverse_of(lower *g, uint32_t i, int p, int around, const LL
 static void emit_pure(lower *g, uint32_t i, int p)
 {
     const qn_inst *x = &g->k->inst[i];
+    const uint32_t whole = whole_of(g, i);
     LLVMValueRef v[3] = {NULL, NULL, NULL};
     int wanted = x->op == QN_I_DIM ? qn__index_level(g, (int)x->imm) : 0;
     p = qn__canonical_part(g, i, p);
     for (int n = 0; x->op != QN_I_DIM && n < x->n_args && n < 3; n++) {
-        lane_operand operand = qn__lane_operand(g, i, n);
+        lane_operand operand = whole ? (lane_operand){whole, 0} : qn__lane_operand(g, i, n);
         v[n] = operand_value(g, i, p, operand);
         int at = qn__level_of(g, operand.from, p);
         wanted = at > wanted ? at : wanted;
@@ -286,6 +300,7 @@ static void emit_pure(lower *g, uint32_t i, int p)
     int at = qn__seek(g, wanted, &here);
     LLVMValueRef inverse = inverse_of(g, i, p, at, v);
     LLVMValueRef result = inverse ? g->hooks->divide(g, v[0], v[1], inverse)
+                          : whole ? qn__lower_whole(g, x->type, v[0])
                                   : qn__build_lanes(g, i, p, v);
     qn__unseek(g, &here);
     qn__set(g, i, p, result, LLVMIsConstant(result) ? wanted : at);

@@ -103,6 +103,17 @@ static LLVMValueRef add_pairs(lower *g, LLVMValueRef *v)
                     NULL, 0, v, 2);
 }
 
+/** A NaN where a is one, else v: all ones are a NaN, and cost less than a blend with a. */
+static LLVMValueRef set_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
+{
+    LLVMTypeRef t = LLVMTypeOf(v);
+    LLVMTypeRef number = qn__as_many(LLVMGetElementType(t) == g->f64 ? g->i64 : g->i32, v);
+    LLVMValueRef is_nan = LLVMBuildFCmp(g->b, LLVMRealUNO, a, a, "");
+    LLVMValueRef bits = LLVMBuildOr(g->b, LLVMBuildSExt(g->b, is_nan, number, ""),
+                                    LLVMBuildBitCast(g->b, v, number, ""), "");
+    return LLVMBuildBitCast(g->b, bits, t, "");
+}
+
 /* The class of each element of a, of which there are eight, names what the result has: the element
  * of v (0) or that of a (1), four bits for each class from quiet and signalling NaN on. */
 static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
@@ -115,8 +126,15 @@ static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
          "llvm.x86.avx512.mask.fixupimm.pd.512"}};
     enum { CURRENT_ROUNDING = 4 };
     LLVMTypeRef t = LLVMTypeOf(v);
-    if (!g->f->target->has_masks || LLVMGetTypeKind(t) != LLVMVectorTypeKind)
-        return NULL;
+    LLVMValueRef first = LLVMConstInt(g->i32, 0, false);
+    if (!qn__is_vector(v)) { /* scalars are the first lanes of vectors */
+        LLVMValueRef none = LLVMGetPoison(LLVMVectorType(t, t == g->f64 ? 2 : 4));
+        a = LLVMBuildInsertElement(g->b, none, a, first, "");
+        v = keep_nan(g, a, LLVMBuildInsertElement(g->b, none, v, first, ""));
+        return LLVMBuildExtractElement(g->b, v, first, "");
+    }
+    if (!g->f->target->has_masks)
+        return set_nan(g, a, v);
     LLVMTypeRef element = LLVMGetElementType(t);
     const int n = (int)LLVMGetVectorSize(t), is_f64 = element == g->f64;
     const int bits = n * (is_f64 ? 64 : 32);
