@@ -190,37 +190,27 @@ static void cut_at(cutter *c, uint32_t i)
 static qn_section longest(const cutter *c)
 {
     const int64_t begin = c->f->begin[c->dim].value, end = c->f->end[c->dim].value;
-    qn_section best = {begin, begin, 0};
+    qn_section best = {begin, begin};
     for (int n = 0; n <= c->n; n++) {
         int64_t from = n < c->n ? c->bound[n] : begin, to = end;
         for (int m = 0; m < c->n; m++)
             to = c->bound[m] > from && c->bound[m] < to ? c->bound[m] : to;
         if (to - from > best.end - best.begin)
-            best = (qn_section){from, to, 0};
+            best = (qn_section){from, to};
     }
     return best;
 }
 
-/** The interior, behind its rims: these are one section if they are equally wide, or nearly so. */
+/** The interior, behind its rims. */
 static void choose(const cutter *c, qn_sections *out)
 {
-    enum { FEW = 16 }; /* of so many iterations of the interior one may be a rim's instead */
     const int64_t begin = c->f->begin[c->dim].value, end = c->f->end[c->dim].value;
-    qn_section inside = longest(c);
-    int64_t before = inside.begin - begin, behind = end - inside.end,
-            width = before > behind ? before : behind, length = end - begin - 2 * width;
+    const qn_section inside = longest(c);
     *out = (qn_sections){.dim = c->dim};
-    bool has_room = width == 1 || c->k->n_dims < QN_MAX_RANK;
-    if (before && behind && has_room && length >= FEW * (2 * width - before - behind) &&
-        length > 0) {
-        out->of[out->n++] = (qn_section){begin, begin + width, length + width};
-        inside = (qn_section){begin + width, end - width, 0};
-    } else {
-        if (before)
-            out->of[out->n++] = (qn_section){begin, inside.begin, 0};
-        if (behind)
-            out->of[out->n++] = (qn_section){inside.end, end, 0};
-    }
+    if (inside.begin > begin)
+        out->of[out->n++] = (qn_section){begin, inside.begin};
+    if (inside.end < end)
+        out->of[out->n++] = (qn_section){inside.end, end};
     out->of[out->n++] = inside;
 }
 

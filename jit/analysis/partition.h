@@ -2,8 +2,7 @@
 /*
  * partition.h: index set splitting. Along a parallel dimension the interior is where remainders,
  * limits and comparisons of indices have one form: `(i + 1) % n` is i + 1, `max(i - 1, 0)` is
- * i - 1, `i == 0` is false. The interior becomes a kernel of its own, and so do the rims: two of
- * them of one width are one kernel, with a dimension that counts the rims.
+ * i - 1, `i == 0` is false. The interior becomes a kernel of its own, and so do the rims.
  */
 #ifndef QN_JIT_PARTITION_H
 #define QN_JIT_PARTITION_H
@@ -12,9 +11,9 @@
 
 enum { QN_MOST_SECTIONS = 3 }; /* of one cut: a rim, another one, the interior */
 
-/** Iterations from begin up to end, and again those that are `again` further, if that is not 0. */
+/** Iterations from begin up to end. */
 typedef struct qn_section {
-    int64_t begin, end, again;
+    int64_t begin, end;
 } qn_section;
 
 /** Sections of a parallel dimension; the longest is the last. */

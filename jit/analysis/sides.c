@@ -26,38 +26,20 @@ static qn_form truth_of(const qn_writer *w, uint32_t i)
     return (qn_form){.kind = QN_FORM_OWN};
 }
 
-/** A number that is another one in the second part. */
-static uint32_t write_either(qn_writer *w, int type, int64_t first, int64_t second)
-{
-    if (first == second)
-        return qn__write_number(w, type, first);
-    const uint32_t part = w->k->dim[w->parts];
-    if (type == QN_BOOL)
-        return qn__write_op(w, second ? QN_OP_ne : QN_OP_eq, QN_BOOL, 2,
-                            (uint32_t[]){part, qn__write_number(w, QN_I64, 0)});
-    const qn_linear x = {
-        .n = 1, .term = {part}, .coef = {qn__wrap_sub(second, first)}, .constant = first};
-    return qn__write_linear(w, &x);
-}
-
 bool qn__write_known(qn_writer *w, uint32_t i)
 {
-    const qn_inst *x = &w->k->inst[i];
-    const uint32_t *arg = qn__args(w->k, i);
-    qn_form form = qn__form_of(w->k, w->range[0], i), other = qn__form_of(w->k, w->range[1], i);
-    bool is_one = form.number == other.number || x->type == QN_I64 || x->type == QN_BOOL;
-    if (form.kind != other.kind || !is_one || form.kind == QN_FORM_OWN)
-        form = other = truth_of(w, i);
+    const int type = w->k->inst[i].type;
+    qn_form form = qn__form_of(w->k, w->range, i);
+    if (form.kind == QN_FORM_OWN)
+        form = truth_of(w, i);
     if (form.kind == QN_FORM_OWN)
         return false;
-    if (form.kind == QN_FORM_NUMBER)
-        w->map[i] = write_either(w, x->type, form.number, other.number);
-    else
-        w->map[i] = w->map[arg[form.kind - QN_FORM_FIRST]];
-    if (form.kind == QN_FORM_FIRST && (form.number || other.number))
-        w->map[i] = qn__write_op(
-            w, QN_OP_sub, x->type, 2,
-            (uint32_t[]){w->map[i], write_either(w, x->type, form.number, other.number)});
+    w->map[i] = form.kind == QN_FORM_NUMBER
+                    ? qn__write_number(w, type, form.number)
+                    : w->map[qn__args(w->k, i)[form.kind - QN_FORM_FIRST]];
+    if (form.kind == QN_FORM_FIRST && form.number)
+        w->map[i] = qn__write_op(w, QN_OP_sub, type, 2,
+                                 (uint32_t[]){w->map[i], qn__write_number(w, type, form.number)});
     return true;
 }
 
@@ -115,12 +97,9 @@ void qn__guard_indices(qn_writer *w, uint32_t i, uint32_t *args)
     bool has_one = is_for_several(w, i);
     for (int r = 0; r < n; r++) {
         const qn_dim_fact *dim = &w->f->param[x->imm].dim[r];
-        bool is_inside = true;
-        for (int part = 0; part < 2; part++) {
-            const qn_interval at = w->range[part][qn__args(w->k, i)[r]];
-            is_inside &=
-                at.low >= dim->lower.value && at.high < dim->lower.value + dim->extent.value;
-        }
+        const qn_interval at = w->range[qn__args(w->k, i)[r]];
+        const bool is_inside =
+            at.low >= dim->lower.value && at.high < dim->lower.value + dim->extent.value;
         if (is_inside && (has_one || r + 1 < n))
             continue;
         has_one = true;

@@ -250,12 +250,6 @@ static void write_iterations(qn_writer *w, int d)
     }
 }
 
-/** The parts of dimension d, of n iterations each. */
-static int64_t parts_of(const qn_writer *w, int d, int64_t n)
-{
-    return w->loops->again[d] ? 2 : qn__trips(w->f, d) / n;
-}
-
 /** A new dimension counts the n iterations of a part. */
 static void add_dim(qn_writer *w, int64_t n)
 {
@@ -286,8 +280,8 @@ static void begin(qn_writer *w)
     w->n_dims = k->n_dims;
     for (int d = 0; d < k->n_dims; d++) {
         bool is_known = qn__is_exact(w->f, d) && (cut[d] || w->f->begin[d].value == 0);
-        w->trips[d] = !is_known ? 0 : cut[d] ? parts_of(w, d, cut[d]) : qn__trips(w->f, d);
-        if (cut[d] > 1)
+        w->trips[d] = is_known ? qn__trips(w->f, d) / (cut[d] ? cut[d] : 1) : 0;
+        if (cut[d])
             add_dim(w, cut[d]);
     }
     if (w->loops->loop)
@@ -295,13 +289,10 @@ static void begin(qn_writer *w)
     w->body = w->n;
     for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
         if (cut[d]) {
-            const int64_t *again = w->loops->again;
-            qn_linear index = {.n = 1,
-                               .term = {k->dim[d]},
-                               .coef = {again[d] ? again[d] : cut[d], 1},
-                               .constant = w->f->begin[d].value};
-            if (cut[d] > 1)
-                index.term[index.n++] = w->dim[inside++];
+            const qn_linear index = {.n = 2,
+                                     .term = {k->dim[d], w->dim[inside++]},
+                                     .coef = {cut[d], 1},
+                                     .constant = w->f->begin[d].value};
             w->map[k->dim[d]] = qn__write_linear(w, &index);
         }
 }
@@ -317,22 +308,17 @@ static void take_dim(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int64
     f->part[d] = -1;
 }
 
-/** The facts of a dimension that has parts, and of the one inside of them, which is number `inside`
- * if there is one; returns the number of the next one. */
-static int take_parts(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int inside)
+/** The facts of a dimension that has parts, and of the one inside of them. */
+static void take_parts(const qn_writer *w, qn_kernel *k, qn_facts *f, int d, int inside)
 {
-    const int64_t n = w->loops->cut[d], parts = parts_of(w, d, n);
-    const bool are_all = !w->loops->again[d];
-    if (f->begin[d].value && are_all)
+    const int64_t n = w->loops->cut[d], parts = qn__trips(w->f, d) / n;
+    if (f->begin[d].value)
         f->from[d] = f->begin[d].value;
     f->begin[d].value = 0;
     f->end[d].value = parts;
-    if (f->part[d] >= 0 && are_all)
+    if (f->part[d] >= 0)
         f->part[d] = n * (f->part[d] ? f->part[d] : 1);
-    if (n == 1)
-        return inside;
     take_dim(w, k, f, inside, n);
-    return inside + 1;
 }
 
 /** Puts what was written into the kernel; false without memory. */
@@ -378,7 +364,7 @@ static bool take(qn_writer *w, qn_kernel *k, qn_facts *f)
         }
     for (int d = 0, inside = k->n_dims; d < k->n_dims; d++)
         if (w->loops->cut[d])
-            inside = take_parts(w, k, f, d, inside);
+            take_parts(w, k, f, d, inside++);
     if (w->loops->loop)
         take_dim(w, k, f, w->n_dims - 1, w->trips[w->n_dims - 1]);
     k->n_dims = f->n_dims = w->n_dims;
@@ -395,32 +381,6 @@ static uint64_t views_met(const qn_analysis *a, int p)
         if (k->param[q].rank >= 0 && qn__may_meet(a, (uint64_t)p, (uint64_t)q))
             met |= UINT64_C(1) << q;
     return met;
-}
-
-/** The ranges of all values: of both parts of a dimension, if that has two. */
-static bool find_ranges(qn_writer *w, const qn_analysis *of)
-{
-    const qn_kernel *k = w->k;
-    qn_facts f = *w->f;
-    qn_analysis a = *of;
-    a.f = &f;
-    w->range[0] = qn__zalloc(2 * (size_t)k->n_insts, sizeof *w->range[0]);
-    if (!w->range[0])
-        return false;
-    w->range[1] = w->range[0];
-    for (int d = 0; d < k->n_dims; d++)
-        if (w->loops->again[d]) {
-            w->parts = d;
-            w->range[1] = w->range[0] + k->n_insts;
-            f.end[d].value = f.begin[d].value + w->loops->cut[d];
-        }
-    qn__find_ranges(&a, w->range[0]);
-    if (w->range[1] != w->range[0]) {
-        f.begin[w->parts].value += w->loops->again[w->parts];
-        f.end[w->parts].value += w->loops->again[w->parts];
-        qn__find_ranges(&a, w->range[1]);
-    }
-    return true;
 }
 
 /** Whether a failure is reported of the straight code as of the loops: of an access, whose site is
@@ -453,13 +413,14 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     uint64_t *may_meet = qn__zalloc((size_t)k->n_params + 1, sizeof *may_meet);
     for (int p = 0; p < k->n_params && may_meet; p++)
         may_meet[p] = views_met(&a, p);
-    bool has_ranges = find_ranges(&w, &a);
+    w.range = qn__zalloc(k->n_insts, sizeof *w.range);
     w.inst = qn__zalloc(QN_MOST_WRITTEN, sizeof *w.inst);
     w.operand = qn__zalloc(w.most_operands, sizeof *w.operand);
     w.origin = qn__zalloc(QN_MOST_WRITTEN, sizeof *w.origin);
     w.visible = qn__zalloc(QN_MOST_WRITTEN, sizeof *w.visible);
     w.map = qn__zalloc(k->n_insts, sizeof *w.map);
-    if (may_meet && has_ranges && w.inst && w.operand && w.origin && w.visible && w.map) {
+    if (may_meet && w.range && w.inst && w.operand && w.origin && w.visible && w.map) {
+        qn__find_ranges(&a, w.range);
         begin(&w);
         write_iterations(&w, 0);
         is_done = !w.is_full && take(&w, k, f);
@@ -470,7 +431,7 @@ bool qn__straighten(qn_kernel *k, qn_facts *f, const qn_short_loops *loops)
     qn__free(w.origin);
     qn__free(w.visible);
     qn__free(w.map);
-    qn__free(w.range[0]);
+    qn__free(w.range);
     if (is_done) {
         f->is_straight = 1;
         for (int p = 0; p < k->n_params; p++)

@@ -20,10 +20,7 @@ typedef struct qn_short_loops {
     bool has_sides; /* both sides of each `if` that only loads and computes little */
     uint32_t loop;  /* a `for` whose trips become a new parallel dimension, the last one; 0: none */
     int64_t cut[QN_MAX_RANK]; /* parallel dimension d becomes two: one of parts of so many
-                                 iterations, and a new one inside of a part, if that is more than
-                                 one; 0: it stays */
-    int64_t again[QN_MAX_RANK]; /* of such a dimension: there are two parts, so far apart; 0: all
-                                   that follow one another */
+                                 iterations, and a new one inside of a part; 0: it stays */
 } qn_short_loops;
 
 /** Loops of more iterations stay: a group has no more places. */

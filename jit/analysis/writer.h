@@ -19,7 +19,7 @@ typedef struct qn_writer {
     const qn_short_loops *loops;
     const qn_analysis *a;  /* of the kernel before */
     uint64_t written;      /* bit p: what parameter p names may be written */
-    qn_interval *range[2]; /* [k->n_insts]: of all iterations, or of each of two parts */
+    qn_interval *range;    /* [k->n_insts] */
     qn_inst *inst;         /* [QN_MOST_WRITTEN] */
     uint32_t *operand;     /* [most_operands] */
     uint32_t *origin;      /* [QN_MOST_WRITTEN]: the instruction that it is a copy of */
@@ -30,7 +30,6 @@ typedef struct qn_writer {
     uint32_t guard;  /* the condition under which the original loads here; 0: always */
     uint32_t body;   /* where it begins in what is written */
     int n_dims;
-    int parts;                  /* the dimension that has two parts */
     uint32_t dim[QN_MAX_RANK];  /* in what is written */
     int64_t trips[QN_MAX_RANK]; /* of those that begin at 0; 0: not known, or of another one */
     bool is_full;

@@ -143,24 +143,12 @@ static void emit_loops(const caller *c, int d)
 
 enum { WORD_BYTES = sizeof(int64_t) };
 
-/** What of a section this call is to do. Of two rims those that begin in the range. */
+/** What of a section this call is to do. */
 static span range_of_section(const caller *c, const qn_section *s)
 {
     lower *g = c->g;
-    const span all = range_of(c, c->p->sections.dim);
-    if (!s->again)
-        return qn__intersection(g, all,
-                                (span){qn__const_i64(g, s->begin), qn__const_i64(g, s->end)});
-    LLVMValueRef bound[2] = {all.low, all.high};
-    for (int n = 0; n < 2; n++) { /* the rims that begin below it */
-        LLVMValueRef first = LLVMBuildICmp(g->b, LLVMIntSGT, bound[n],
-                                           qn__const_i64(g, s->begin), ""),
-                     second = LLVMBuildICmp(g->b, LLVMIntSGT, bound[n],
-                                            qn__const_i64(g, s->begin + s->again), "");
-        bound[n] = LLVMBuildAdd(g->b, LLVMBuildZExt(g->b, first, g->i64, ""),
-                                LLVMBuildZExt(g->b, second, g->i64, ""), "");
-    }
-    return (span){bound[0], bound[1]};
+    return qn__intersection(g, range_of(c, c->p->sections.dim),
+                            (span){qn__const_i64(g, s->begin), qn__const_i64(g, s->end)});
 }
 
 static void call_sections(const caller *c);

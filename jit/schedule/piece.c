@@ -12,12 +12,11 @@
 #include <string.h>
 
 enum { MOST_DEPTH = 3 }; /* of distributions inside each other */
-/* Cuts inside each other; iterations of a kernel or a section that is cut; of the dimension that
- * threads divide. */
-enum { MOST_CUTS = 6, LEAST_CUT = 256, LEAST_RIM = 16, ENOUGH_CHUNKS = 16 };
+/* Cuts inside each other; iterations of a kernel that is cut; of the dimension that threads divide.
+ */
+enum { MOST_CUTS = 6, LEAST_CUT = 256, ENOUGH_CHUNKS = 16 };
 #define CYCLES_OF_CALL 40.0
-/* Of the time of the interior: what another function or more code of a rim must save. Both take
- * time to compile. */
+/* Of the time of the interior: what more code of a rim, which takes time to compile, must save. */
 #define LEAST_PART 0.05
 
 /** A piece that is whole, with copies of its own. */
@@ -139,7 +138,7 @@ static double iterations_of(const qn_kernel *k, const qn_facts *f)
     return n;
 }
 
-static bool cut(qn_piece *p, int depth, double inside, double *cycles);
+static bool cut(qn_piece *p, int depth, double *cycles);
 
 /** The plan of a section that stays whole. inside: the cycles of the interior, 0: it is that. */
 static void plan_section(qn_piece *p, double inside)
@@ -163,51 +162,36 @@ static qn_piece *new_section(const qn_piece *p, int n)
 {
     const int d = p->sections.dim;
     const qn_section *s = &p->sections.of[n];
-    qn_short_loops rims = {0};
     qn_piece *part = new_piece(p->kernel, &p->facts);
     if (!part)
         return NULL;
     part->split_dim = p->split_dim;
     part->facts.begin[d].value = s->begin;
-    part->facts.end[d].value = s->end + s->again;
-    rims.cut[d] = s->again ? s->end - s->begin : 0;
-    rims.again[d] = s->again;
-    if (qn__straighten(part->kernel, &part->facts, &rims))
+    part->facts.end[d].value = s->end;
+    if (qn__straighten(part->kernel, &part->facts, &(qn_short_loops){0}))
         return part;
     qn__piece_release(part);
     return NULL;
 }
 
 /** Makes section n of p, and the cycles of its estimate. The interior is cut again where it has
- * sections; a rim where that saves a part of the interior's time that counts. */
+ * sections. */
 static bool make_section(qn_piece *p, int n, int depth, double inside, double *cycles)
 {
-    const bool is_last = n + 1 == p->sections.n;
-    double other;
     qn_piece *part = p->part[n] = new_section(p, n);
     if (!part)
         return false;
-    bool may_cut =
-        depth < MOST_CUTS && iterations_of(part->kernel, &part->facts) >= (double)LEAST_RIM;
-    if (may_cut && is_last && cut(part, depth + 1, inside, cycles))
+    if (n + 1 == p->sections.n && depth < MOST_CUTS && cut(part, depth + 1, cycles))
         return true;
     plan_section(part, inside);
     *cycles = part->planned.cycles + CYCLES_OF_CALL;
-    if (!may_cut || is_last || *cycles < LEAST_PART * inside)
-        return true;
-    qn_piece *again = new_section(p, n);
-    bool is_less = again && cut(again, depth + 1, inside, &other) &&
-                   other < *cycles - LEAST_PART * inside;
-    qn__piece_release(is_less ? part : again);
-    p->part[n] = is_less ? again : part;
-    *cycles = is_less ? other : *cycles;
     return true;
 }
 
-/** Cuts a piece into sections; false: it stays whole. inside: as in plan_section, of a rim. */
-static bool cut(qn_piece *p, int depth, double inside, double *cycles)
+/** Cuts a piece into sections; false: it stays whole. */
+static bool cut(qn_piece *p, int depth, double *cycles)
 {
-    double one;
+    double one, inside = 0;
     bool is_cut = qn__sections_of(p->kernel, &p->facts, &p->sections);
     *cycles = 0;
     p->n_parts = is_cut ? p->sections.n : 0;
@@ -235,7 +219,7 @@ static qn_piece *sections_of(const qn_kernel *k, const qn_facts *f)
     if (!p)
         return NULL;
     p->split_dim = dim_of_threads(k, f);
-    bool is_cut = cut(p, 0, 0, &cycles);
+    bool is_cut = cut(p, 0, &cycles);
     (void)qn__plan_kernel(p->kernel, &p->facts, &p->planned, &x);
     double whole = x.kernel ? x.planned.cycles : p->planned.cycles;
     qn__straight_release(&x);
@@ -279,11 +263,7 @@ void qn__piece_print(const qn_piece *p, qn_text *out)
     for (int n = 0; n < p->n_parts; n++) {
         const qn_section *s = &p->sections.of[n];
         if (p->sections.n)
-            qn__text_add(out, "-- from %lld up to %lld", (long long)s->begin, (long long)s->end);
-        if (p->sections.n && s->again)
-            qn__text_add(out, ", and %lld further", (long long)s->again);
-        if (p->sections.n)
-            qn__text_add(out, "\n");
+            qn__text_add(out, "-- from %lld up to %lld\n", (long long)s->begin, (long long)s->end);
         else
             qn__text_add(out, n == 0 ? "-- the reduces\n" : "-- the rest\n");
         qn__piece_print(p->part[n], out);
