@@ -428,11 +428,11 @@ typedef struct qn_gpu_step {
     int32_t shared_bytes; /* dynamic shared memory of a block */
     int32_t has_block_for_each; /* of the units: the grid must have so many blocks */
     int32_t most_blocks;        /* 0: as many as there are units */
-    int64_t units;        /* of work, if that is known, else 0 */
+    int64_t units; /* of work along all dimensions that have no tile; 0: one */
     int64_t points; /* points of the reduction dimensions (all of them as one) that one unit takes;
                        0: all */
-    int64_t tile[QN_MAX_RANK]; /* iterations of each parallel dimension that one unit takes; 0: all
-                                  of them */
+    int64_t tile[QN_MAX_RANK]; /* iterations that one unit takes of each parallel dimension whose
+                                  extent is dynamic; 0: all of them, or `units` has them */
 } qn_gpu_step;
 
 /** What a launch must know of PTX. */

@@ -142,7 +142,7 @@ bool qn__policy_print_known(const qn_kernel *k, const qn_facts *f, const char *b
             const qn_dim_fact *dim = &param->dim[d];
             print_known(&w, QN_PIN_LOWER, d, p, dim->lower.multiple);
             print_known(&w, QN_PIN_EXTENT, d, p, dim->extent.multiple);
-            if (dim->extent.least > 0) {
+            if (dim->extent.least >= QN_LONG_EXTENT) {
                 begin_known(&w);
                 qn__text_add(out, "extent %d of view %.60s at least %" PRId32, d, k->param[p].name,
                              dim->extent.least);

@@ -69,6 +69,13 @@ bool qn__analyse_lanes(const qn_analysis *of, int lane_dim, uint32_t jam_dims, q
  * reduces over points_dim (-1: none). False if memory runs out. */
 bool qn__analyse_trips(const qn_kernel *k, const qn_facts *f, int points_dim,
                        const qn_trip_lanes *trips, qn_analysis *out);
+
+/* What is taken for numbers that facts do not say. */
+enum {
+    QN_NOMINAL_EXTENT = 1024, /* iterations of a dimension */
+    QN_NOMINAL_TRIPS = 16     /* of a loop of the body */
+};
+
 /** The number that trips have as a lane dimension, behind all dimensions of the domain; -1: the
  * kernel has too many dimensions. */
 static inline int qn__trips_dim(const qn_kernel *k)

@@ -97,21 +97,18 @@ static bool merge_pair(qn_facts *f, const qn_analysis *a, uint32_t candidates)
 }
 
 /** Dimensions that may be merged: exact ones, whose index is used in addresses alone and whose
- * range no caller gives. On a GPU the host counts units of work with the kernel's dimensions unless
- * all parallel ones are exact. */
+ * range no caller gives. */
 static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t used)
 {
-    bool has_grid = f->target->has_grid, all_exact = true;
-    uint32_t candidates[2] = {0, 0};
+    uint32_t candidates = 0;
     for (int d = 0; d < k->n_dims; d++) {
         qn_dim_kind kind = qn__dim_kind(k, d);
-        all_exact = all_exact && (kind != QN_DIM_PARALLEL || qn__is_exact(f, d));
         bool is_given = qn__is_given(f, d);
         if (kind != QN_DIM_SEQUENTIAL && qn__is_exact(f, d) && !f->part[d] && !is_given &&
             !(used >> d & 1))
-            candidates[kind == QN_DIM_REDUCTION] |= 1u << d;
+            candidates |= 1u << d;
     }
-    return candidates[1] | (has_grid && !all_exact ? 0 : candidates[0]);
+    return candidates;
 }
 
 void qn__collapse(const qn_kernel *k, qn_facts *f)

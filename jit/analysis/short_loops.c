@@ -127,8 +127,7 @@ static bool has_element(const qn_facts *f, const qn_kernel *k, uint64_t param)
 {
     for (int r = 0; r < k->param[param].rank; r++) {
         const qn_dim_fact *dim = &f->param[param].dim[r];
-        if (dim->lower.kind != QN_FACT_EXACT || dim->extent.kind != QN_FACT_EXACT ||
-            dim->extent.value < 1)
+        if (dim->lower.kind != QN_FACT_EXACT || qn__fact_interval(&dim->extent).low < 1)
             return false;
     }
     return true;

@@ -34,9 +34,8 @@ bool qn__write_known(qn_writer *w, uint32_t i)
         form = truth_of(w, i);
     if (form.kind == QN_FORM_OWN)
         return false;
-    w->map[i] = form.kind == QN_FORM_NUMBER
-                    ? qn__write_number(w, type, form.number)
-                    : w->map[qn__args(w->k, i)[form.kind - QN_FORM_FIRST]];
+    w->map[i] = form.kind == QN_FORM_NUMBER ? qn__write_number(w, type, form.number)
+                                            : w->map[qn__args(w->k, i)[form.kind - QN_FORM_FIRST]];
     if (form.kind == QN_FORM_FIRST && form.number)
         w->map[i] = qn__write_op(w, QN_OP_sub, type, 2,
                                  (uint32_t[]){w->map[i], qn__write_number(w, type, form.number)});
@@ -98,8 +97,8 @@ void qn__guard_indices(qn_writer *w, uint32_t i, uint32_t *args)
     for (int r = 0; r < n; r++) {
         const qn_dim_fact *dim = &w->f->param[x->imm].dim[r];
         const qn_interval at = w->range[qn__args(w->k, i)[r]];
-        const bool is_inside =
-            at.low >= dim->lower.value && at.high < dim->lower.value + dim->extent.value;
+        const bool is_inside = at.low >= dim->lower.value &&
+                               at.high < dim->lower.value + qn__fact_interval(&dim->extent).low;
         if (is_inside && (has_one || r + 1 < n))
             continue;
         has_one = true;
@@ -108,4 +107,3 @@ void qn__guard_indices(qn_writer *w, uint32_t i, uint32_t *args)
             (uint32_t[]){w->guard, args[r], qn__write_number(w, QN_I64, dim->lower.value)});
     }
 }
-

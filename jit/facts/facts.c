@@ -24,6 +24,7 @@ static qn_fact exact(int64_t value)
 typedef struct wish {
     int exponent;   /* it is a multiple of 2 to this power */
     bool may_small; /* it is small */
+    bool may_exist; /* it is at least 1 */
     bool may_long;  /* it is at least QN_LONG_EXTENT */
 } wish;
 
@@ -48,7 +49,9 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic, wish w)
                      .slot = f->n_slots++,
                      .multiple = multiple_of(value, w.exponent),
                      .is_small = w.may_small && is_small(value),
-                     .least = w.may_long && value >= QN_LONG_EXTENT ? QN_LONG_EXTENT : 0};
+                     .least = w.may_long && value >= QN_LONG_EXTENT ? QN_LONG_EXTENT
+                              : w.may_exist && value >= 1           ? 1
+                                                                    : 0};
 }
 
 /* ---------------------------------------------------------------- views */
@@ -138,14 +141,18 @@ static uint64_t magnitude(int64_t n)
 }
 
 /** Collects dimension d. Multiples of strides are facts for GPUs, where accesses of 16 bytes must
- * be aligned; code for x86 takes any address. */
+ * be aligned; code for x86 takes any address. So is that there are elements: loads of a thread that
+ * nobody needs read one. */
 static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, const choice *c)
 {
     const qn_dim *dim = &v->layout.dim[d];
     bool is_extent_dynamic = (c->extents >> d & 1) != 0;
-    const wish lower = {c->common.lower[d], !c->is_generic, false},
-               extent = {c->common.extent[d], !c->is_generic, (c->common.is_long >> d & 1) != 0},
-               step = {f->target->has_grid ? c->common.stride[d] : 0, false, false};
+    const wish lower = {.exponent = c->common.lower[d], .may_small = !c->is_generic},
+               extent = {.exponent = c->common.extent[d],
+                         .may_small = !c->is_generic,
+                         .may_exist = !c->is_generic && f->target->has_grid,
+                         .may_long = (c->common.is_long >> d & 1) != 0},
+               step = {.exponent = f->target->has_grid ? c->common.stride[d] : 0};
     out->lower =
         fact_of(f, dim->lower, c->is_generic || ((c->lowers >> d & 1) && dim->lower != 0), lower);
     out->extent = fact_of(f, dim->extent, is_extent_dynamic, extent);
@@ -165,8 +172,8 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
         int64_t stride = is_single ? 0 : digit[i].stride;
         qn_digit_fact *fact = &f->digit[f->n_digits++];
         fact->extent = exact(is_last ? 0 : digit[i].extent);
-        fact->stride = fact_of(f, stride, is_stride_dynamic(c, d, n, stride),
-                               n == 1 ? step : (wish){0, false, false});
+        fact->stride =
+            fact_of(f, stride, is_stride_dynamic(c, d, n, stride), n == 1 ? step : (wish){0});
     }
 }
 

@@ -45,9 +45,7 @@ static int64_t divide_up(int64_t n, int64_t by)
 
 int64_t qn__gpu_units(const qn_gpu_step *s, const qn_kernel *k, const qn_domain *domain)
 {
-    int64_t n = 1, points = 1;
-    if (s->units > 0 && !domain->is_empty)
-        return s->units;
+    int64_t n = s->units > 0 ? s->units : 1, points = 1;
     for (int d = 0; d < k->n_dims; d++) {
         int64_t extent = domain->end[d] - domain->begin[d];
         bool is_reduction = qn__is_reduction(k, d);

@@ -9,11 +9,6 @@
 /** Of what is shorter than the longest of core and transfers, the part that is not hidden. */
 #define QN_SHOWN_SHARE 0.125
 
-/* What an estimate takes for numbers that facts do not say. */
-enum {
-    QN_NOMINAL_EXTENT = 1024, /* iterations of a dimension */
-    QN_NOMINAL_TRIPS = 16     /* of a loop of the body */
-};
 /** Of branches that depend on data: of a side, how often it is taken where it is rare; and of all,
  * how often the processor guesses wrong. */
 #define QN_RARE_SHARE 0.125

@@ -146,6 +146,7 @@ static void choose_views(const gpu_planner *s, uint32_t loop, int x)
     qn_grid *p = s->p;
     int32_t bytes = 0;
     p->moved_loop = loop;
+    p->n_moved = 0;
     for (int param = 0; param < s->k->n_params && p->n_moved < QN_MOST_MOVED; param++) {
         qn_moved m = {.param = param, .at = bytes};
         if (!add_accesses(s, loop, x, &m) || (!loop && (!is_whole(s, &m) || !is_worth(&m))) ||
@@ -157,6 +158,23 @@ static void choose_views(const gpu_planner *s, uint32_t loop, int x)
         p->moved[p->n_moved++] = m;
         bytes += own;
     }
+}
+
+/** The rows of all views that a warp could move, in blocks of as many threads as shared memory has
+ * room for. */
+static void choose_rows(const gpu_planner *s, uint32_t loop, int x)
+{
+    qn_grid *p = s->p;
+    const int32_t threads = p->threads[x];
+    p->threads[x] = QN_MOVED_TRIPS;
+    choose_views(s, loop, x);
+    const int most = p->n_moved;
+    p->threads[x] = 2 * threads;
+    do {
+        p->threads[x] /= 2;
+        choose_views(s, loop, x);
+    } while (p->n_moved < most);
+    p->block[x] = p->threads[x];
 }
 
 void qn__gpu_choose_moved(const gpu_planner *s, int x)
@@ -176,8 +194,8 @@ void qn__gpu_choose_moved(const gpu_planner *s, int x)
             return;
     choose_views(s, 0, x);
     const uint32_t loop = p->n_moved ? 0 : loop_of_rows(s);
-    if (loop && qn__is_exact(s->f, x) && qn__trips(s->f, x) % warp == 0)
-        choose_views(s, loop, x);
+    if (loop)
+        choose_rows(s, loop, x);
     p->moved_loop = p->n_moved ? p->moved_loop : 0;
     p->wide_dim = p->n_moved ? -1 : p->wide_dim;
 }

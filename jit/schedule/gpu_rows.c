@@ -136,11 +136,19 @@ enum { ENOUGH_THREADS = 1 << 10, MOST_SUMS = 16, MOST_TILE_SUMS = 32, MOST_COLUM
 /* Steps of columns along x: fewer leave threads of a block far apart in memory. */
 enum { FEWEST_STEPS = 8 };
 
-/** Whether `n` iterations in a thread leave all of the GPU work, and are not too much code. */
+/** Whether `n` iterations in a thread leave all of the GPU work, as where their number is not
+ * known, and are not too much code. */
 static bool are_enough(const gpu_planner *s, int64_t n)
 {
+    const int64_t all = qn__gpu_iterations(s);
     return n * (int64_t)(s->k->n_insts - s->k->body) <= MOST_EMITTED &&
-           qn__gpu_iterations(s) / n >= ENOUGH_THREADS * s->f->machine.multiprocessors;
+           (all < 0 || all / n >= ENOUGH_THREADS * s->f->machine.multiprocessors);
+}
+
+/** The iterations of a dimension, or about so many. */
+static int64_t trips_of(const gpu_planner *s, int d)
+{
+    return qn__trips_or(s->f, d, QN_NOMINAL_EXTENT);
 }
 
 /** Rows of a dimension along which most of the loads in reduces are the same: few enough that all
@@ -165,8 +173,8 @@ static void choose_jam(const gpu_planner *s, int x, int n_reduces)
     while (limit > 1 && (limit > MOST_JAM || (s->f->plan.jam <= 1 && !are_enough(s, limit))))
         limit /= 2;
     if (limit > 1 && s->f->plan.jam <= 1)
-        limit = reduced_rows(qn__trips(s->f, best), limit);
-    limit = limit > qn__trips(s->f, best) ? (int)qn__trips(s->f, best) : limit;
+        limit = reduced_rows(trips_of(s, best), limit);
+    limit = limit > trips_of(s, best) ? (int)trips_of(s, best) : limit;
     if (limit < 2)
         return;
     p->tall_dim = best;
@@ -180,13 +188,13 @@ static void choose_columns(const gpu_planner *s, int x, int n_reduces)
     qn_grid *p = s->p;
     const int wanted = s->f->plan.width;
     int width = wanted > 0 ? wanted : count_same(s, x) ? MOST_COLUMNS : 1;
-    const int64_t trips = qn__trips(s->f, x);
+    const int64_t trips = trips_of(s, x);
     if (s->f->begin[x].kind != QN_FACT_EXACT)
         return;
-    while (width > 1 && (width * p->tall > QN_MOST_AT_ONCE || trips < width ||
-                         (!wanted && (width * p->tall * n_reduces > MOST_TILE_SUMS ||
-                                      trips < FEWEST_STEPS * width ||
-                                      !are_enough(s, width * p->tall)))))
+    while (width > 1 &&
+           (width * p->tall > QN_MOST_AT_ONCE || trips < width ||
+            (!wanted && (width * p->tall * n_reduces > MOST_TILE_SUMS ||
+                         trips < FEWEST_STEPS * width || !are_enough(s, width * p->tall)))))
         width /= 2;
     p->wide = width;
     p->wide_lead = width > 1 ? qn__gpu_lead(s, x, width) : 0;
@@ -198,7 +206,7 @@ bool qn__gpu_choose_rows(const gpu_planner *s, int x)
     int n_reduces = 0;
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
         n_reduces += s->k->inst[i].op == QN_I_REDUCE && !s->k->inst[i].parent;
-    if (qn__gpu_iterations(s) < 1)
+    if (qn__gpu_iterations(s) == 0)
         return false;
     choose_jam(s, x, n_reduces);
     choose_columns(s, x, n_reduces);

@@ -183,7 +183,7 @@ static int natural_width(const gpu_planner *s)
             continue;
         int64_t bytes = (int64_t)qn__gpu_lowest_bit(qn__gpu_element_bytes(s, s->k->access[n].inst));
         bytes = bytes > QN_ACCESS_BYTES ? QN_ACCESS_BYTES
-                                     : bytes; /* several of odd sizes make whole pieces */
+                                        : bytes; /* several of odd sizes make whole pieces */
         least = bytes < least ? bytes : least;
         bytes = s->k->inst[s->k->access[n].inst].op == QN_I_LOAD ? bytes : 2 * bytes;
         most = bytes > most ? bytes : most;
@@ -195,12 +195,10 @@ static int natural_width(const gpu_planner *s)
 /** The lead along x that aligns most; *bytes of an iteration are aligned then. */
 static int best_lead(const gpu_planner *s, int x, int width, int64_t *bytes)
 {
-    bool all_exact = true;
+    const bool may_lead = qn__is_exact(s->f, x); /* else the host counts units without one */
     int best = 0;
-    for (int d = 0; d < s->k->n_dims; d++) /* else the number of units is found without it */
-        all_exact = all_exact && (!qn__is_parallel(s->k, d) || qn__is_exact(s->f, d));
     *bytes = aligned_bytes(s, x, width, 0);
-    for (int lead = 1; lead < width && all_exact; lead++) {
+    for (int lead = 1; lead < width && may_lead; lead++) {
         int64_t aligned = aligned_bytes(s, x, width, lead);
         if (aligned > *bytes) {
             *bytes = aligned;
@@ -297,9 +295,8 @@ static void choose_skew(const gpu_planner *s, int x)
         s->f->plan.width || !suits_all(s, x, -1) || qn__trips(s->f, x) < 4 * MOST_WIDTH ||
         2 * width * p->tall * (int)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return;
-    for (int d = 0; d < s->k->n_dims; d++)
-        if (qn__is_parallel(s->k, d) && !qn__is_exact(s->f, d))
-            return;
+    if (!qn__is_exact(s->f, x) || !qn__is_exact(s->f, p->tall_dim))
+        return;
     for (uint32_t site = 0; site < s->k->n_accesses; site++) {
         uint32_t i = s->k->access[site].inst;
         if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(&s->a, i, p->tall_dim, &stride))
@@ -398,9 +395,9 @@ static bool choose_filled(const gpu_planner *s, int x)
         return false;
     int d = filling_dimension(s, x), width = natural_width(s);
     int64_t trips = d < 0 ? 0 : qn__trips(s->f, d);
-    while (width > 1 && (width * trips > QN_MOST_AT_ONCE ||
-                         width * trips * least_bytes(s) > MOST_FILLED_BYTES ||
-                         (qn__is_exact(s->f, x) && qn__trips(s->f, x) < width)))
+    while (width > 1 &&
+           (width * trips > QN_MOST_AT_ONCE || width * trips * least_bytes(s) > MOST_FILLED_BYTES ||
+            (qn__is_exact(s->f, x) && qn__trips(s->f, x) < width)))
         width /= 2;
     if (d < 0 || width * trips * (int64_t)(s->k->n_insts - s->k->body) > MOST_EMITTED)
         return false;

@@ -179,11 +179,23 @@ static void set_two_steps(const qn_kernel *k, const qn_grid *p, qn_gpu_info *inf
     info->n_steps = 2;
     info->step[1] = info->step[0];
     info->step[1].shared_bytes = is_grid ? QN_TEAM_VALUES * 8 : 0;
-    info->step[1].units = is_grid ? 1 : info->step[0].units;
     block_of(p, 1, info->step[1].threads);
-    info->step[0].units = 0;
     info->step[0].points = together * BLOCK;
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
+}
+
+/** How the host counts units: merged dimensions are exact, and no dimensions of the kernel. */
+static void count_units(const qn_facts *f, const qn_grid *p, qn_gpu_step *step)
+{
+    qn_grid exact = *p;
+    for (int n = 0; n < p->n_loops; n++) {
+        const int d = p->order[n];
+        if (!qn__is_exact(f, d)) {
+            step->tile[d] = p->block[d];
+            exact.block[d] = 0;
+        }
+    }
+    step->units = qn__nvptx_units(f, &exact);
 }
 
 static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, int32_t block_bytes,
@@ -199,7 +211,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
         set_two_steps(k, p, info);
         return;
     }
-    info->step[0].units = qn__nvptx_units(f, p);
+    count_units(f, p, &info->step[0]);
     info->step[0].most_blocks = p->most_blocks;
     info->step[0].has_block_for_each = qn__nvptx_has_block_for_each(k, f, p);
     info->step[0].shared_bytes = p->is_product              ? qn__product_bytes(k, p)
@@ -209,8 +221,6 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->privatized            ? qn__private_all(k, f, p)
                                  : p->n_moved               ? qn__moved_bytes(p)
                                                             : qn__stage_bytes(k, p);
-    for (int n = 0; n < p->n_loops; n++)
-        info->step[0].tile[p->order[n]] = p->block[p->order[n]];
     if (p->is_split)
         set_two_steps(k, p, info);
 }

@@ -240,12 +240,43 @@ static branch begin_guard(lower *g, LLVMValueRef condition)
     return x;
 }
 
+/** The body with rows that a warp moves, where `is_whole` tells that all of its threads have an
+ * iteration; else without. ok: this thread has one; NULL: all have. */
+static void run_rows(lower *g, walk *w, LLVMValueRef is_whole, LLVMValueRef ok)
+{
+    const qn_grid *rows = g->grid;
+    qn_grid plain = *rows;
+    plain.n_moved = 0;
+    plain.moved_loop = 0;
+    branch all = qn__begin_choice(g, is_whole, "rows", "some");
+    run_thread(g, w);
+    qn__begin_other(g, &all);
+    g->grid = &plain;
+    branch own = begin_guard(g, ok);
+    run_thread(g, w);
+    qn__end_branch(g, &own, NULL);
+    g->grid = rows;
+    qn__end_branch(g, &all, NULL);
+}
+
+/** Whether the last thread of a warp has an iteration; NULL: every warp is whole. */
+static LLVMValueRef is_whole_warp(lower *g)
+{
+    const int x = g->grid->axis[0];
+    if (!qn__last_unless(g, x, WARP_LANES, 1))
+        return NULL;
+    LLVMValueRef lane = LLVMBuildAnd(g->b, qn__nvptx_register(g, "tid.x", g->i64),
+                                     qn__const_i64(g, WARP_LANES - 1), "");
+    LLVMValueRef ahead = LLVMBuildSub(g->b, qn__const_i64(g, WARP_LANES - 1), lane, "");
+    return qn__is_before(g, x, LLVMBuildAdd(g->b, g->iv[x], ahead, ""), g->end[x]);
+}
+
 /** A unit: the body, if this thread has an iteration in it. */
 static void run_unit(lower *g, LLVMValueRef unit, void *arg)
 {
     walk *w = arg;
     const qn_grid *p = g->grid;
-    LLVMValueRef number = unit;
+    LLVMValueRef number = unit, is_whole;
     if (w->apart) {
         number = LLVMBuildUDiv(g->b, unit, w->units, "");
         unit = LLVMBuildURem(g->b, unit, w->units, "");
@@ -258,6 +289,8 @@ static void run_unit(lower *g, LLVMValueRef unit, void *arg)
         run_block(g, w, unit, number);
     } else if (p->staged) {
         qn__stage_tile(g, g->iv[p->axis[0]], g->iv[p->tile_dim], w->spans);
+    } else if (p->moved_loop && (is_whole = is_whole_warp(g))) {
+        run_rows(g, w, is_whole, ok);
     } else {
         qn__move_records(g, false);
         branch own = begin_guard(g, ok);

@@ -548,6 +548,46 @@ static void test_at_once(void)
            "a load in a branch does not keep a thread from several iterations");
     tap_ok(strstr(ptx_of(border, 2, args), "st.global.v4.f32"), "which it stores together");
 }
+/** What is known beside the length of a batch, which is left to each launch, is used. */
+static void test_batches(void)
+{
+    static const char rows[] = "kernel scans (x: f32[,] {extent 0 dynamic}, "
+                               "y: f32[,] {extent 0 dynamic}) {\n"
+                               "  for all i in dim(y, 0) { s: f32 = 0\n"
+                               "    for k in 0 .. 64 { s += x[i, k]\n y[i, k] = s } }\n}\n";
+    static const char sides[] = "kernel halves (x: f32[,] {extent 0 dynamic}, "
+                                "y: f32[,] {extent 0 dynamic}) {\n"
+                                "  for all t, d in y "
+                                "{ y[t,d] = d < 32 ? -x[t,d+32] : x[t,d-32] }\n}\n";
+    static const char products[] = "kernel products (a: f32[,] {extent 0 dynamic}, "
+                                   "y: f32[,] {extent 0 dynamic}) {\n"
+                                   "  for all n, i in y "
+                                   "{ y[n,i] = sum k in 0 .. 9 of a[n,k] * a[n,i+k] }\n}\n";
+    static const char planes[] = "kernel planes (x: f32[,,] {extent 0 dynamic}, "
+                                 "y: f32[,,] {extent 0 dynamic}) {\n"
+                                 "  for all n, i, j in y { y[n,i,j] = x[n,i,j] + 1 }\n}\n";
+    static int64_t to[N];
+    const int64_t extent[3] = {4, 32, 6};
+    qn_view v[2];
+    const qn_arg args[2] = {array(&v[0], QN_F32, 2, 15, 64), result(&v[1], 15, 64)};
+    tap_ok(strstr(plan_of(rows, 2, args), "moved rows 256 bytes apart of view 1"),
+           "warps move rows of a batch");
+    tap_ok(strstr(plan_of(sides, 2, args), "at once 4 of dimension 1"),
+           "both sides of a branch are computed for a batch");
+    const qn_arg shorter[2] = {args[0], result(&v[1], 15, 32)};
+    tap_ok(strstr(plan_of(products, 2, shorter), "at once 4 of dimension 1"),
+           "sums of a batch share what they load");
+    qn_arg whole[2];
+    for (int n = 0; n < 2; n++) {
+        qn_layout l;
+        qn_layout_right(3, extent, &l, NULL);
+        qn_view_wrap("v", n ? to : memory, QN_F32, &l, 0, &v[n], NULL);
+        whole[n] = qn_arg_view(&v[n]);
+    }
+    tap_ok(strstr(plan_of(planes, 2, whole), "threads 64 of dimension 2"),
+           "rows that follow each other are one dimension beside a batch");
+}
+
 
 /** The inverse of what a loop does not change is made before the loop. */
 static void test_inverse(void)
@@ -592,6 +632,7 @@ int main(void)
     test_kept();
     test_moved();
     test_quotients();
+    test_batches();
     test_inverse();
     test_pairs();
     test_sums_ahead();
