@@ -243,8 +243,8 @@ bool draw_recipe(const drawing *d, char *text, size_t bytes)
     static const struct {
         bool (*add)(const drawing *d, step_text *s);
         int percent;
-    } row[] = {{add_copies, 15}, {add_trips, 70},  {add_tuples, 70},  {add_tables, 90}, {add_groups, 80},
-               {add_places, 50}, {add_streams, 30}, {add_join, 90}};
+    } row[] = {{add_copies, 15}, {add_trips, 70},  {add_tuples, 70},  {add_tables, 90},
+               {add_groups, 80}, {add_places, 50}, {add_streams, 30}, {add_join, 90}};
     step_text s = {text, 0, bytes};
     for (size_t n = 0; n < sizeof row / sizeof row[0]; n++)
         if (random_percent(d->random, row[n].percent) && row[n].add(d, &s))
