@@ -85,29 +85,65 @@ static LLVMValueRef constant_value(lower *g, const qn_inst *x)
     return g->hooks->constant ? g->hooks->constant(g, v, x->imm) : v;
 }
 
-/** A quotient or a remainder of i64 in the 32 bits that both operands fit, where these are faster:
- * by a comparison or a difference where the divisor is contained once at most. NULL: it is none. */
-static LLVMValueRef divide_in_32(lower *g, uint32_t i, const LLVMValueRef *v)
+/** A quotient or a remainder of i64 by a number: by a comparison or a difference where the divisor
+ * is contained once at most. NULL: it is none. */
+static LLVMValueRef divide_in_32(lower *g, uint32_t i, LLVMValueRef n, LLVMValueRef by)
+{
+    const bool is_quotient = qn__pure(&g->k->inst[i]) == QN_OP_div,
+               is_signed = g->a.value[qn__args(g->k, i)[0]].is_signed;
+    int64_t known;
+    if (!qn__is_const(by, &known) || known < 1)
+        return NULL;
+    if (g->a.value[i].wraps_once)
+        return is_quotient
+                   ? LLVMBuildZExt(g->b, LLVMBuildICmp(g->b, LLVMIntUGE, n, by, ""), g->i32, "")
+                   : qn__umin(g, n, LLVMBuildSub(g->b, n, by, ""));
+    if (is_signed)
+        return is_quotient ? LLVMBuildSDiv(g->b, n, by, "") : LLVMBuildSRem(g->b, n, by, "");
+    return is_quotient ? LLVMBuildUDiv(g->b, n, by, "") : LLVMBuildURem(g->b, n, by, "");
+}
+
+/** Ops of i64 that take less in 32 bits: others are addresses, which are extended once. */
+static bool is_short_op(int op)
+{
+    return op == QN_OP_div || op == QN_OP_rem || op == QN_OP_min || op == QN_OP_max ||
+           op == QN_OP_select || op == QN_OP_eq || op == QN_OP_ne || op == QN_OP_lt ||
+           op == QN_OP_le || op == QN_OP_gt || op == QN_OP_ge;
+}
+
+/** What is computed of i64, or converted from or to it, in the 32 bits that all of it fits, where
+ * these are faster; NULL: nothing. */
+static LLVMValueRef in_32(lower *g, uint32_t i, const LLVMValueRef *v)
 {
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
-    const int op = qn__pure(x);
-    const qn_value_info *a = &g->a.value[arg[0]];
-    int64_t known;
-    if (!g->f->target->counts_in_32 || (op != QN_OP_div && op != QN_OP_rem) || x->type != QN_I64 ||
-        qn__is_vector(v[0]) || a->least > 32 || !qn__is_const(v[1], &known) || known < 1 ||
-        known > INT32_MAX)
+    const bool is_cast = x->op == QN_I_CAST;
+    const int type = g->k->inst[arg[x->n_args - 1]].type, other = is_cast ? x->type : QN_I64;
+    bool fits =
+        g->f->target->counts_in_32 && (type == QN_I64 || other == QN_I64) && !qn__is_half(type) &&
+        !qn__is_half(other) &&
+        (is_cast ? (qn__dtype_class(type) == QN_CLASS_F) != (qn__dtype_class(x->type) == QN_CLASS_F)
+                 : is_short_op(qn__pure(x)) && type == QN_I64) &&
+        (x->type != QN_I64 || g->a.value[i].least <= 32);
+    LLVMValueRef in[3] = {v[0], v[1], v[2]}, result;
+    for (int n = 0; n < x->n_args && fits; n++) {
+        fits = !qn__is_vector(v[n]) &&
+               (g->k->inst[arg[n]].type != QN_I64 || g->a.value[arg[n]].least <= 32);
+        if (fits && g->k->inst[arg[n]].type == QN_I64)
+            in[n] = LLVMBuildTrunc(g->b, v[n], g->i32, "");
+    }
+    if (!fits)
         return NULL;
-    LLVMValueRef n = LLVMBuildTrunc(g->b, v[0], g->i32, ""),
-                 by = LLVMBuildTrunc(g->b, v[1], g->i32, ""), q;
-    if (g->a.value[i].wraps_once)
-        q = op == QN_OP_div ? LLVMBuildICmp(g->b, LLVMIntUGE, n, by, "")
-                            : qn__umin(g, n, LLVMBuildSub(g->b, n, by, ""));
-    else if (a->is_signed)
-        q = op == QN_OP_div ? LLVMBuildSDiv(g->b, n, by, "") : LLVMBuildSRem(g->b, n, by, "");
+    if (is_cast)
+        result = qn__lower_cast(g, x->type == QN_I64 ? QN_I32 : x->type,
+                                type == QN_I64 ? QN_I32 : type, in[0]);
+    else if (qn__pure(x) == QN_OP_div || qn__pure(x) == QN_OP_rem)
+        result = divide_in_32(g, i, in[0], in[1]);
     else
-        q = op == QN_OP_div ? LLVMBuildUDiv(g->b, n, by, "") : LLVMBuildURem(g->b, n, by, "");
-    return LLVMBuildIntCast2(g->b, q, g->i64, a->is_signed, "");
+        result = qn__lower_op(g, qn__pure(x), QN_I32, in[0], in[1], in[2]);
+    return result && x->type == QN_I64
+               ? LLVMBuildIntCast2(g->b, result, g->i64, g->a.value[i].is_signed, "")
+               : result;
 }
 
 LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
@@ -115,6 +151,9 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
     const qn_inst *x = &g->k->inst[i];
     const uint32_t *arg = qn__args(g->k, i);
     qn__debug_at(g, i);
+    LLVMValueRef narrow = x->op == QN_I_CAST || x->op >= QN_I_PURE ? in_32(g, i, v) : NULL;
+    if (narrow)
+        return narrow;
     switch (x->op) {
     case QN_I_CONST:
         return constant_value(g, x);
@@ -135,10 +174,7 @@ LLVMValueRef qn__build_pure(lower *g, uint32_t i, int p, const LLVMValueRef *v)
     default:
         if (is_sign_of_operand(g, i))
             return qn__lower_sign(g, qn__pure(x), v[0]);
-        LLVMValueRef narrow = divide_in_32(g, i, v);
-        return narrow ? narrow
-                      : qn__lower_op(g, qn__pure(x), g->k->inst[arg[x->n_args - 1]].type, v[0],
-                                     v[1], v[2]);
+        return qn__lower_op(g, qn__pure(x), g->k->inst[arg[x->n_args - 1]].type, v[0], v[1], v[2]);
     }
 }
 
