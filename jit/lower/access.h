@@ -31,6 +31,9 @@ typedef struct address {
     term term[MOST_TERMS];
     int n_terms;
     int64_t constant, lane_bytes;
+    bool is_gather;      /* its lanes are loaded from anywhere */
+    LLVMValueRef narrow; /* of the offsets, <width x i32>, in units of narrow_bytes; NULL: none */
+    int64_t narrow_bytes;
 } address;
 
 /** Address of part p of access i. With `clamped`, positions (index - lower bound) come from there

@@ -8,6 +8,7 @@
 #include "jit/analysis/group.h"
 #include "jit/lower/lower.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---------------------------------------------------------------- terms of an address */
@@ -56,6 +57,13 @@ static bool is_element(int64_t scale)
     return scale == 1 || scale == 2 || scale == 4 || scale == 8;
 }
 
+static LLVMValueRef in_bytes(lower *g, LLVMValueRef v, int64_t scale)
+{
+    LLVMTypeRef t = LLVMGetElementType(LLVMTypeOf(v));
+    LLVMValueRef by = qn__const_splat(g, LLVMConstInt(t, (unsigned long long)scale, true));
+    return scale == 1 ? v : LLVMBuildMul(g->b, v, by, "");
+}
+
 /** lanes += vector x scale [x stride]. Where one vector of elements is all, a gather scales it. */
 static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, LLVMValueRef stride)
 {
@@ -68,20 +76,46 @@ static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, 
     if (x->scaled) {
         LLVMValueRef first = x->scaled;
         x->scaled = NULL;
-        x->lanes = x->scale == 1 ? first
-                                 : LLVMBuildMul(g->b, first,
-                                                qn__const_splat(g, qn__const_i64(g, x->scale)), "");
+        x->lanes = in_bytes(g, first, x->scale);
     }
-    if (scale != 1)
-        v = LLVMBuildMul(g->b, v, qn__const_splat(g, qn__const_i64(g, scale)), "");
+    v = in_bytes(g, v, scale);
     if (stride)
         v = LLVMBuildMul(g->b, v, qn__splat(g, stride, 0), "");
     x->lanes = x->lanes ? LLVMBuildAdd(g->b, x->lanes, v, "") : v;
 }
 
+/** lanes += value x scale in 32 bits, which gathers take twice as fast: where the index is a value
+ * of so many, and what lanes in range reach leaves room for other dimensions. False: it may not. */
+static bool add_narrow(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim,
+                       int64_t scale)
+{
+    enum { MOST = 1 << 28 };
+    const qn_affine *f = &g->a.affine[value];
+    const uint32_t sym = f->sym[0];
+    const int64_t far = llabs(f->constant), low = llabs(dim->lower.value);
+    bool is = sym && !f->sym[1] && f->sym_coef[0] == 1 && dim->lower.kind == QN_FACT_EXACT &&
+              dim->extent.kind == QN_FACT_EXACT && far < MOST && low < MOST &&
+              dim->extent.value < MOST && llabs(scale) < MOST &&
+              (far + low + dim->extent.value) * llabs(scale) < MOST && g->a.value[sym].bits <= 32;
+    for (int d = 0; d < qn__n_indexed(&g->a); d++)
+        is &= !f->coef[d];
+    if (!is)
+        return false;
+    LLVMValueRef v = qn__vector_bits(g, sym, p, 32);
+    if (x->narrow) {
+        x->narrow = LLVMBuildAdd(g->b, in_bytes(g, x->narrow, x->narrow_bytes),
+                                 in_bytes(g, v, scale), "");
+        x->narrow_bytes = 1;
+    } else {
+        x->narrow = is_element(scale) ? v : in_bytes(g, v, scale);
+        x->narrow_bytes = is_element(scale) ? scale : 1;
+    }
+    return true;
+}
+
 /** Adds (affine form) x scale [x stride] for part p. */
-static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scale,
-                       LLVMValueRef stride)
+static void add_affine(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim,
+                       int64_t scale, LLVMValueRef stride)
 {
     const qn_affine *f = &g->a.affine[value];
     int64_t constant = f->constant;
@@ -102,7 +136,10 @@ static void add_affine(lower *g, address *x, uint32_t value, int p, int64_t scal
         if (!sym)
             continue;
         int64_t by = qn__wrap_mul(f->sym_coef[s], scale);
-        if (g->width > 1 && g->a.value[sym].shape != QN_UNIFORM)
+        const bool is_vector = g->width > 1 && g->a.value[sym].shape != QN_UNIFORM;
+        if (is_vector && x->is_gather && !stride && add_narrow(g, x, value, p, dim, scale))
+            continue;
+        if (is_vector)
             add_lanes(g, x, qn__vector(g, sym, p), by, stride);
         else
             add_term(g, x, qn__scalar(g, sym, p), qn__level_of(g, sym, p), by, stride);
@@ -215,7 +252,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
     LLVMValueRef stride = exact ? NULL : qn__fact(g, &digit->stride);
     if (scale == 0)
         return;
-    add_affine(g, x, value, p, scale, stride);
+    add_affine(g, x, value, p, dim, scale, stride);
     add_term(g, x, qn__fact(g, &dim->lower), 0, qn__wrap_mul(scale, -1), stride);
 }
 
@@ -291,6 +328,9 @@ static void finish_address(lower *g, address *x, const qn_param_fact *param, int
     x->pointer = qn__slot(g, param->slot, g->ptr);
     x->level = 0;
     add_terms(g, x);
+    if (x->narrow)
+        add_lanes(g, x, LLVMBuildSExt(g->b, x->narrow, qn__as_many(g->i64, x->narrow), ""),
+                  x->narrow_bytes, NULL);
     if (x->lanes || x->scaled ||
         (x->lane_bytes && x->lane_bytes != bytes && x->lane_bytes != -bytes)) {
         x->kind = ADDRESS_LANES;
@@ -327,6 +367,7 @@ void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, 
     const uint32_t *arg = qn__args(g->k, i);
     int64_t unit = qn__unit_of(g->k, g->f, i);
     memset(x, 0, sizeof *x);
+    x->is_gather = inst->op == QN_I_LOAD && !qn__nearness(&g->a, g->block->lane_dim, i);
     x->constant = qn__access_offset(g->k, i);
     for (int r = 0; r < qn__n_indices(g->k, i); r++) {
         const qn_dim_fact *dim = &param->dim[r];

@@ -100,8 +100,13 @@ int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits)
     int from = qn__dtype_width(type), to = qn__dtype_width(x->type);
     /* in fewer bits than those of its type? */
     *bits = a->value[i].at ? a->value[i].at : from > to ? from : to;
-    if (x->op >= QN_I_PURE)
-        return work_of_op(k, i);
+    if (x->op >= QN_I_PURE) {
+        const int work = work_of_op(k, i);
+        if (work == QN_WORK_MULTIPLY && *bits == 64 && a->value[qn__args(k, i)[0]].bits <= 32 &&
+            a->value[qn__args(k, i)[1]].bits <= 32)
+            return QN_WORK_SIMPLE; /* one instruction multiplies lower halves */
+        return work;
+    }
     if (x->op == QN_I_LOOKUP)
         return QN_WORK_GATHER;
     if (x->op == QN_I_BITCAST)

@@ -114,6 +114,22 @@ static LLVMValueRef set_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
     return LLVMBuildBitCast(g->b, bits, t, "");
 }
 
+/** A scalar, which is the first lane of vectors: a branch would be a guess, and a blend waits. */
+static LLVMValueRef set_scalar_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
+{
+    enum { UNORDERED = 3 };
+    LLVMTypeRef t = LLVMTypeOf(v), all = LLVMVectorType(t, t == g->f64 ? 2 : 4),
+                bits = LLVMVectorType(t == g->f64 ? g->i64 : g->i32, t == g->f64 ? 2 : 4);
+    LLVMValueRef first = LLVMConstInt(g->i32, 0, false), none = LLVMGetPoison(all);
+    a = LLVMBuildInsertElement(g->b, none, a, first, "");
+    v = LLVMBuildInsertElement(g->b, none, v, first, "");
+    LLVMValueRef args[3] = {a, a, LLVMConstInt(g->i8, UNORDERED, false)};
+    const char *name = t == g->f64 ? "llvm.x86.sse2.cmp.sd" : "llvm.x86.sse.cmp.ss";
+    LLVMValueRef is_nan = LLVMBuildBitCast(g->b, qn__call(g, name, NULL, 0, args, 3), bits, "");
+    v = LLVMBuildOr(g->b, is_nan, LLVMBuildBitCast(g->b, v, bits, ""), "");
+    return LLVMBuildExtractElement(g->b, LLVMBuildBitCast(g->b, v, all, ""), first, "");
+}
+
 /* The class of each element of a, of which there are eight, names what the result has: the element
  * of v (0) or that of a (1), four bits for each class from quiet and signalling NaN on. */
 static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
@@ -126,13 +142,8 @@ static LLVMValueRef keep_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
          "llvm.x86.avx512.mask.fixupimm.pd.512"}};
     enum { CURRENT_ROUNDING = 4 };
     LLVMTypeRef t = LLVMTypeOf(v);
-    LLVMValueRef first = LLVMConstInt(g->i32, 0, false);
-    if (!qn__is_vector(v)) { /* scalars are the first lanes of vectors */
-        LLVMValueRef none = LLVMGetPoison(LLVMVectorType(t, t == g->f64 ? 2 : 4));
-        a = LLVMBuildInsertElement(g->b, none, a, first, "");
-        v = keep_nan(g, a, LLVMBuildInsertElement(g->b, none, v, first, ""));
-        return LLVMBuildExtractElement(g->b, v, first, "");
-    }
+    if (!qn__is_vector(v))
+        return set_scalar_nan(g, a, v);
     if (!g->f->target->has_masks)
         return set_nan(g, a, v);
     LLVMTypeRef element = LLVMGetElementType(t);
