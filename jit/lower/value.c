@@ -239,11 +239,11 @@ static uint32_t whole_of(const lower *g, uint32_t i)
     const qn_inst *x = &g->k->inst[i];
     const uint32_t number = x->op == QN_I_CAST ? qn__args(g->k, i)[0] : 0;
     if (!number || !is_vector(g, i) || g->f->target->has_masks || qn__is_half(x->type) ||
-        g->k->inst[number].op != QN_I_CAST || g->k->inst[number].type != QN_I64 ||
-        g->a.value[number].at)
+        qn__dtype_class(x->type) != QN_CLASS_F || g->k->inst[number].op != QN_I_CAST ||
+        g->k->inst[number].type != QN_I64 || g->a.value[number].at)
         return 0;
     const uint32_t from = qn__args(g->k, number)[0];
-    return g->k->inst[from].type == x->type && x->type != QN_I64 ? from : 0;
+    return g->k->inst[from].type == x->type ? from : 0;
 }
 
 lane_operand qn__lane_operand(const lower *g, uint32_t i, int n)
