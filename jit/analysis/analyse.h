@@ -238,6 +238,9 @@ bool qn__is_used(const qn_kernel *k, uint32_t i);
 bool qn__region_may_fail(const qn_kernel *k, const qn_facts *f, uint32_t begin, uint32_t end);
 /** Whether the kernel's body might fail, run forever or tell something. */
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
+/** Makes instructions [begin, end) numbers that nobody asks for, in the region where the first
+ * stands. */
+void qn__drop(qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether a region stores, loads, loops or branches: worth a real branch around it. */
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end);
 /** Whether one of these instructions is of the core instructions `kinds`: bits 1 << QN_I_.... */

@@ -20,7 +20,6 @@ typedef struct distributor {
     const qn_kernel *k;
     const qn_facts *f;
     qn_analysis a;
-    uint32_t *site;    /* of each access */
     uint64_t written;  /* bit p: what parameter p names may be written */
     uint32_t parallel; /* dimensions */
 } distributor;
@@ -32,7 +31,7 @@ static bool is_constant_load(const distributor *s, uint32_t i)
 {
     const qn_inst *x = &s->k->inst[i];
     bool is_changed = (s->written >> x->imm & 1) || (s->k->param[x->imm].traits & QN_ATOMIC);
-    return !is_changed && !qn__is_checked(s->f, s->k, s->site[i]);
+    return !is_changed && !qn__is_checked(s->f, s->k, qn__site_of(s->k, i));
 }
 
 /** Whether an operand is there in the first kernel: it is pure, or a constant load, and so are its
@@ -191,15 +190,11 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
         s.parallel |= qn__is_parallel(k, d) ? 1u << d : 0;
     if (!s.parallel || !is_kind_of_kernel(k, f) || qn__n_top_reduces(k) == 0)
         return false;
-    s.site = qn__zalloc(k->n_insts, sizeof *s.site);
-    if (s.site && qn__analyse(k, f, -1, 0, &s.a)) {
-        for (uint32_t n = 0; n < k->n_accesses; n++)
-            s.site[k->access[n].inst] = n;
+    if (qn__analyse(k, f, -1, 0, &s.a)) {
         s.written = qn__written_too(&s.a);
         choose(&s, out);
         qn__analysis_release(&s.a);
     }
-    qn__free(s.site);
     for (int d = 0; d < k->n_dims; d++)
         out->block_dim = out->dims >> d & 1 ? d : out->block_dim;
     return out->n > 0 && is_closed(k, out);
@@ -211,20 +206,16 @@ uint32_t qn__shared_dims(const qn_analysis *a)
     distributor s = {.k = k, .f = a->f, .a = *a, .written = qn__written_too(a)};
     uint32_t dims = 0, several = 0;
     bool may = true, is_needed = false;
-    s.site = qn__zalloc(k->n_insts, sizeof *s.site);
-    for (uint32_t n = 0; s.site && n < k->n_accesses; n++)
-        s.site[k->access[n].inst] = n;
     for (int d = 0; d < k->n_dims; d++) {
         s.parallel |= qn__is_parallel(k, d) ? 1u << d : 0;
         several |= qn__trips(a->f, d) != 1 ? 1u << d : 0;
     }
     FOR_TOP_REDUCES (k, i) {
-        may = may && s.site && may_be_moved(&s, i);
+        may = may && may_be_moved(&s, i);
         dims |= may ? dims_of(&s, i) : 0;
     }
     FOR_TOP_REDUCES(k, i)
     is_needed = is_needed || (may && is_worth(&s, dims, i));
-    qn__free(s.site);
     return is_needed ? s.parallel & several & ~dims : 0;
 }
 
@@ -238,15 +229,6 @@ static bool grow(void **list, size_t n, size_t more, size_t bytes)
     *list = longer;
     memset((char *)longer + n * bytes, 0, more * bytes);
     return true;
-}
-
-/** An instruction that nobody asks for. */
-static void clear(qn_kernel *k, uint32_t i)
-{
-    qn_inst *x = &k->inst[i];
-    *x = (qn_inst){
-        .op = QN_I_CONST, .type = x->type == QN_VOID ? QN_BOOL : x->type, .args = x->args};
-    x->region[0] = x->region[1] = x->region[2] = i + 1;
 }
 
 /** Takes accesses that were cleared out of the tables. */
@@ -345,8 +327,8 @@ bool qn__distribute_first(qn_kernel *k, qn_facts *f, const qn_distribution *d)
         end = k->inst[i].region[2];
         bool is_kept =
             is_one_of(d, i) || qn__is_pure(&k->inst[i]) || (used[i] && k->inst[i].op == QN_I_LOAD);
-        for (uint32_t m = i; !is_kept && m < end; m++)
-            clear(k, m);
+        if (!is_kept)
+            qn__drop(k, i, end);
     }
     qn__free(used);
     if (!is_done)
@@ -379,8 +361,7 @@ bool qn__distribute_rest(qn_kernel *k, qn_facts *f, const qn_distribution *d)
     if (!make_room(k, f, (size_t)d->n))
         return false;
     for (int n = 0; n < d->n; n++)
-        for (uint32_t i = d->reduce[n], m = i, end = k->inst[i].region[2]; m < end; m++)
-            clear(k, m);
+        qn__drop(k, d->reduce[n], k->inst[d->reduce[n]].region[2]);
     forget_accesses(k, f);
     for (int n = 0; n < d->n; n++) {
         uint32_t i = d->reduce[n], args = add_index(k, d);

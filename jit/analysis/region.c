@@ -12,6 +12,19 @@ uint32_t qn__points_dims(const qn_kernel *k, uint32_t reduce)
     return dims;
 }
 
+void qn__drop(qn_kernel *k, uint32_t begin, uint32_t end)
+{
+    const uint32_t parent = k->inst[begin].parent;
+    for (uint32_t i = begin; i < end; i++) {
+        const qn_inst x = k->inst[i];
+        k->inst[i] = (qn_inst){.op = QN_I_CONST,
+                               .type = x.type == QN_VOID ? QN_BOOL : x.type,
+                               .args = x.args,
+                               .parent = parent,
+                               .region = {i + 1, i + 1, i + 1}};
+    }
+}
+
 bool qn__region_has_memory(const qn_kernel *k, uint32_t begin, uint32_t end)
 {
     for (uint32_t i = begin; i < end; i++)

@@ -173,10 +173,7 @@ static void rename_value(qn_kernel *k, qn_analysis *a, uint32_t i, uint32_t m)
     for (uint32_t n = 1; n < k->n_insts; n++)
         for (int sym = 0; sym < 2; sym++)
             a->affine[n].sym[sym] = a->affine[n].sym[sym] == i ? m : a->affine[n].sym[sym];
-    k->inst[i].op = QN_I_CONST;
-    k->inst[i].n_args = 0;
-    k->inst[i].sub = 0;
-    k->inst[i].imm = 0;
+    qn__drop(k, i, i + 1);
 }
 
 static bool is_alike(const qn_kernel *k, uint32_t n, uint32_t i)
@@ -219,12 +216,8 @@ void qn__drop_assertions(qn_kernel *k, const qn_facts *f)
     if (f->checks != QN_CHECKS_NONE || !qn__has_assertions(k))
         return;
     for (uint32_t i = 1; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_ASSERT) {
-            k->inst[i].op = QN_I_CONST; /* nobody asks for it */
-            k->inst[i].type = QN_BOOL;
-            k->inst[i].n_args = 0;
-            k->inst[i].imm = 0;
-        }
+        if (k->inst[i].op == QN_I_ASSERT)
+            qn__drop(k, i, i + 1);
     for (int n = 0; n < k->n_messages; n++)
         qn__free(k->message[n]);
     k->n_messages = 0;

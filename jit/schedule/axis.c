@@ -152,21 +152,22 @@ int64_t qn__axis_weight(const qn_analysis *x, const qn_schedule *s, qn_axis axis
     return weight == INT64_MAX ? 0 : weight;
 }
 
-int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
+/** What an axis is made of; of one whose weight is not known nothing. */
+static const qn_axis_info *root_of(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
     qn_axis root;
-    if (!qn__axis_weight(x, s, axis, &root))
-        return -1;
-    const qn_axis_info *a = qn__axis(s, root);
+    return qn__axis_weight(x, s, axis, &root) ? qn__axis(s, root) : &s->axis[0];
+}
+
+int qn__axis_dim(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
+{
+    const qn_axis_info *a = root_of(x, s, axis);
     return a->kind == QN_AXIS_DIM || a->kind == QN_AXIS_POINT ? a->number : -1;
 }
 
 uint32_t qn__axis_loop(const qn_analysis *x, const qn_schedule *s, qn_axis axis)
 {
-    qn_axis root;
-    if (!qn__axis_weight(x, s, axis, &root))
-        return 0;
-    const qn_axis_info *a = qn__axis(s, root);
+    const qn_axis_info *a = root_of(x, s, axis);
     return a->kind == QN_AXIS_TRIP ? a->inst : 0;
 }
 

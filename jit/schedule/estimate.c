@@ -54,20 +54,19 @@ double qn__nominal_count(const qn_estimator *e, qn_axis axis)
     return e->is_stepped[a->cut] || most > extent ? extent : qn__larger(most, 1);
 }
 
-double qn__steps(const qn_estimator *e, qn_axis axis)
+/** The cut into digits that an axis is a part of; NULL: there is none. */
+static const qn_cut *digits_of(const qn_estimator *e, qn_axis axis)
 {
     const qn_axis_info *a = qn__axis(e->s, axis);
     const qn_cut *c = a->kind == QN_AXIS_PART ? &e->s->cut[a->cut] : NULL;
-    bool is_stepped = c && c->kind == QN_CUT_DIGITS && a->number == 0;
-    return is_stepped ? qn__larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
+    return c && c->kind == QN_CUT_DIGITS ? c : NULL;
 }
 
-/** The cut into digits that a loop walks a part of; NULL: there is none. */
-static const qn_cut *digits_of(const qn_estimator *e, const qn_node_info *l)
+double qn__steps(const qn_estimator *e, qn_axis axis)
 {
-    const qn_axis_info *a = qn__axis(e->s, l->axis);
-    const qn_cut *c = a->kind == QN_AXIS_PART ? &e->s->cut[a->cut] : NULL;
-    return c && c->kind == QN_CUT_DIGITS ? c : NULL;
+    const qn_cut *c = digits_of(e, axis);
+    bool is_stepped = c && qn__axis(e->s, axis)->number == 0;
+    return is_stepped ? qn__larger(whole_steps(e, c, false), 1) : qn__nominal_count(e, axis);
 }
 
 /** Which cuts have parts that are emitted together, and whether lanes are fewer than a vector. */
@@ -79,8 +78,8 @@ static void mark_stepped(qn_estimator *e)
             e->is_stepped[a->cut] = true;
     }
     FOR_LOOPS (e->s, l)
-        if (l->role == QN_ROLE_VECTOR && digits_of(e, l))
-            e->is_masked |= whole_steps(e, digits_of(e, l), true) < 1;
+        if (l->role == QN_ROLE_VECTOR && digits_of(e, l->axis))
+            e->is_masked |= whole_steps(e, digits_of(e, l->axis), true) < 1;
 }
 
 /** Whether the lanes of a step are so many that those far apart are gathered. */
@@ -89,7 +88,7 @@ static void mark_gathered(qn_estimator *e)
     double lanes = 1;
     int d = qn__lanes_of(e->x, e->s);
     FOR_LOOPS (e->s, l) {
-        const qn_cut *c = digits_of(e, l);
+        const qn_cut *c = digits_of(e, l->axis);
         if (qn__is_together(l) && qn__axis_dim(e->x, e->s, l->axis) == d)
             lanes = qn__larger(lanes, c ? step_of(c, 0) : qn__nominal_count(e, l->axis));
     }
@@ -233,7 +232,7 @@ static double cycles_of_tail(qn_estimator *e, qn_axis axis, double cycles, doubl
     double left = qn__nominal_count(e, c->of) - whole * step;
     FOR_LOOPS (e->s, l) {
         const int number = qn__axis(e->s, l->axis)->number;
-        bool is_own = digits_of(e, l) == c && number > 0;
+        bool is_own = digits_of(e, l->axis) == c && number > 0;
         double extent = is_own ? (double)c->extent[number] : 1;
         if (is_own && l->role == QN_ROLE_VECTOR)
             lanes = extent;

@@ -422,16 +422,6 @@ static void moved_by(const mover *m, qn_node n, moved *out)
     }
 }
 
-/** Lines of a streamed group of which rows of the lanes begin or end with a part. */
-static double parts_of_lines(const mover *m, int g)
-{
-    const qn_estimator *e = m->e;
-    const int d = qn__lanes_of(e->x, e->s);
-    int64_t row = d < 0 ? 0 : qn__usual_trips(e->x->f, d, QN_NOMINAL_EXTENT);
-    bool has_parts = row > 0 && row * qn__access_bytes(e->x->k, m->group[g].inst) % m->cache->line;
-    return has_parts ? 2 * touched_at(m, (qn_node){0}, g)->accesses / (double)row : 0;
-}
-
 /** One level: what calls before left in the cache is not moved. A large launch leaves nothing that
  * a next one finds. */
 static void move(mover *m, int level)
@@ -451,7 +441,6 @@ static void move(mover *m, int level)
         const group *own = &m->group[g];
         if (own->is_stream) { /* past the caches */
             bytes += level == QN_CACHE_LAST ? whole[g].n * line : 0;
-            far += level == QN_CACHE_LAST ? parts_of_lines(m, g) : 0;
         } else if (!has_room || whole[g].n > whole[g].room) {
             double *to = own->is_copied ? &copied : &bytes;
             *to += (own->is_written ? 2 : 1) * all[g].n * line;

@@ -94,6 +94,10 @@ int qn__table_lanes(const qn_kernel *k, const qn_facts *f, uint32_t i);
 /** Whether store `site` fills whole cache lines with lanes along a dimension, where these begin at
  * one. */
 bool qn__may_fill_lines(const qn_analysis *a, int lane_dim, int width, uint32_t site);
+/** Whether a store may have line ends: nothing else has its elements before they are written. No
+ * other access of the view, and no later one of a view that has the same elements, which launches
+ * may share with views of one dtype. */
+bool qn__may_have_ends(const qn_analysis *a, uint32_t store);
 /** Whether access `site` moves far with dimension `lanes` and by one element with `across`, on
  * every iteration. */
 bool qn__is_transposed(const qn_analysis *a, int lanes, int across, uint32_t site);
@@ -107,6 +111,9 @@ bool qn__have_one_range(const qn_kernel *k, uint32_t reduce, uint32_t other);
  * (jit/schedule/points.c). */
 bool qn__are_independent(const qn_kernel *k, int n);
 enum { MOST_SHARED_REDUCES = 16 }; /* of a kernel run by all blocks */
+/** The dimension of the points that threads may divide, those of all reduces of a kernel that has
+ * nothing else to divide; -1: there is none. *n: how many reduces these are. */
+int qn__shared_dim(const qn_kernel *k, const qn_facts *f, int *n);
 /** Whether the lanes of a warp may share the points of a reduce: its order is the striped one, or
  * any does. */
 bool qn__may_share_points(const qn_kernel *k, uint32_t i);

@@ -142,27 +142,27 @@ bool qn__may_have_lanes(const qn_analysis *a, uint32_t reduce, int d)
            (!qn__has_shifted_rows(k, a->f, reduce) || may_be_shifted(a, reduce, d));
 }
 
-/** The only dimension of reduce i with more than one index, or -1; -1 also if it has too few. */
-static int long_dimension(const qn_kernel *k, const qn_facts *f, uint32_t i)
+int qn__shared_dim(const qn_kernel *k, const qn_facts *f, int *n)
 {
-    int n, d = qn__long_dim(k, f, i, &n);
-    return n == 1 && qn__trips_or(f, d, INT64_MAX) >= FEW_POINTS ? d : -1;
+    int d = -1, n_long = 0;
+    *n = 0;
+    for (int other = 0; other < k->n_dims; other++)
+        if (!qn__is_reduction(k, other))
+            return -1;
+    for (uint32_t i = k->body; i < k->n_insts; i++) {
+        if (k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
+            continue;
+        d = (*n)++ ? d : qn__long_dim(k, f, i, &n_long);
+        if (n_long != 1 || k->inst[i].parent || qn__order_rule(k, i) == QN_ORDERED)
+            return -1;
+    }
+    return !f->is_ordered && qn__are_independent(k, *n) ? d : -1;
 }
 
 void qn__plan_points(const qn_kernel *k, const qn_facts *f, qn_plan *p)
 {
-    int d = -1, n = 0;
-    if (p->n_loops || f->is_ordered || f->has_ranges)
-        return;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        const qn_inst *x = &k->inst[i];
-        if (x->op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
-            continue;
-        d = n++ ? d : long_dimension(k, f, i);
-        if (d < 0 || x->parent || qn__order_rule(k, i) == QN_ORDERED)
-            return;
-    }
-    if (n == 0 || !qn__are_independent(k, n))
+    int n, d = qn__shared_dim(k, f, &n);
+    if (d < 0 || f->has_ranges || qn__trips_or(f, d, INT64_MAX) < FEW_POINTS)
         return;
     p->n_shared_reduces = n;
     p->split_dim = d;

@@ -81,13 +81,6 @@ static void select_result(qn_kernel *k, uint32_t i, uint32_t r)
     k->n_operands += to->n_args;
 }
 
-/** A number that nobody asks for. */
-static void drop(qn_inst *x, uint32_t i)
-{
-    *x = (qn_inst){.op = QN_I_CONST, .type = QN_BOOL, .args = x->args, .parent = x->parent};
-    x->region[0] = x->region[1] = x->region[2] = i + 1;
-}
-
 static void flatten(qn_kernel *k, uint32_t i)
 {
     const qn_inst x = k->inst[i];
@@ -97,9 +90,9 @@ static void flatten(qn_kernel *k, uint32_t i)
     for (uint32_t m = i + 1; m < x.region[2]; m++) {
         k->inst[m].parent = x.parent;
         if (k->inst[m].op == QN_I_YIELD)
-            drop(&k->inst[m], m);
+            qn__drop(k, m, m + 1);
     }
-    drop(&k->inst[i], i);
+    qn__drop(k, i, i + 1);
 }
 
 /** More operands for results that are selected; false without memory. */

@@ -123,7 +123,7 @@ typedef struct shaper {
     qn_steps points, trips; /* lanes over points of reduces, over trips; width 0: none so far */
     qn_node strip_loop;  /* 0: none so far */
     qn_strip strip;
-    int n_shared, shared_dim; /* reduces whose points threads divide */
+    int n_shared;   /* reduces whose points threads divide */
     bool is_shared; /* the reduce that is looked at is one of them */
 } shaper;
 
@@ -222,22 +222,19 @@ static bool has_same_block(shaper *m)
 /* ---------------------------------------------------------------- reduces */
 
 /** Threads over points: whole blocks of 4096 of the only dimension that has several. */
-static bool may_be_shared(shaper *m, uint32_t reduce, qn_node n)
+static bool may_be_shared(shaper *m, uint32_t reduce, qn_node loop)
 {
-    const qn_node_info *l = qn__node(m->s, n);
+    const qn_node_info *l = qn__node(m->s, loop);
     const qn_axis_info *a = qn__axis(m->s, l->axis);
     const qn_cut *c = &m->s->cut[a->cut];
-    int n_long, d = qn__long_dim(m->x->k, m->x->f, reduce, &n_long);
+    int n;
     bool is_it = a->kind == QN_AXIS_PART && c->kind == QN_CUT_DIGITS && a->number == 0 &&
                  qn__axis(m->s, c->of)->kind == QN_AXIS_POINT && c->tail != QN_TAIL_OVERLAP &&
-                 qn__axis_weight(m->x, m->s, l->axis, NULL) == QN_BLOCK_POINTS && n_long == 1 &&
-                 qn__axis_dim(m->x, m->s, l->axis) == d &&
-                 qn__order_rule(m->x->k, reduce) != QN_ORDERED && !m->x->k->inst[reduce].parent;
-    if (!is_it || (m->n_shared && m->shared_dim != d))
-        return qn__no_code(m->r, "threads over points of reduces like these", l->axis);
-    m->is_shared = true;
-    m->shared_dim = d;
-    return true;
+                 qn__axis_weight(m->x, m->s, l->axis, NULL) == QN_BLOCK_POINTS &&
+                 !m->x->k->inst[reduce].parent &&
+                 qn__axis_dim(m->x, m->s, l->axis) == qn__shared_dim(m->x->k, m->x->f, &n);
+    m->is_shared |= is_it;
+    return is_it || qn__no_code(m->r, "threads over points of reduces like these", l->axis);
 }
 
 /** Whether a loop walks the points of a block that threads divide, one after the other. */
@@ -551,20 +548,6 @@ static void read_strip(shaper *m, qn_block *b)
     }
 }
 
-/** Whether threads may divide the points of reduces: those of all of them, of a kernel that has
- * nothing else to divide. */
-static bool may_share(const shaper *m)
-{
-    const qn_kernel *k = m->x->k;
-    int n = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        n += k->inst[i].op == QN_I_REDUCE && !qn__enclosing_reduce(k, i);
-    for (int d = 0; d < k->n_dims; d++)
-        if (!qn__is_reduction(k, d))
-            return false;
-    return n == m->n_shared && !m->x->f->is_ordered && qn__are_independent(k, n);
-}
-
 /** Tuples of reduces, which are folded in one loop. */
 static void read_tuples(shaper *m, const qn_block *b)
 {
@@ -644,20 +627,22 @@ qn_status qn__block_of(const qn_analysis *x, const qn_schedule *s, qn_block *out
 {
     qn_reading r = {.x = x, .s = s, .err = err};
     shaper m = {.x = x, .s = s, .r = &r};
+    int shared_dim, n_reduces = 0;
     if (may_be(&m, s->root))
         read_block(&m, out);
     if (r.status == QN_OK)
         read_strip(&m, out);
     if (r.status == QN_OK)
         read_buffers(&m, out);
-    if (m.n_shared && !may_share(&m))
+    shared_dim = m.n_shared ? qn__shared_dim(x->k, x->f, &n_reduces) : -1;
+    if (m.n_shared && m.n_shared != n_reduces)
         qn__no_code(m.r, "threads over points of reduces like these", (qn_axis){0});
     read_inner_lanes(&m, out);
     if (r.status != QN_OK)
         return r.status;
     if (m.n_shared) {
         out->n_shared = m.n_shared;
-        out->split_dim = m.shared_dim;
+        out->split_dim = shared_dim;
         out->granule = QN_BLOCK_POINTS;
     }
     read_tuples(&m, out);

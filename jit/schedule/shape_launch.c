@@ -13,14 +13,10 @@
 /** Whether an axis is a section, or made of one. */
 static bool has_section(const qn_schedule *s, qn_axis a)
 {
-    for (;;) {
-        const qn_axis_info *info = qn__axis(s, a);
-        if (info->kind != QN_AXIS_PART)
-            return false;
-        if (s->cut[info->cut].kind == QN_CUT_SECTIONS)
+    for (; qn__axis(s, a)->kind == QN_AXIS_PART; a = qn__axis(s, a)->of)
+        if (s->cut[qn__axis(s, a)->cut].kind == QN_CUT_SECTIONS)
             return true;
-        a = info->of;
-    }
+    return false;
 }
 
 int qn__ahead_of(const qn_analysis *x, const qn_schedule *s, const qn_block *b,

@@ -62,6 +62,19 @@ bool qn__is_stream(const qn_analysis *a, const qn_plan *p, uint32_t site)
            rows_are_congruent(a, p, i, qn__access_bytes(k, i));
 }
 
+bool qn__may_have_ends(const qn_analysis *a, uint32_t store)
+{
+    const qn_kernel *k = a->k;
+    const uint64_t own = k->inst[store].imm;
+    FOR_ACCESSES (k, n, i) {
+        const uint64_t other = k->inst[i].imm;
+        if (i != store &&
+            (other == own || (i > store && k->param[other].dtype == k->param[own].dtype)))
+            return false;
+    }
+    return qn__is_plain_access(k, a->f, store);
+}
+
 bool qn__has_line_ends(const qn_analysis *a, const qn_plan *p, uint32_t site)
 {
     const qn_kernel *k = a->k;
@@ -73,15 +86,7 @@ bool qn__has_line_ends(const qn_analysis *a, const qn_plan *p, uint32_t site)
     if (!a->f->target->permutes_pairs || !has_rows_inside || p->unroll != 1 || bytes < 2 ||
         p->width * bytes != LINE_BYTES)
         return false;
-    for (uint32_t n = 0; n < k->n_accesses;
-         n++) { /* another store to it would come too early; so would a later access to a */
-        uint32_t m = k->access[n].inst; /* view that has the same elements, which launches may share
-                                           with views of one dtype */
-        uint64_t other = k->inst[m].imm, own = k->inst[i].imm;
-        if (n != site && (other == own || (m > i && k->param[other].dtype == k->param[own].dtype)))
-            return false;
-    }
-    return qn__may_fill_lines(a, p->lane_dim, p->width, site) &&
+    return qn__may_fill_lines(a, p->lane_dim, p->width, site) && qn__may_have_ends(a, i) &&
            !rows_are_congruent(a, p, i, bytes);
 }
 

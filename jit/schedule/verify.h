@@ -69,8 +69,6 @@ bool qn__verify_values(qn_verifier *v, qn_node at, uint32_t first, uint32_t end)
 /** The loop over the steps of lanes that a flush of line ends stands behind, for statement `at`; 0:
  * it is refused. */
 qn_node qn__verify_steps(qn_verifier *v, qn_node at, int buffer, qn_node flush);
-/** Whether a store may have line ends: nothing else has its elements before they are written. */
-bool qn__may_have_ends(const qn_verifier *v, uint32_t store);
 /** That what a fill leaves in a buffer, or a flush finds there, is all that accesses of statement
  * `at` mean by it. */
 bool qn__verify_through(qn_verifier *v, qn_node at, int buffer, qn_node fill);

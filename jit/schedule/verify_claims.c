@@ -222,7 +222,7 @@ static bool fits_content(const qn_verifier *v, const qn_buffer_info *b)
     case QN_CONTENT_ENDS:
         return x->op == QN_I_STORE && is_plain && !p->is_read && !p->has_atomics && !x->parent &&
                !qn__is_checked(v->x->f, k, qn__site_of(k, b->inst)) && !v->x->f->is_ordered &&
-               qn__may_have_ends(v, b->inst) && is_met_last(v, b->inst);
+               qn__may_have_ends(v->x, b->inst) && is_met_last(v, b->inst);
     default:
         return x->op == QN_I_REDUCE;
     }

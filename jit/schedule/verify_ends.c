@@ -22,18 +22,6 @@ static qn_node before(const qn_schedule *s, qn_node flush)
     return last;
 }
 
-bool qn__may_have_ends(const qn_verifier *v, uint32_t store)
-{
-    const qn_kernel *k = v->x->k;
-    FOR_ACCESSES (k, n, i) {
-        uint64_t other = k->inst[i].imm, own = k->inst[store].imm;
-        bool may_be_same = i > store && k->param[other].dtype == k->param[own].dtype;
-        if (i != store && (other == own || may_be_same))
-            return false;
-    }
-    return qn__is_plain_access(k, v->x->f, store);
-}
-
 static bool have_own_iterations(const qn_schedule *s)
 {
     for (int n = 0; n < s->n_cuts; n++)

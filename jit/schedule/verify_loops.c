@@ -78,19 +78,12 @@ static bool cover_all(qn_verifier *v, qn_node at)
 
 /* ---------------------------------------------------------------- order */
 
-/** Whether an axis is made of a root that belongs to reduce or `for` i. */
-static bool is_inside(const qn_schedule *s, qn_axis axis, uint32_t i)
+/** Whether an axis is made of points or trips of reduce or `for` i. */
+static bool is_inside(const qn_verifier *v, qn_axis axis, uint32_t i)
 {
-    const qn_axis_info *a = qn__axis(s, axis);
-    switch (a->kind) {
-    case QN_AXIS_POINT:
-    case QN_AXIS_TRIP:
-        return a->inst == i;
-    case QN_AXIS_PART:
-        return is_inside(s, a->of, i);
-    default:
-        return false;
-    }
+    qn_axis root;
+    (void)qn__axis_weight(v->x, v->s, axis, &root);
+    return qn__axis(v->s, root)->inst == i;
 }
 
 enum { SEQUENTIAL = 1 << QN_DIM_SEQUENTIAL, ITERATIONS = ~(1 << QN_DIM_REDUCTION) };
@@ -159,7 +152,7 @@ static bool verify_points(qn_verifier *v, const qn_context *c)
     qn_walk w = {.n = 0};
     for (int i = 0; i < v->n_path; i++) {
         const qn_node_info *l = loop_at(v, i);
-        if (!is_inside(v->s, l->axis, r->inst[0]))
+        if (!is_inside(v, l->axis, r->inst[0]))
             continue;
         if (i < c->n_around)
             return qn__refuse(v, "loop %s: it is outside the place of %%%u",
