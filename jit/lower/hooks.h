@@ -77,7 +77,7 @@ typedef struct qn_hooks {
     /** The value that one thread of the team has. */
     LLVMValueRef (*team_same)(lower *g, LLVMValueRef v);
     /** The fold of a reduce from the identity on, with its points shared by the team. */
-    LLVMValueRef (*team_reduce)(lower *g, const reduction *r);
+    void (*team_reduce)(lower *g, const reduction *r, int n, LLVMValueRef *out);
     /** Shares the trips of loop i; false if they may not be. */
     bool (*team_trips)(lower *g, uint32_t i);
     /** Where access i of the element at `pointer` goes instead; NULL: to that element. Threads of a

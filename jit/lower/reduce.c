@@ -536,22 +536,34 @@ const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
     return r && r->n > 1 ? r : NULL;
 }
 
-/** The reduce at i and later ones that a thread of a grid folds in one loop with it: a tuple that
- * no schedule has said. */
+/** Whether two reduces are over one or the same dimensions. */
+static bool has_dims_of(const qn_kernel *k, uint32_t i, uint32_t j)
+{
+    bool is_same = k->inst[i].n_args == k->inst[j].n_args;
+    for (int n = 0; is_same && n < k->inst[i].n_args; n++)
+        is_same = qn__args(k, i)[n] == qn__args(k, j)[n];
+    return is_same;
+}
+
+/** The reduce at i and later ones that a thread of a grid, or a team, folds in one loop with it: a
+ * tuple that no schedule has said. */
 static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
 {
     const qn_kernel *k = g->k;
     const uint32_t end = k->inst[i].parent ? k->inst[k->inst[i].parent].region[2] : k->n_insts;
     uint32_t reduce[MOST_JOINED] = {i};
     int n = 1, sums = out->n;
-    if (k->inst[i].n_args != 1 || qn__order_rule(k, i) == QN_STRIPED)
+    /* Blocks of points of which the warps of a team have no room for several values. What a team
+     * keeps it reads again for less than it takes to have the values of two points. */
+    const bool is_long = out->points < 0 || out->points / BLOCK >= BLOCK / MOST_JOINED;
+    if (g->is_team != (qn__order_rule(k, i) == QN_STRIPED) ||
+        (g->is_team ? g->kept || (g->grid->warps && is_long) : k->inst[i].n_args != 1))
         return 1;
     for (uint32_t j = k->inst[i].region[2]; j < end && n < MOST_JOINED; j = k->inst[j].region[2]) {
         const qn_inst *x = &k->inst[j];
-        if (x->op != QN_I_REDUCE || x->n_args != 1 || g->value[j].is_set ||
-            qn__args(k, j)[0] != qn__args(k, i)[0] ||
-            qn__order_rule(k, j) != qn__order_rule(k, i) ||
-            !qn__is_plain_reduce(g, &k->inst[i]) || !qn__is_plain_reduce(g, x))
+        if (x->op != QN_I_REDUCE || g->value[j].is_set || !has_dims_of(k, i, j) ||
+            qn__order_rule(k, j) != qn__order_rule(k, i) || !qn__is_plain_reduce(g, &k->inst[i]) ||
+            !qn__is_plain_reduce(g, x))
             continue;
         reduce[n] = j;
         if (!qn__may_be_tuple(&g->a, n + 1, reduce))
@@ -573,21 +585,26 @@ void qn__lower_reduce(lower *g, uint32_t i)
         return;
     reduction r[MOST_JOINED] = {qn__describe_reduction(g, i)};
     LLVMValueRef acc[MOST_JOINED][MOST_PARTS];
+    const bool is_team = r->points != 0 && g->is_team &&
+                         (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i));
     bool is_threads = g->block->team == QN_TEAM_THREAD && !g->block->is_product;
-    int n = is_threads ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
+    int n = is_threads || is_team ? reduces_ahead(g, i, r) : tuple ? tuple->n : 1;
     for (int m = 1; m < n && tuple; m++)
         r[m] = qn__describe_reduction(g, tuple->inst[m]);
     LLVMValueRef ahead = is_threads && n == 1 && is_fold(g, r) ? qn__ahead_of_points(g, i) : NULL;
     int outside = g->points_level;
     g->points_level = g->depth < outside ? g->depth : outside;
     qn__prefetch_step(g, i);
-    if (r->points != 0 && g->is_team &&
-        (qn__may_share_points(g->k, i) || qn__is_associative(g->k, i)))
-        acc[0][0] = g->hooks->team_reduce(g, r);
-    else if (ahead)
+    if (is_team) {
+        LLVMValueRef value[MOST_JOINED];
+        g->hooks->team_reduce(g, r, n, value);
+        for (int m = 0; m < n; m++)
+            acc[m][0] = value[m];
+    } else if (ahead) {
         fold_ahead(g, r, ahead, acc[0]);
-    else
+    } else {
         qn__reduce_in_order(g, r, n, acc);
+    }
     g->points_level = outside;
     for (int m = 0; m < n; m++)
         for (int q = 0; q < r[m].n; q++)

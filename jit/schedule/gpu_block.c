@@ -109,8 +109,8 @@ typedef struct survey {
     int64_t bytes, arrays; /* of the loads of a point ahead of time that differ between iterations;
                               the same in shared memory */
     bool is_slow;          /* sums of f64: additions take longer than loads */
-    bool may_split;     /* blocks of 4096 points may be apart: known dimensions in blocks or in any
-                           order */
+    bool may_split;        /* blocks of 4096 points may be apart: known dimensions, not in order */
+    bool is_striped;       /* some reduces are in the striped order */
     uint32_t size;      /* instructions of the largest region */
     bool is_read_again; /* by a later reduce, or by the iterations that share the reduces */
     bool is_whole;      /* each has a load that no two iterations share */
@@ -206,9 +206,9 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
     v->size = size > v->size ? size : v->size;
     v->is_whole &= is_whole;
     v->is_slow |= x->type == QN_F64 && !product;
+    v->is_striped |= order == QN_STRIPED;
     v->is_read_again |= needs_reduces(s, reduce);
-    v->may_split &=
-        !v->is_read_again && points >= 2 * QN_BLOCK_POINTS && (!order || order == QN_INDEXED);
+    v->may_split &= !v->is_read_again && points >= 2 * QN_BLOCK_POINTS && order != QN_ORDERED;
 }
 
 static survey look(const gpu_planner *s, int lanes)
@@ -300,8 +300,10 @@ static void choose_shape(const gpu_planner *s, const survey *v, int x, int64_t t
     int64_t tile = p->is_along_points || trips < 0 ? USUAL_TILE : LARGEST_TILE;
     int64_t smallest = p->is_along_points ? SMALLEST_TILE : SMALLEST_COLUMNS;
     int64_t enough = (int64_t)ENOUGH_UNITS * s->f->machine.multiprocessors;
-    p->is_split = v->may_split && all >= 0 && all / USUAL_TILE < enough;
-    tile = !p->is_split ? tile : v->is_slow ? 2 * USUAL_TILE : USUAL_TILE;
+    p->is_split = v->may_split && all >= 0 && (v->is_striped || all / USUAL_TILE < enough);
+    tile = !p->is_split && !v->is_striped ? tile
+           : v->is_slow && !v->is_striped ? 2 * USUAL_TILE
+                                          : USUAL_TILE;
     if (v->is_read_again && p->is_along_points) { /* few rows, which are in cache the next time */
         int64_t most = s->f->machine.shared_bytes / BLOCKS_OF_CACHE;
         tile = v->points > 0 ? USUAL_TILE : smallest;
@@ -328,6 +330,11 @@ bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce
     return p->n_kept && (qn__order_rule(k, reduce) == QN_STRIPED || qn__is_associative(k, reduce));
 }
 
+bool qn__block_is_by_partials(const qn_kernel *k, const qn_grid *p, uint32_t reduce)
+{
+    return !p->n_kept && qn__order_rule(k, reduce) == QN_STRIPED;
+}
+
 /** Threads of a block that keeps so many rows. */
 static int64_t threads_of_rows(int64_t tile)
 {
@@ -348,7 +355,7 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
     const qn_machine *m = &s->f->machine;
     const int64_t all = qn__gpu_iterations(s);
     bool by_lanes = true;
-    if (!p->is_along_points || v->points < SHORTEST_ROW || v->may_split)
+    if (!p->is_along_points || v->points < SHORTEST_ROW || (v->may_split && !v->is_striped))
         return false;
     qn__gpu_choose_kept(s);
     if (!p->n_kept)
@@ -388,14 +395,13 @@ static bool choose_rows(const gpu_planner *s, const survey *v, int x)
     return true;
 }
 
-/** Whether rows must stand in shared memory: the 64 partials of the striped order are added by the
- * lanes of a warp, which else take points of their own. */
-static bool needs_rows(const gpu_planner *s)
+/** Whether threads of a block may have the 64 partials of columns in the striped order: of at most
+ * 4096 points, or of so many blocks. */
+static bool may_be_columns(const gpu_planner *s, const survey *v)
 {
-    bool is_striped = s->p->team == QN_TEAM_WARP;
-    FOR_TOP_REDUCES (s->k, i)
-        is_striped |= qn__order_rule(s->k, i) == QN_STRIPED;
-    return is_striped;
+    return !s->p->is_along_points && !s->p->rest_dims && !v->is_read_again && v->points > 0 &&
+           v->points <= (v->may_split ? QN_BLOCK_POINTS * QN_BLOCK_POINTS : QN_BLOCK_POINTS) &&
+           is_worth(s, v);
 }
 
 /** Lets blocks of threads share the points of reduces if that is possible and pays; p->team is who
@@ -409,7 +415,8 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
         (p->team == QN_TEAM_WARP && !wanted && !qn__gpu_wants_blocks(s)))
         return false;
     survey v = look(s, lanes);
-    const bool has_rows = needs_rows(s);
+    /* What the lanes of a warp take points of else. */
+    const bool is_warp = p->team == QN_TEAM_WARP, has_rows = is_warp || v.is_striped;
     if (!wanted && !p->rest_dims && !has_rows && !is_worth(s, &v))
         return false;
     p->n_kept = p->kept_bytes = 0;
@@ -428,9 +435,10 @@ bool qn__gpu_choose_block(const gpu_planner *s, int lanes)
     }
     if (choose_rows(s, &v, x))
         return true;
-    if (has_rows)
+    if (is_warp || (v.is_striped && !may_be_columns(s, &v))) {
         *p = before;
-    else
-        choose_shape(s, &v, x, QN_BLOCK_THREADS * points_each(s, &v));
-    return !has_rows;
+        return false;
+    }
+    choose_shape(s, &v, x, QN_BLOCK_THREADS * points_each(s, &v));
+    return true;
 }

@@ -94,7 +94,8 @@ void qn__gpu_choose_warps(const gpu_planner *s)
     const int64_t n = qn__gpu_iterations(s), room = (int64_t)m->multiprocessors * m->threads / 2;
     int64_t points;
     count_reduces(s, &points);
-    p->has_pairs = p->team != QN_TEAM_THREAD && !p->n_kept && are_pairs(s);
+    p->has_pairs =
+        (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID) && !p->n_kept && are_pairs(s);
     if (p->team == QN_TEAM_GRID)
         p->warps = 2 * MOST_WARPS; /* of the block that combines what all blocks leave */
     if (p->team != QN_TEAM_WARP || p->n_kept || p->rest_dims || s->has_assertions || n < 1 ||

@@ -117,6 +117,9 @@ bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces);
 /** Whether the lanes of a warp fold the points of a reduce of a block that keeps rows, from what is
  * kept of them. */
 bool qn__block_is_by_lanes(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
+/** Whether the threads of a block have partials of each iteration of its tile: of a reduce in the
+ * striped order whose rows are not kept. */
+bool qn__block_is_by_partials(const qn_kernel *k, const qn_grid *p, uint32_t reduce);
 /** Points of an iteration that a block evaluates together of one reduce: grid->chunk, or fewer
  * where rows are kept and the reduce is much code. */
 int64_t qn__block_chunk(const qn_kernel *k, const qn_grid *p, uint32_t reduce);

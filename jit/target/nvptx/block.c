@@ -181,10 +181,19 @@ void qn__block_second(lower *g, LLVMValueRef low, LLVMValueRef tiles, LLVMValueR
         LLVMValueRef sums[LEVELS];
         reduction r = qn__describe_reduction(g, i);
         int64_t blocks = (r.points + BLOCK - 1) / BLOCK, whole = blocks / TOGETHER * TOGETHER;
+        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, blocks), "");
+        if (qn__block_is_by_partials(g->k, g->grid, i)) {
+            const int64_t tile_words = g->grid->block[g->grid->axis[0]];
+            LLVMValueRef x = LLVMBuildURem(g->b, thread, qn__const_i64(g, tile_words), ""),
+                         words = LLVMBuildMul(g->b, tiles, qn__const_i64(g, tile_words), "");
+            value[n] = qn__block_join(g, i, scratch_at(g, n, units, tile, x), words,
+                                      qn__const_i64(g, blocks));
+            n++;
+            continue;
+        }
         r.n_levels--; /* of the points */
         for (int v = 0; v <= r.n_levels; v++)
             sums[v] = r.identity;
-        LLVMValueRef units = LLVMBuildMul(g->b, tiles, qn__const_i64(g, blocks), "");
         LLVMValueRef from = scratch_at(g, n, units, tile, mine);
         add_blocks(g, &r, from, pitch, 0, whole, TOGETHER, sums);
         add_blocks(g, &r, from, pitch, whole, blocks, 1, sums);

@@ -197,13 +197,14 @@ static void fold_some(lower *g, block_fold *m, LLVMValueRef whole, LLVMValueRef 
 
 /* ---------------------------------------------------------------- one reduce */
 
-/** Makes the points of a row those that are read, on the level that is open. */
+/** Makes the points of a row those that are read, on the level that is open; from what is kept, if
+ * something is. */
 static void open_row(lower *g, const block_fold *m, LLVMValueRef row)
 {
     LLVMValueRef end = LLVMBuildSub(g->b, g->end[m->x], qn__const_i64(g, 1), "");
     qn__set_index(g, m->x, qn__umin(g, LLVMBuildAdd(g->b, m->low, row, ""), end));
     qn__block_set_row(g, m, row);
-    g->kept_is_read = true;
+    g->kept_is_read = g->kept != NULL;
 }
 
 static void close_row(lower *g)
@@ -232,7 +233,8 @@ static void put_rows(lower *g, const block_fold *m, const reduction *r)
                   m->tile % warps ? LLVMBuildICmp(g->b, LLVMIntULT, row, tile, "") : NULL);
     open_row(g, m, row);
     team_source s = {.r = r, .total = m->points};
-    LLVMValueRef v = qn__team_fold(g, &s, qn__is_associative(g->k, r->inst));
+    LLVMValueRef v;
+    qn__team_fold(g, &s, qn__is_associative(g->k, r->inst), &v);
     branch then = qn__begin_branch(g, qn__is_lane(g, 0));
     qn__block_put_value(g, r, row, v);
     qn__end_branch(g, &then, NULL);
@@ -276,58 +278,101 @@ static int64_t blocks_apart(const lower *g, const block_fold *m, const reduction
     return is_striped && m->tile == 1 && PARTIALS * blocks <= m->threads ? blocks : 0;
 }
 
-/** What a warp makes of `count` words of shared memory from word `first` on: in word `to`, or, if
- * that is NULL, as the value of the row. */
-static void join_words(lower *g, const block_fold *m, const reduction *r, LLVMValueRef condition,
-                       LLVMValueRef first, int64_t count, LLVMValueRef to)
+/** What has 64 partials: the iterations of the tile, or the blocks of 4096 points of its only row.
+ * Threads take one partial after the other, neighbours those whose points lie side by side; partial
+ * l of number n is word n x PARTIALS_PITCH + l of shared memory. */
+enum { PARTIALS_PITCH = PARTIALS + 1 };
+typedef struct parts {
+    const block_fold *m;
+    const team_source *s;
+    span of; /* points of an iteration, or of the row */
+    int64_t n;
+    bool are_blocks;
+} parts;
+
+static void put_partial(lower *g, LLVMValueRef q, LLVMValueRef condition, void *arg)
 {
+    const parts *x = arg;
+    LLVMValueRef by = qn__const_i64(g, x->are_blocks ? PARTIALS : x->n), v,
+                 far = LLVMBuildUDiv(g->b, q, by, ""), near = LLVMBuildURem(g->b, q, by, ""),
+                 number = x->are_blocks ? far : near, lane = x->are_blocks ? near : far;
     loop once;
     qn__once_open(g, &once, condition);
-    g->lane = own_lane(g, m);
-    const team_source s = {.r = r, .array = qn__block_word(g, first)};
-    LLVMValueRef v = qn__team_block(g, &s, qn__up_to(g, qn__const_i64(g, count)));
+    if (!x->s->array)
+        open_row(g, x->m, x->are_blocks ? qn__const_i64(g, 0) : number);
+    g->lane = lane;
+    qn__team_block(g, x->s, x->are_blocks ? qn__block_at(g, x->of, number, BLOCK) : x->of, &v);
+    number = LLVMBuildMul(g->b, number, qn__const_i64(g, PARTIALS_PITCH), "");
+    qn__store_as(g, x->s->r->type, v, qn__block_word(g, LLVMBuildAdd(g->b, number, lane, "")), 8);
+    close_row(g);
+    qn__loop_close(g, &once);
+}
+
+/** What a warp makes of `count` words of shared memory, from `first` on: right in lane 0. */
+static LLVMValueRef join_words(lower *g, const parts *x, LLVMValueRef first, int64_t pitch,
+                               int64_t count)
+{
+    const team_source s = {.r = x->s->r,
+                           .array = qn__block_word(g, first),
+                           .pitch = pitch > 1 ? qn__const_i64(g, pitch) : NULL};
+    LLVMValueRef v;
+    g->lane = own_lane(g, x->m);
+    qn__team_block(g, &s, qn__up_to(g, qn__const_i64(g, count)), &v);
+    return v;
+}
+
+/** The partials of number n joined by a warp, in the first word of its own. */
+static void join_partials(lower *g, LLVMValueRef n, LLVMValueRef condition, void *arg)
+{
+    const parts *x = arg;
+    loop once;
+    qn__once_open(g, &once, condition);
+    n = LLVMBuildMul(g->b, n, qn__const_i64(g, PARTIALS_PITCH), "");
+    LLVMValueRef v = join_words(g, x, n, 1, PARTIALS);
     branch then = qn__begin_branch(g, qn__is_lane(g, 0));
-    if (to)
-        qn__store_as(g, r->type, v, qn__block_word(g, to), 8);
-    else
-        qn__block_put_value(g, r, qn__const_i64(g, 0), v);
+    qn__store_as(g, x->s->r->type, v, qn__block_word(g, n), 8);
     qn__end_branch(g, &then, NULL);
     qn__loop_close(g, &once);
     g->lane = NULL;
 }
 
-/** Leaves the value of the only row in shared memory: of each of its blocks 64 threads have the
- * partials, which one of their two warps joins. */
+/** Leaves the value of each in the first word of its own. */
+static void put_parts(lower *g, parts *x)
+{
+    const block_fold *m = x->m;
+    LLVMValueRef warp = LLVMBuildUDiv(g->b, m->thread, qn__const_i64(g, WARP_LANES), "");
+    qn__share_out(g, qn__const_i64(g, PARTIALS * x->n), m->thread, m->threads, put_partial, x);
+    qn__nvptx_barrier(g);
+    qn__share_out(g, qn__const_i64(g, x->n), warp, m->threads / WARP_LANES, join_partials, x);
+    qn__nvptx_barrier(g);
+}
+
+/** Leaves the value of the only row in shared memory, of whose blocks threads have the partials. */
 static void put_row_by_partials(lower *g, const block_fold *m, const reduction *r, int64_t blocks)
 {
-    LLVMValueRef partials = qn__const_i64(g, PARTIALS), zero = qn__const_i64(g, 0),
-                 n = LLVMBuildUDiv(g->b, m->thread, partials, ""),
-                 is_used = blocks * PARTIALS == m->threads
-                               ? NULL
-                               : LLVMBuildICmp(g->b, LLVMIntULT, n, qn__const_i64(g, blocks), "");
-    loop once;
-    qn__once_open(g, &once, is_used);
-    open_row(g, m, zero);
-    g->lane = LLVMBuildURem(g->b, m->thread, partials, "");
     const team_source s = {.r = r, .total = m->points, .lanes = PARTIALS};
-    LLVMValueRef v = qn__team_block(
-        g, &s, qn__block_at(g, qn__up_to(g, m->points), n, qn__block_size(1)));
-    qn__store_as(g, r->type, v, qn__block_word(g, m->thread), 8);
-    qn__loop_close(g, &once);
-    close_row(g);
-    qn__nvptx_barrier(g);
-    LLVMValueRef lanes = qn__const_i64(g, WARP_LANES),
-                 of_64 = LLVMBuildURem(g->b, m->thread, partials, ""),
-                 is_first = LLVMBuildICmp(g->b, LLVMIntULT, of_64, lanes, "");
-    is_first = is_used ? LLVMBuildAnd(g->b, is_first, is_used, "") : is_first;
-    LLVMValueRef results = LLVMBuildAdd(g->b, n, qn__const_i64(g, m->threads), "");
-    join_words(g, m, r, is_first, LLVMBuildMul(g->b, n, partials, ""), PARTIALS,
-               blocks > 1 ? results : NULL);
-    if (blocks == 1)
-        return;
-    qn__nvptx_barrier(g);
-    join_words(g, m, r, LLVMBuildICmp(g->b, LLVMIntULT, m->thread, lanes, ""),
-               qn__const_i64(g, m->threads), blocks, NULL);
+    LLVMValueRef zero = qn__const_i64(g, 0), lanes = qn__const_i64(g, WARP_LANES);
+    parts x = {m, &s, qn__up_to(g, m->points), blocks, true};
+    put_parts(g, &x);
+    branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntULT, m->thread, lanes, ""));
+    LLVMValueRef v = join_words(g, &x, zero, PARTIALS_PITCH, blocks);
+    branch first = qn__begin_branch(g, qn__is_lane(g, 0));
+    qn__block_put_value(g, r, zero, v);
+    qn__end_branch(g, &first, NULL);
+    qn__end_branch(g, &then, NULL);
+    g->lane = NULL;
+}
+
+/** At most 4096 points of a source, in the striped order, for each iteration of the tile: right in
+ * the first threads. */
+static LLVMValueRef fold_columns(lower *g, const block_fold *m, const team_source *s, span points)
+{
+    parts x = {m, s, points, m->tile, false};
+    qn__nvptx_barrier(g); /* what stood there has been read */
+    put_parts(g, &x);
+    LLVMValueRef own = LLVMBuildURem(g->b, m->thread, qn__const_i64(g, m->tile), "");
+    own = LLVMBuildMul(g->b, own, qn__const_i64(g, PARTIALS_PITCH), "");
+    return qn__load_as(g, m->r.type, qn__block_word(g, own), 8);
 }
 
 /** The value of a reduce whose rows are in shared memory, in the first threads. Of one row the
@@ -406,6 +451,8 @@ static void open_block(lower *g, block_fold *m, uint32_t reduce, LLVMValueRef th
     m->by_lanes = qn__block_is_by_lanes(g->k, g->grid, reduce);
     set_arrays(m, g, reduce);
     m->first = qn__block_value_bytes(g);
+    if (qn__block_is_by_partials(g->k, g->grid, reduce))
+        m->buffer_bytes = 8 * (PARTIALS_PITCH + 1) / 2 * m->tile; /* which are no buffers */
     int64_t all = m->first + 2 * m->buffer_bytes;
     g->shared_bytes = all > g->shared_bytes ? (int32_t)all : g->shared_bytes;
     if (qn__order_rule(g->k, reduce) != QN_INDEXED)
@@ -415,10 +462,24 @@ static void open_block(lower *g, block_fold *m, uint32_t reduce, LLVMValueRef th
     find_loads(g, m);
 }
 
+LLVMValueRef qn__block_join(lower *g, uint32_t reduce, LLVMValueRef from, LLVMValueRef pitch,
+                            LLVMValueRef blocks)
+{
+    block_fold m;
+    open_block(g, &m, reduce, qn__nvptx_register(g, "tid.x", g->i64), NULL);
+    const team_source s = {.r = &m.r, .array = from, .pitch = pitch, .lanes = PARTIALS};
+    return fold_columns(g, &m, &s, qn__up_to(g, blocks));
+}
+
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number)
 {
     block_fold m;
     open_block(g, &m, reduce, qn__nvptx_register(g, "tid.x", g->i64), low);
+    if (qn__block_is_by_partials(g->k, g->grid, reduce)) {
+        const team_source s = {.r = &m.r, .total = m.points, .lanes = PARTIALS};
+        const span all = qn__up_to(g, m.points);
+        return fold_columns(g, &m, &s, number ? qn__block_at(g, all, number, BLOCK) : all);
+    }
     if (number) {
         LLVMValueRef size = qn__const_i64(g, BLOCK), first = LLVMBuildMul(g->b, number, size, "");
         m.r.n_levels = 0;

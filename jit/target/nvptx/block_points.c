@@ -321,7 +321,7 @@ void qn__block_set_row(lower *g, const block_fold *m, LLVMValueRef row)
         if (!m->load[n].has_k)
             loaded(g, m->load[n].inst);
     FOR_TOP_REDUCES (g->k, r) {
-        if (r < m->r.inst)
+        if (g->grid->has_values && r < m->r.inst)
             qn__set(g, r, 0, qn__block_value(g, r, row), g->depth);
     }
     g->kept_row = row;

@@ -123,13 +123,16 @@ static void annotate(lower *g, const int32_t *threads)
                                 LLVMMetadataAsValue(g->context, node));
 }
 
-static void block_of(const qn_grid *p, int step, int32_t *threads)
+static void block_of(const qn_kernel *k, const qn_grid *p, int step, int32_t *threads)
 {
+    bool is_by_partials = false; /* of which all threads have some in either step */
+    FOR_TOP_REDUCES (k, i)
+        is_by_partials |= p->team == QN_TEAM_BLOCK && qn__block_is_by_partials(k, p, i);
     for (int a = 0; a < 3; a++)
         threads[a] = p->axis[a] >= 0 ? p->threads[p->axis[a]] : 1;
     if (p->team == QN_TEAM_WARP || p->team == QN_TEAM_GRID)
         threads[0] = WARP_LANES;
-    if (p->is_split && step)
+    if (p->is_split && step && !is_by_partials)
         threads[0] = p->block[p->axis[0]] > WARP_LANES ? (int32_t)p->block[p->axis[0]] : WARP_LANES;
     if (p->warps)
         threads[1] = p->warps;
@@ -155,7 +158,7 @@ static void open_kernel(lower *g, const char *symbol)
         LLVMAddAttributeAtIndex(g->function, 1, LLVMCreateEnumAttribute(g->context, align, 8));
     }
     int32_t threads[3];
-    block_of(g->grid, g->step, threads);
+    block_of(g->k, g->grid, g->step, threads);
     annotate(g, threads);
     LLVMPositionBuilderAtEnd(g->b, qn__new_block(g, "entry"));
     g->range = g->slots;
@@ -178,8 +181,9 @@ static void set_two_steps(const qn_kernel *k, const qn_grid *p, qn_gpu_info *inf
                   tile = is_grid ? FIRST_WARPS : p->block[p->axis[0]];
     info->n_steps = 2;
     info->step[1] = info->step[0];
-    info->step[1].shared_bytes = is_grid ? QN_TEAM_VALUES * 8 : 0;
-    block_of(p, 1, info->step[1].threads);
+    if (is_grid)
+        info->step[1].shared_bytes = QN_TEAM_VALUES * 8;
+    block_of(k, p, 1, info->step[1].threads);
     info->step[0].points = together * BLOCK;
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
@@ -206,7 +210,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
     info->n_steps = 1;
     info->n_words = f->n_slots + 2 * qn__n_sequential(k) + 2;
     info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
-    block_of(p, 0, info->step[0].threads);
+    block_of(k, p, 0, info->step[0].threads);
     if (p->team == QN_TEAM_GRID) {
         set_two_steps(k, p, info);
         return;

@@ -62,7 +62,7 @@ enum { WARP_LANES = 32, FIRST_WARPS = 8 };
 LLVMValueRef qn__team_begin(lower *g);
 void qn__team_end(lower *g);
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
-LLVMValueRef qn__team_reduce(lower *g, const reduction *r);
+void qn__team_reduce(lower *g, const reduction *r, int n, LLVMValueRef *out);
 bool qn__team_trips(lower *g, uint32_t i);
 
 /** All lanes of a team wait for one another; whether this is lane n of it. */
@@ -73,20 +73,22 @@ LLVMValueRef qn__is_lane(lower *g, int n);
 /** Points of a reduce, or numbers in memory. */
 typedef struct team_source {
     const reduction *r;
+    int n_more;         /* reduces behind it, of one order and over its points */
     LLVMValueRef array; /* NULL: the points of r */
+    LLVMValueRef pitch; /* from a number in memory to the next, in words; NULL: 1 */
     LLVMValueRef total; /* points, i64 */
     int64_t lanes;      /* that take pieces, or of 64 a partial each, g->lane one of them; 0: those
                            of a warp */
 } team_source;
 /** Those of [low, high) reduced, at most 4096 of them, or 4096^(depth + 1); right in lane 0. Of 64
  * lanes each has the partial of its own. */
-LLVMValueRef qn__team_block(lower *g, const team_source *s, span of);
-LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of);
+void qn__team_block(lower *g, const team_source *s, span of, LLVMValueRef *out);
+void qn__team_range(lower *g, const team_source *s, int depth, span of, LLVMValueRef *out);
 /** All points reduced by pieces, of a reduce that may come in any order; right in the first lane of
  * each warp, of what that warp took. */
 LLVMValueRef qn__team_pieces(lower *g, const team_source *s);
-/** All points reduced; in pieces if the reduce is associative. */
-LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces);
+/** All points reduced; in pieces if the reduce is associative, which is one then. */
+void qn__team_fold(lower *g, const team_source *s, bool in_pieces, LLVMValueRef *out);
 
 /** Sets the indices of n dimensions, whose iterations count lexicographically, to those of number
  * q; of the iterations that a thread has at once the first counts. is_small: in 32 bits. */
@@ -160,6 +162,10 @@ void qn__block_put_value(lower *g, const reduction *r, LLVMValueRef iteration, L
 /** One reduce for the tile, or block `number` of its points (NULL: all): the fold from the identity
  * on, in the first threads (target/nvptx/block_fold.c, block_add.c). */
 LLVMValueRef qn__block_fold(lower *g, uint32_t reduce, LLVMValueRef low, LLVMValueRef number);
+/** The results of at most 4096 blocks of a reduce in the striped order combined: those of this
+ * thread's iteration stand `pitch` words apart in memory. */
+LLVMValueRef qn__block_join(lower *g, uint32_t reduce, LLVMValueRef from, LLVMValueRef pitch,
+                            LLVMValueRef blocks);
 
 /* ---- target/nvptx/private.c: copies of views in shared memory */
 /** Shared memory of all copies. */

@@ -140,16 +140,23 @@ static void fold_point(lower *g, const reduction *r, LLVMValueRef *acc)
     *acc = qn__add_point(g, r, *acc, &a, 0);
 }
 
-/** acc with point q + n added, where q is the base. Each point is a level of its own: what is
- * emitted for one is not that of the next. */
-static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t n, LLVMValueRef acc)
+/** Partials of a lane, of each reduce. */
+static int n_partials(const team_source *s)
+{
+    return s->lanes == PARTIALS ? 1 : PARTIALS / WARP_LANES;
+}
+
+/** Adds point q + n to one partial of each reduce, where q is the base. Each point is a level of
+ * its own: what is emitted for one is not that of the next. */
+static void add(lower *g, const team_source *s, LLVMValueRef q, int64_t n, LLVMValueRef *acc)
 {
     loop once;
     qn__once_open(g, &once, NULL);
     if (s->array) {
-        LLVMValueRef at = qn__gep(g, g->i64, s->array, q);
-        at = qn__gep(g, g->i64, at, qn__const_i64(g, n));
-        acc = qn__combine(g, s->r, acc, qn__load_as(g, s->r->type, at, 8));
+        LLVMValueRef at = ahead(g, q, n);
+        at = s->pitch ? LLVMBuildMul(g->b, at, s->pitch, "") : at;
+        at = qn__gep(g, g->i64, s->array, at);
+        *acc = qn__combine(g, s->r, *acc, qn__load_as(g, s->r->type, at, 8));
     } else {
         bool is_team = g->is_team;
         uint32_t outer = g->team_reduce;
@@ -158,31 +165,32 @@ static LLVMValueRef add(lower *g, const team_source *s, LLVMValueRef q, int64_t 
         else
             qn__team_set_point(g, s->r, ahead(g, q, n));
         g->is_team = false;
-        g->team_reduce = s->r->inst;
-        LLVMValueRef held[QN_MOST_HELD] = {NULL};
-        qn__kept_read(g, s->r->inst, q, n);
-        qn__kept_hold(g, s->r->inst, held);
-        g->held = held;
-        fold_point(g, s->r, &acc);
-        g->held = NULL;
-        qn__kept_write(g, s->r->inst, q, n);
+        for (const reduction *r = s->r; r <= s->r + s->n_more; r++, acc += n_partials(s)) {
+            LLVMValueRef held[QN_MOST_HELD] = {NULL};
+            g->team_reduce = r->inst;
+            qn__kept_read(g, r->inst, q, n);
+            qn__kept_hold(g, r->inst, held);
+            g->held = held;
+            fold_point(g, r, acc);
+            g->held = NULL;
+            qn__kept_write(g, r->inst, q, n);
+        }
         qn__set_ahead(g, s->r->dim[0], 0, 0);
         g->is_team = is_team;
         g->team_reduce = outer;
     }
     qn__loop_close(g, &once);
-    return acc;
 }
 
-/** acc, with point q + n added if `condition` holds. */
-static LLVMValueRef add_if(lower *g, const team_source *s, LLVMValueRef condition, LLVMValueRef q,
-                           int64_t n, LLVMValueRef acc)
+/** Point q + n is added if `condition` holds. */
+static void add_if(lower *g, const team_source *s, LLVMValueRef condition, LLVMValueRef q,
+                   int64_t n, LLVMValueRef *acc)
 {
     branch then = qn__begin_branch(g, condition);
-    qn__branch_keep(g, &then, &acc, 1);
-    acc = add(g, s, q, n, acc);
+    for (int m = 0; m <= s->n_more; m++)
+        qn__branch_keep(g, &then, acc + m * n_partials(s), 1);
+    add(g, s, q, n, acc);
     qn__end_branch(g, &then, NULL);
-    return acc;
 }
 
 /** What is left of a piece while its points are emitted. */
@@ -228,7 +236,7 @@ static void fold_piece(lower *g, const team_source *s, LLVMValueRef q, int64_t n
  * l and l + 32. */
 static bool has_pairs(const lower *g, const team_source *s)
 {
-    return g->grid->has_pairs && is_one_dimension(s);
+    return g->grid->has_pairs && is_one_dimension(s) && s->n_more == 0;
 }
 
 /** 64 partials to one: right in lane 0. */
@@ -243,12 +251,6 @@ static LLVMValueRef across(lower *g, const reduction *r, LLVMValueRef *acc, bool
     return are_pairs ? qn__combine(g, r, v[0], v[1]) : v[0];
 }
 
-/** Partials of a lane. */
-static int n_partials(const team_source *s)
-{
-    return s->lanes == PARTIALS ? 1 : PARTIALS / WARP_LANES;
-}
-
 /** Whole steps: points first + of, `steps` times 64 at once; acc are this lane's partials. */
 static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span of, int steps,
                         LLVMValueRef *acc)
@@ -257,7 +259,7 @@ static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span
     if (qn__is_known_empty(of))
         return;
     qn__loop_open(g, &l, of, (int64_t)steps * PARTIALS, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, n_partials(s));
+    qn__loop_carry(g, &l, acc, (s->n_more + 1) * n_partials(s));
     LLVMValueRef q = LLVMBuildAdd(g->b, first, l.index, "");
     set_base(g, s, q);
     for (int n = 0; n < steps * PARTIALS; n += PARTIALS)
@@ -265,21 +267,24 @@ static void whole_steps(lower *g, const team_source *s, LLVMValueRef first, span
             fold_piece(g, s, q, n, 2, acc, 2);
         else
             for (int half = 0; half < n_partials(s); half++)
-                acc[half] = add(g, s, q, n + half * WARP_LANES, acc[half]);
+                add(g, s, q, n + half * WARP_LANES, acc + half);
     qn__loop_close(g, &l);
 }
 
-LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
+void qn__team_block(lower *g, const team_source *s, span of, LLVMValueRef *out)
 {
     const int steps = 2 * STEPS / n_partials(s);
     const bool are_pairs = has_pairs(g, s);
     const int apart = are_pairs ? 1 : WARP_LANES;
-    LLVMValueRef acc[2] = {s->r->identity, s->r->identity}, zero = qn__const_i64(g, 0),
-                 lane = are_pairs ? LLVMBuildAdd(g->b, g->lane, g->lane, "") : g->lane;
+    LLVMValueRef acc[2 * MOST_JOINED],
+        zero = qn__const_i64(g, 0),
+        lane = are_pairs ? LLVMBuildAdd(g->b, g->lane, g->lane, "") : g->lane;
     LLVMValueRef n = LLVMBuildSub(g->b, of.high, of.low, ""),
                  first = LLVMBuildAdd(g->b, of.low, lane, "");
     LLVMValueRef most = LLVMBuildAnd(g->b, n, qn__const_i64(g, -steps * PARTIALS), "");
     LLVMValueRef whole = LLVMBuildAnd(g->b, n, qn__const_i64(g, -PARTIALS), "");
+    for (int m = 0; m < (s->n_more + 1) * n_partials(s); m++)
+        acc[m] = s->r[m / n_partials(s)].identity;
     whole_steps(g, s, first, (span){zero, most}, steps, acc);
     whole_steps(g, s, first, (span){most, whole}, 1, acc);
     LLVMValueRef left = LLVMBuildSub(g->b, n, whole, ""), q = LLVMBuildAdd(g->b, first, whole, "");
@@ -289,10 +294,11 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
     for (int half = 0; half < n_partials(s); half++) {
         LLVMValueRef at = ahead(g, lane, half * apart);
         if (!is_known || known > half * apart)
-            acc[half] = add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * apart,
-                               acc[half]);
+            add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, at, left, ""), q, half * apart,
+                   acc + half);
     }
-    return n_partials(s) == 1 ? acc[0] : across(g, s->r, acc, are_pairs);
+    for (int m = 0; m <= s->n_more; m++)
+        out[m] = n_partials(s) == 1 ? acc[m] : across(g, &s->r[m], acc + 2 * m, are_pairs);
 }
 
 /* ---------------------------------------------------------------- pieces */
@@ -302,15 +308,20 @@ LLVMValueRef qn__team_block(lower *g, const team_source *s, span of)
  * one another, and nothing else: they are first reduced in any order, then in theirs if a zero is
  * found. */
 
-/** Points of a piece: a power of two. */
-static int points_of_piece(const lower *g, uint32_t reduce)
+/** Points of a piece: a power of two. Of records, whose members lie between two points, one. */
+static int points_of_piece(const lower *g, const reduction *r)
 {
     enum { USUAL_BYTES = 4 };
-    int64_t most = 0;
+    int64_t most = 0, stride;
     FOR_ACCESSES (g->k, n, i) {
-        const int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
-        if (g->k->inst[i].op == QN_I_LOAD && g->k->inst[i].parent == reduce && bytes > most)
-            most = bytes;
+        int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
+        if (g->k->inst[i].op != QN_I_LOAD || g->k->inst[i].parent != r->inst)
+            continue;
+        while (bytes < QN_ACCESS_BYTES &&
+               qn__access_stride(&g->a, i, r->dim[r->n_dims - 1], &stride) &&
+               stride * qn_dtype_bytes(g->k->inst[i].type) > bytes)
+            bytes *= 2;
+        most = bytes > most ? bytes : most;
     }
     return (int)(QN_ACCESS_BYTES / (most ? most : USUAL_BYTES));
 }
@@ -355,11 +366,10 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
         if (!total && is_one_dimension(s))
             fold_piece(g, s, q, n * step, count, &value[n], 1);
         for (int m = 0; !total && !is_one_dimension(s) && m < count; m++)
-            value[n] = add(g, s, q, n * step + m, value[n]);
+            add(g, s, q, n * step + m, &value[n]);
         for (int m = 0; total && m < count; m++)
-            value[n] =
-                add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""),
-                       q, n * step + m, value[n]);
+            add_if(g, s, LLVMBuildICmp(g->b, LLVMIntULT, ahead(g, q, n * step + m), total, ""), q,
+                   n * step + m, &value[n]);
     }
     for (int n = 0; n < steps; n++)
         acc = in_order ? join_lanes(g, s->r, acc, value[n]) : qn__combine(g, s->r, acc, value[n]);
@@ -370,7 +380,7 @@ static LLVMValueRef piece_steps(lower *g, const team_source *s, span of, int ste
 /** All points, so many pieces at once; right in lane 0. */
 static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
 {
-    const int count = points_of_piece(g, s->r->inst);
+    const int count = points_of_piece(g, s->r);
     const int64_t step = lanes_of(s) * count;
     LLVMValueRef from = qn__const_i64(g, 0), up, acc = s->r->identity;
     for (int n = steps; n >= 1; n /= 2) {
@@ -386,7 +396,7 @@ static LLVMValueRef fold_pieces(lower *g, const team_source *s, int steps)
 
 LLVMValueRef qn__team_pieces(lower *g, const team_source *s)
 {
-    return fold_pieces(g, s, points_of_piece(g, s->r->inst) > STEPS ? 1 : STEPS);
+    return fold_pieces(g, s, points_of_piece(g, s->r) > STEPS ? 1 : STEPS);
 }
 
 /** All points; right in lane 0. */
@@ -414,52 +424,72 @@ typedef struct divided {
     span of;
 } divided;
 
+/** Where the values of blocks of one of the reduces stand. */
+static LLVMValueRef values_of(lower *g, const team_source *s, int m)
+{
+    return qn__ahead(g, qn__nvptx_shared(g), 8 * m * (QN_TEAM_VALUES / (s->n_more + 1)));
+}
+
 /** The value of block n, in shared memory. */
 static void put_block(lower *g, LLVMValueRef n, LLVMValueRef condition, void *arg)
 {
     const divided *x = arg;
+    LLVMValueRef v[MOST_JOINED];
     loop once;
     qn__once_open(g, &once, condition);
-    LLVMValueRef v = qn__team_block(g, x->s, qn__block_at(g, x->of, n, qn__block_size(1)));
+    qn__team_block(g, x->s, qn__block_at(g, x->of, n, qn__block_size(1)), v);
     branch then = qn__begin_branch(g, qn__is_lane(g, 0));
-    qn__store_as(g, x->s->r->type, v, qn__gep(g, g->i64, qn__nvptx_shared(g), n), 8);
+    for (int m = 0; m <= x->s->n_more; m++)
+        qn__store_as(g, x->s->r[m].type, v[m], qn__gep(g, g->i64, values_of(g, x->s, m), n), 8);
     qn__end_branch(g, &then, NULL);
     qn__loop_close(g, &once);
 }
 
 /** Blocks of points by all warps of a team, of whose values each warp makes the result. */
-static LLVMValueRef range_of_warps(lower *g, const team_source *s, span of, LLVMValueRef blocks)
+static void range_of_warps(lower *g, const team_source *s, span of, LLVMValueRef blocks,
+                           LLVMValueRef *out)
 {
     divided x = {s, of};
     qn__nvptx_barrier(g); /* what stood there has been read */
     qn__share_out(g, blocks, qn__nvptx_register(g, "tid.y", g->i64), g->grid->warps, put_block, &x);
     qn__nvptx_barrier(g);
-    const team_source values = {.r = s->r, .array = qn__nvptx_shared(g), .total = blocks};
-    return qn__team_block(g, &values, qn__up_to(g, blocks));
+    for (int m = 0; m <= s->n_more; m++) {
+        const team_source values = {.r = s->r + m, .array = values_of(g, s, m), .total = blocks};
+        qn__team_block(g, &values, qn__up_to(g, blocks), out + m);
+    }
 }
 
-LLVMValueRef qn__team_range(lower *g, const team_source *s, int depth, span of)
+void qn__team_range(lower *g, const team_source *s, int depth, span of, LLVMValueRef *out)
 {
-    if (depth == 0)
-        return qn__team_block(g, s, of);
+    if (depth == 0) {
+        qn__team_block(g, s, of, out);
+        return;
+    }
     int64_t size = qn__block_size(depth);
     loop l;
-    LLVMValueRef acc[2] = {s->r->identity, s->r->identity};
+    LLVMValueRef acc[2 * MOST_JOINED], v[MOST_JOINED];
+    for (int m = 0; m <= 2 * s->n_more + 1; m++)
+        acc[m] = s->r[m / 2].identity;
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, of.high, of.low, ""), size);
-    if (depth == 1 && g->grid->warps)
-        return range_of_warps(g, s, of, blocks);
+    if (depth == 1 && g->grid->warps) {
+        range_of_warps(g, s, of, blocks, out);
+        return;
+    }
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    qn__loop_carry(g, &l, acc, 2);
+    qn__loop_carry(g, &l, acc, 2 * (s->n_more + 1));
     span block = qn__block_at(g, of, l.index, size);
-    LLVMValueRef v = qn__team_same(g, qn__team_range(g, s, depth - 1, block));
+    qn__team_range(g, s, depth - 1, block, v);
     LLVMValueRef partial = LLVMBuildAnd(g->b, l.index, qn__const_i64(g, PARTIALS - 1), "");
-    for (int half = 0; half < 2; half++) {
-        LLVMValueRef mine =
-            LLVMBuildICmp(g->b, LLVMIntEQ, partial, ahead(g, g->lane, half * WARP_LANES), "");
-        acc[half] = LLVMBuildSelect(g->b, mine, qn__combine(g, s->r, acc[half], v), acc[half], "");
+    for (int m = 0; m <= 2 * s->n_more + 1; m++) {
+        LLVMValueRef at = ahead(g, g->lane, m % 2 * WARP_LANES),
+                     mine = LLVMBuildICmp(g->b, LLVMIntEQ, partial, at, "");
+        v[m / 2] = m % 2 ? v[m / 2] : qn__team_same(g, v[m / 2]);
+        LLVMValueRef sum = qn__combine(g, &s->r[m / 2], acc[m], v[m / 2]);
+        acc[m] = LLVMBuildSelect(g->b, mine, sum, acc[m], "");
     }
     qn__loop_close(g, &l);
-    return across(g, s->r, acc, false);
+    for (int m = 0; m <= s->n_more; m++)
+        out[m] = across(g, &s->r[m], acc + 2 * m, false);
 }
 
 LLVMValueRef qn__team_points(lower *g, const reduction *r)
@@ -471,18 +501,21 @@ LLVMValueRef qn__team_points(lower *g, const reduction *r)
     return n;
 }
 
-LLVMValueRef qn__team_fold(lower *g, const team_source *s, bool in_pieces)
+void qn__team_fold(lower *g, const team_source *s, bool in_pieces, LLVMValueRef *out)
 {
-    return in_pieces ? reduce_pieces(g, s)
-                     : qn__team_range(g, s, s->r->n_levels, qn__up_to(g, s->total));
+    if (in_pieces)
+        *out = reduce_pieces(g, s);
+    else
+        qn__team_range(g, s, s->r->n_levels, qn__up_to(g, s->total), out);
 }
 
-LLVMValueRef qn__team_reduce(lower *g, const reduction *r)
+void qn__team_reduce(lower *g, const reduction *r, int n, LLVMValueRef *out)
 {
-    team_source s = {.r = r, .total = qn__team_points(g, r)};
+    const team_source s = {.r = r, .n_more = n - 1, .total = qn__team_points(g, r)};
     const bool in_pieces = qn__gpu_may_share(g->k, true);
-    LLVMValueRef v = qn__team_fold(g, &s, in_pieces);
+    qn__team_fold(g, &s, in_pieces, out);
     if (in_pieces && g->kept) /* other lanes may read what one has kept */
         qn__team_wait(g);
-    return qn__team_same(g, v);
+    for (int m = 0; m < n; m++)
+        out[m] = qn__team_same(g, out[m]);
 }

@@ -55,7 +55,9 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
             continue;
         reduction r = qn__describe_reduction(g, i);
         team_source s = {.r = &r, .total = x->total};
-        put(g, array_of(g, x, n++), block, qn__team_block(g, &s, points));
+        LLVMValueRef v;
+        qn__team_block(g, &s, points, &v);
+        put(g, array_of(g, x, n++), block, v);
     }
 }
 
@@ -81,7 +83,9 @@ void qn__team_second(lower *g)
         const reduction r = qn__describe_reduction(g, i);
         const team_source s = {.r = &r, .array = array_of(g, &x, n), .total = x.blocks};
         const int depth = r.n_levels > 1 ? r.n_levels - 1 : 0;
-        value[n++] = qn__or_empty(g, &r, qn__team_range(g, &s, depth, qn__up_to(g, x.blocks)));
+        qn__team_range(g, &s, depth, qn__up_to(g, x.blocks), &value[n]);
+        value[n] = qn__or_empty(g, &r, value[n]);
+        n++;
     }
     branch one = qn__begin_branch(g, qn__team_begin(g));
     n = 0;

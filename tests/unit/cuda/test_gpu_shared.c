@@ -132,6 +132,9 @@ static const char sides[] = "kernel k (x: f32[,], y: f32[], z: f32[]) $ {\n  for
 static const char channels[] =
     "kernel k (x: f32[,,], y: f32[]) $ contract {\n"
     "  for all c in y { y[c] = sum n in dim(x, 0), i in dim(x, 2) of x[n,c,i] * x[n,c,i] }\n}\n";
+static const char columns[] =
+    "kernel k (x: f32[,], w: f32[,], y: f32[]) $ striped contract {\n"
+    "  for all j in y { y[j] = sum i in dim(x, 0) of w[i,j] * x[i,j] }\n}\n";
 static const char filter[] =
     "kernel k (x: f32[], w: f32[], y: f32[]) $ contract {\n"
     "  for all i in y { y[i] = sum k in w of w[k] * x[i+k] }\n}\n";
@@ -333,6 +336,18 @@ static const row rows[] = {
      NULL,
      2,
      {{QN_F32, 3, {65, 5, 190}}, {QN_F32, 1, {5}}}},
+    {"columns in the striped order",
+     columns,
+     "tile 16\nchunk",
+     NULL,
+     3,
+     {F32(1001, 77), F32(1001, 77), {QN_F32, 1, {77}}}},
+    {"columns in the striped order, in blocks of points that are apart",
+     columns,
+     "blocks of points apart",
+     NULL,
+     3,
+     {F32(9001, 37), F32(9001, 37), {QN_F32, 1, {37}}}},
     {"a filter of several results in a thread",
      filter,
      "at once 4 of dimension 0",
