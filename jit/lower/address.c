@@ -89,27 +89,24 @@ static void add_lanes(lower *g, address *x, LLVMValueRef vector, int64_t scale, 
 static bool add_narrow(lower *g, address *x, uint32_t value, int p, const qn_dim_fact *dim,
                        int64_t scale)
 {
-    enum { MOST = 1 << 28 };
+    enum { MOST = INT32_MAX / QN_MAX_RANK };
     const qn_affine *f = &g->a.affine[value];
     const uint32_t sym = f->sym[0];
-    const int64_t far = llabs(f->constant), low = llabs(dim->lower.value);
+    const int64_t extent = dim->extent.value, numbers[] = {f->constant, dim->lower.value, scale};
     bool is = sym && !f->sym[1] && f->sym_coef[0] == 1 && dim->lower.kind == QN_FACT_EXACT &&
-              dim->extent.kind == QN_FACT_EXACT && far < MOST && low < MOST &&
-              dim->extent.value < MOST && llabs(scale) < MOST &&
-              (far + low + dim->extent.value) * llabs(scale) < MOST && g->a.value[sym].bits <= 32;
+              dim->extent.kind == QN_FACT_EXACT && extent < MOST && g->a.value[sym].bits <= 32;
+    for (int n = 0; n < 3; n++) /* the lowest number has no magnitude */
+        is &= numbers[n] > -MOST && numbers[n] < MOST;
+    is = is && (llabs(numbers[0]) + llabs(numbers[1]) + extent) * llabs(scale) < MOST;
     for (int d = 0; d < qn__n_indexed(&g->a); d++)
         is &= !f->coef[d];
     if (!is)
         return false;
     LLVMValueRef v = qn__vector_bits(g, sym, p, 32);
-    if (x->narrow) {
-        x->narrow = LLVMBuildAdd(g->b, in_bytes(g, x->narrow, x->narrow_bytes),
-                                 in_bytes(g, v, scale), "");
-        x->narrow_bytes = 1;
-    } else {
-        x->narrow = is_element(scale) ? v : in_bytes(g, v, scale);
-        x->narrow_bytes = is_element(scale) ? scale : 1;
-    }
+    const bool is_scaled = !x->narrow && is_element(scale); /* by the gather */
+    v = is_scaled ? v : in_bytes(g, v, scale);
+    x->narrow = x->narrow ? LLVMBuildAdd(g->b, in_bytes(g, x->narrow, x->narrow_bytes), v, "") : v;
+    x->narrow_bytes = is_scaled ? scale : 1;
     return true;
 }
 

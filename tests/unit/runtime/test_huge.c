@@ -190,6 +190,53 @@ static void test_gather(const huge *h)
     qn_kernel_release(kernel);
 }
 
+/** y[i] = x[at[i], ..., at[i]] of 16 dimensions with indices of 32 bits: each reaches less than
+ * 2^28 bytes, all of them more than 2^31. */
+static void test_corner(const huge *h)
+{
+    enum { N = 40 };
+    int64_t n = N, extents[QN_MAX_RANK], strides[QN_MAX_RANK], last = 0;
+    int32_t at[N];
+    double y[N];
+    qn_layout l;
+    qn_view va, vx, vy;
+    for (int d = 0; d < QN_MAX_RANK; d++) {
+        extents[d] = 3;
+        strides[d] = (1 << 28) / 3 / h->element_bytes;
+        last += 2 * strides[d];
+    }
+    qn_layout_strided(QN_MAX_RANK, extents, strides, &l, NULL);
+    qn_view_wrap("x", h->data, h->dtype, &l, 0, &vx, NULL);
+    qn_layout_right(1, &n, &l, NULL);
+    qn_view_wrap("at", at, QN_I32, &l, 0, &va, NULL);
+    qn_view_wrap("y", y, QN_F64, &l, 0, &vy, NULL);
+    qn_builder *b = qn_builder_new("corner", 0);
+    qn_param x = qn_view_param(b, "x", h->dtype, QN_MAX_RANK, 0),
+             p = qn_view_param(b, "at", QN_I32, 1, 0), out = qn_view_param(b, "y", QN_F64, 1, 0);
+    qn_val i = qn_parallel_over(b, p, 0), index[QN_MAX_RANK];
+    index[0] = qn_cast(b, QN_I64, qn_load(b, p, 1, &i));
+    for (int d = 1; d < QN_MAX_RANK; d++)
+        index[d] = index[0];
+    qn_store(b, out, 1, &i, qn_cast(b, QN_F64, qn_load(b, x, QN_MAX_RANK, index)));
+    qn_kernel *k = finish(b);
+    const qn_arg args[] = {qn_arg_view(&vx), qn_arg_view(&va), qn_arg_view(&vy)};
+    clear(h);
+    qn__store_element(h->dtype, h->data + last * h->element_bytes,
+                      qn__eval_cast(h->dtype, QN_I64, 5));
+    for (int w = 0; w < n_ways; w++) {
+        int wrong = 0;
+        for (int j = 0; j < N; j++) {
+            at[j] = 2 * (j % 2);
+            y[j] = -1;
+        }
+        launch(h, k, 3, args, w, QN_OK, "a corner of 16 dimensions");
+        for (int j = 0; j < N; j++)
+            wrong += y[j] != 5 * (j % 2);
+        tap_is_int(wrong, 0, "... is found");
+    }
+    qn_kernel_release(k);
+}
+
 /** m[i,j] = 9 in a window of the last rows, for layouts with strides or digits beyond 32 bits. */
 static void test_matrices(const huge *h)
 {
@@ -326,6 +373,7 @@ int main(void)
         }
         test_runs(&h);
         test_gather(&h);
+        test_corner(&h);
         test_matrices(&h);
         test_parts(&h);
         munmap(h.data, h.bytes);
