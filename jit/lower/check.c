@@ -41,10 +41,7 @@ static void clamp_position(lower *g, check *c, int r, uint32_t value, int p, con
     LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, extent, qn__const_i64(g, 0), "");
     qn__unseek(g, &here);
     LLVMValueRef v = c->is_vector ? qn__vector(g, value, p) : qn__scalar(g, value, p);
-    LLVMTypeRef t = LLVMTypeOf(v);
-    LLVMValueRef from_below[2] = {v, like(g, c, low)};
-    LLVMValueRef from_above[2] = {qn__call(g, "llvm.smax", &t, 1, from_below, 2), like(g, c, last)};
-    v = qn__call(g, "llvm.smin", &t, 1, from_above, 2);
+    v = qn__smin(g, qn__smax(g, v, like(g, c, low)), like(g, c, last));
     bool is_from_zero = qn__is_const(low, &known) && known == 0;
     c->position[r] = is_from_zero ? v : LLVMBuildSub(g->b, v, like(g, c, low), "");
     if (qn__is_const(extent, &known) && known > 0)
@@ -139,10 +136,9 @@ check qn__make_check(lower *g, uint32_t i, int p)
             continue;
         c.is_needed = true;
         if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
-            LLVMValueRef extent = qn__const_splat(
-                g, LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false));
-            LLVMValueRef below =
-                LLVMBuildICmp(g->b, LLVMIntULT, qn__vector_bits(g, arg[r], p, 32), extent, "");
+            LLVMValueRef v = qn__vector_bits(g, arg[r], p, 32),
+                         extent = qn__number(LLVMTypeOf(v), dim->extent.value),
+                         below = LLVMBuildICmp(g->b, LLVMIntULT, v, extent, "");
             c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
             continue;
         }
@@ -152,9 +148,7 @@ check qn__make_check(lower *g, uint32_t i, int p)
         }
         LLVMValueRef small = g->in_range ? short_index(g, arg[r], p, dim) : NULL, ok;
         if (small) {
-            ok = LLVMBuildICmp(g->b, LLVMIntULT, small,
-                               LLVMConstInt(g->i32, (unsigned long long)dim->extent.value, false),
-                               "");
+            ok = LLVMBuildICmp(g->b, LLVMIntULT, small, qn__number(g->i32, dim->extent.value), "");
             small = LLVMBuildSelect(g->b, ok, small, LLVMConstNull(g->i32), "");
             c.position[r] = LLVMBuildZExt(g->b, small, g->i64, "");
         } else {

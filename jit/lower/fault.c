@@ -172,12 +172,6 @@ static void set_weights(lower *g, LLVMValueRef branch_inst, unsigned first, unsi
 
 enum { LIKELY = 1000000 };
 
-/** So that the cold block is laid out away from the loop. */
-static void mark_unlikely(lower *g, LLVMValueRef branch_inst)
-{
-    set_weights(g, branch_inst, 1, LIKELY);
-}
-
 void qn__mark_likely(lower *g, LLVMValueRef branch_inst)
 {
     set_weights(g, branch_inst, LIKELY, 1);
@@ -245,7 +239,7 @@ void qn__note_fault(lower *g, uint32_t i, int p, LLVMValueRef bad, int status)
     if (qn__is_const(bad, &known) && known) /* in a block that is cold itself */
         LLVMBuildBr(g->b, cold);
     else
-        mark_unlikely(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on));
+        set_weights(g, LLVMBuildCondBr(g->b, qn__any(g, bad), cold, go_on), 1, LIKELY);
     qn__level_open(g, true, false, false);
     LLVMPositionBuilderAtEnd(g->b, cold);
     uint32_t r = place_of(g, i, status);

@@ -89,8 +89,7 @@ static LLVMValueRef uniform(const flat *f, const qn_flat_node *node, int bits)
         v = LLVMGetPoison(LLVMVectorType(element, (unsigned)n));
         for (int p = 0; p < n; p++)
             if (scalar[p])
-                v = LLVMBuildInsertElement(g->b, v, scalar[p],
-                                           LLVMConstInt(g->i32, (unsigned)p, false), "");
+                v = qn__insert(g, v, scalar[p], p);
         v = qn__shuffle(g, v, NULL, index, g->width);
     }
     return qn__memo_end(g, &x, v);

@@ -141,8 +141,7 @@ static LLVMValueRef limit_of(lower *g, const range *r)
     int64_t reach = r->high - r->low;
     LLVMValueRef extent = qn__fact(g, &r->dim->extent),
                  left = LLVMBuildSub(g->b, extent, qn__const_i64(g, reach), "");
-    LLVMValueRef v[2] = {left, qn__const_i64(g, 0)};
-    return r->dim->extent.kind == QN_FACT_EXACT ? left : qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
+    return r->dim->extent.kind == QN_FACT_EXACT ? left : qn__smax(g, left, qn__const_i64(g, 0));
 }
 
 static LLVMValueRef test(lower *g, const ranges *all)

@@ -94,6 +94,13 @@ LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
     return LLVMConstVector(lane, LLVMGetVectorSize(t));
 }
 
+LLVMValueRef qn__number(LLVMTypeRef t, int64_t n)
+{
+    const bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
+    LLVMTypeRef one = is_vector ? LLVMGetElementType(t) : t;
+    return qn__constant_like(t, LLVMConstInt(one, (unsigned long long)n, true));
+}
+
 LLVMValueRef qn__shuffle(const lower *g, LLVMValueRef a, LLVMValueRef b, const int *index, int n)
 {
     LLVMValueRef lane[MOST_SHUFFLED];
@@ -171,32 +178,31 @@ LLVMValueRef qn__new_buffer(lower *g, uint64_t bytes, unsigned align)
     return buffer;
 }
 
-LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b)
+/** The one of a and b that `is` compares with the other so. */
+static LLVMValueRef extremum(lower *g, const char *name, LLVMIntPredicate is, LLVMValueRef a,
+                             LLVMValueRef b)
 {
-    int64_t m, n;
+    int64_t n;
     LLVMValueRef v[2] = {a, b};
     LLVMTypeRef t = LLVMTypeOf(a);
-    if (qn__is_const(a, &m) && qn__is_const(b, &n))
-        return (uint64_t)m < (uint64_t)n ? a : b;
-    return qn__call(g, "llvm.umin", &t, 1, v, 2);
+    if (qn__is_const(a, &n) && qn__is_const(b, &n))
+        return LLVMIsNull(LLVMBuildICmp(g->b, is, a, b, "")) ? b : a;
+    return qn__call(g, name, &t, 1, v, 2);
+}
+
+LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b)
+{
+    return extremum(g, "llvm.umin", LLVMIntULT, a, b);
 }
 
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b)
 {
-    int64_t m, n;
-    LLVMValueRef v[2] = {a, b};
-    if (qn__is_const(a, &m) && qn__is_const(b, &n))
-        return m < n ? a : b;
-    return qn__call(g, "llvm.smin", &g->i64, 1, v, 2);
+    return extremum(g, "llvm.smin", LLVMIntSLT, a, b);
 }
 
 LLVMValueRef qn__smax(lower *g, LLVMValueRef a, LLVMValueRef b)
 {
-    int64_t m, n;
-    LLVMValueRef v[2] = {a, b};
-    if (qn__is_const(a, &m) && qn__is_const(b, &n))
-        return m > n ? a : b;
-    return qn__call(g, "llvm.smax", &g->i64, 1, v, 2);
+    return extremum(g, "llvm.smax", LLVMIntSGT, a, b);
 }
 
 span qn__intersection(lower *g, span a, span b)
@@ -356,8 +362,7 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
         return found;
     LLVMTypeRef t = qn__vector_of(g, LLVMTypeOf(scalar));
     LLVMValueRef zero = LLVMConstNull(t);
-    LLVMValueRef one =
-        LLVMBuildInsertElement(g->b, zero, scalar, LLVMConstInt(g->i32, 0, false), "");
+    LLVMValueRef one = qn__insert(g, zero, scalar, 0);
     LLVMValueRef all = LLVMConstNull(LLVMVectorType(g->i32, (unsigned)g->width));
     return qn__memo_end(g, &x, LLVMBuildShuffleVector(g->b, one, zero, all, ""));
 }

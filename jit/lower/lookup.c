@@ -55,7 +55,7 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     if (t->array)
         return array_register(g, t, n);
     LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr),
-                 number = LLVMConstInt(g->i32, (unsigned)n, false);
+                 number = qn__number(g->i32, n);
     const bool is_integer = LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind;
     sharing x;
     int at = 0;
@@ -86,10 +86,8 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
     while (2 * half < n)
         half *= 2;
     LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half);
-    LLVMTypeRef word = qn__int_type(g, t->bits);
-    LLVMValueRef number = LLVMConstInt(word, (unsigned long long)(half * t->lanes), false);
-    LLVMValueRef bit =
-        LLVMBuildAnd(g->b, t->index, qn__constant_like(LLVMTypeOf(t->index), number), "");
+    LLVMValueRef number = qn__number(LLVMTypeOf(t->index), half * t->lanes),
+                 bit = LLVMBuildAnd(g->b, t->index, number, "");
     LLVMValueRef is_high = LLVMBuildICmp(g->b, LLVMIntNE, bit, LLVMConstNull(LLVMTypeOf(bit)), "");
     return LLVMBuildSelect(g->b, is_high, high, low, "");
 }
@@ -115,10 +113,8 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
     else
         t.index = qn__vector_bits(g, arg, p, t.bits);
     if (dim->lower.value && !(c->is_clamped && c->position[0]))
-        t.index = LLVMBuildSub(
-            g->b, t.index,
-            qn__const_splat(g, LLVMConstInt(word, (unsigned long long)dim->lower.value, false)),
-            "");
+        t.index =
+            LLVMBuildSub(g->b, t.index, qn__number(LLVMTypeOf(t.index), dim->lower.value), "");
     t.index = qn__resized(g, t.index, lanes);
     LLVMValueRef v = qn__resized(g, look_up(g, &t, 0, registers), g->width);
     return c->is_needed && c->is_vector
@@ -189,12 +185,10 @@ static LLVMValueRef load_lanes(lower *g, uint32_t i, LLVMValueRef index)
 {
     LLVMTypeRef element = element_type(g, qn__array_of(g->k, i));
     LLVMValueRef all = LLVMConstNull(qn__vector_of(g, element));
-    for (unsigned lane = 0; lane < LLVMGetVectorSize(LLVMTypeOf(all)); lane++) {
-        LLVMValueRef at = LLVMConstInt(g->i32, lane, false);
-        LLVMValueRef wide =
-            LLVMBuildSExt(g->b, LLVMBuildExtractElement(g->b, index, at, ""), g->i64, "");
+    for (int l = 0; l < (int)LLVMGetVectorSize(LLVMTypeOf(all)); l++) {
+        LLVMValueRef wide = LLVMBuildSExt(g->b, qn__extract(g, index, l), g->i64, "");
         LLVMValueRef pointer = qn__gep(g, element, global_of(g, i), wide);
-        all = LLVMBuildInsertElement(g->b, all, LLVMBuildLoad2(g->b, element, pointer, ""), at, "");
+        all = qn__insert(g, all, LLVMBuildLoad2(g->b, element, pointer, ""), l);
     }
     return all;
 }

@@ -308,6 +308,8 @@ LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar
 LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
+/** An integer of type t, or that in all lanes. */
+LLVMValueRef qn__number(LLVMTypeRef t, int64_t n);
 /** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; -1: any
  * element. n is MOST_SHUFFLED at most. */
 enum { MOST_SHUFFLED = 2 * QN_MOST_LANES };
@@ -328,6 +330,15 @@ static inline bool qn__is_vector(LLVMValueRef v)
 {
     return LLVMGetTypeKind(LLVMTypeOf(v)) == LLVMVectorTypeKind;
 }
+/** Takes lane l out of a vector, and puts one there. */
+static inline LLVMValueRef qn__extract(const lower *g, LLVMValueRef v, int l)
+{
+    return LLVMBuildExtractElement(g->b, v, qn__number(g->i32, l), "");
+}
+static inline LLVMValueRef qn__insert(const lower *g, LLVMValueRef v, LLVMValueRef lane, int l)
+{
+    return LLVMBuildInsertElement(g->b, v, lane, qn__number(g->i32, l), "");
+}
 static inline LLVMTypeRef qn__int_type(const lower *g, int64_t bits)
 {
     return LLVMIntTypeInContext(g->context, (unsigned)bits);
@@ -340,7 +351,7 @@ LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsign
 LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
 LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
                       LLVMValueRef *args, int n);
-/** Smaller of two scalars of type i64: unsigned, signed. */
+/** The lesser, or greater, of two integers or vectors of integers. */
 LLVMValueRef qn__umin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef qn__smin(lower *g, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef qn__smax(lower *g, LLVMValueRef a, LLVMValueRef b);

@@ -393,10 +393,8 @@ static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
     bool is_signed = class_of(to) == QN_CLASS_S;
     int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
     int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
-    LLVMValueRef above[2] = {v, like(g, v, QN_I32, (uint64_t)low)},
-                 both[2] = {intrinsic(g, "llvm.smax", above, 2),
-                            like(g, v, QN_I32, (uint64_t)high)};
-    return intrinsic(g, "llvm.smin", both, 2);
+    LLVMTypeRef t = LLVMTypeOf(v);
+    return qn__smin(g, qn__smax(g, v, qn__number(t, low)), qn__number(t, high));
 }
 
 /** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the
@@ -516,11 +514,10 @@ static LLVMValueRef int_to_float(lower *g, LLVMTypeRef t, bool is_signed, LLVMVa
 static LLVMValueRef lanes_to_float(lower *g, LLVMTypeRef t, bool is_signed, LLVMValueRef v)
 {
     LLVMValueRef all = LLVMConstNull(t);
-    for (unsigned n = 0; n < LLVMGetVectorSize(t); n++) {
-        LLVMValueRef at = LLVMConstInt(g->i32, n, false),
-                     lane = LLVMBuildExtractElement(g->b, v, at, "");
+    for (int l = 0; l < (int)LLVMGetVectorSize(t); l++) {
+        LLVMValueRef lane = qn__extract(g, v, l);
         lane = int_to_float(g, LLVMGetElementType(t), is_signed, lane);
-        all = LLVMBuildInsertElement(g->b, all, lane, at, "");
+        all = qn__insert(g, all, lane, l);
     }
     return all;
 }

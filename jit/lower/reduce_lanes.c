@@ -88,9 +88,8 @@ static void keep_lanes(lower *g, LLVMValueRef first, LLVMValueRef end)
     end = qn__splat(g, LLVMBuildTrunc(g->b, end, small, ""), g->depth);
     first = first ? qn__splat(g, LLVMBuildTrunc(g->b, first, small, ""), g->depth) : NULL;
     FOR_PARTS (g, p) {
-        LLVMValueRef at =
-            LLVMConstInt(small, (unsigned long long)(p / g->jam_max * g->width), false);
-        LLVMValueRef lane = LLVMBuildAdd(g->b, qn__lanes(g, small, 1), qn__const_splat(g, at), "");
+        LLVMValueRef lane = qn__lanes(g, small, 1);
+        lane = LLVMBuildAdd(g->b, lane, qn__number(LLVMTypeOf(lane), p / g->jam_max * g->width), "");
         LLVMValueRef is_in = LLVMBuildICmp(g->b, LLVMIntULT, lane, end, "");
         if (first)
             is_in = LLVMBuildAnd(g->b, is_in, LLVMBuildICmp(g->b, LLVMIntUGE, lane, first, ""), "");
@@ -182,7 +181,7 @@ LLVMValueRef qn__across_lanes(lower *g, const reduction *r, LLVMValueRef *acc, i
         v[0] = qn__combine(g, r, qn__resized(g, v[0], half), qn__part_of(g, v[0], half, half));
     if (half == 1) /* of two lanes: no vector of one, which would be scalars */
         v[0] = qn__combine(g, r, v[0], qn__part_of(g, v[0], 1, 2));
-    return LLVMBuildExtractElement(g->b, v[0], LLVMConstInt(g->i32, 0, false), "");
+    return qn__extract(g, v[0], 0);
 }
 
 /* ---------------------------------------------------------------- rows */

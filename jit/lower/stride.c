@@ -48,7 +48,7 @@ static LLVMValueRef load_one_by_one(lower *g, uint32_t i, const address *x, LLVM
     for (int l = 0; l < g->width; l++) {
         LLVMValueRef at = lane_pointer(g, x, bytes, l),
                      one = qn__load_at(g, LLVMGetElementType(t), at, align);
-        all = LLVMBuildInsertElement(g->b, all, one, LLVMConstInt(g->i32, (unsigned)l, false), "");
+        all = qn__insert(g, all, one, l);
     }
     return all;
 }
@@ -154,8 +154,7 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, L
     const unsigned align = qn__align_of(g, i);
     if (is_one_by_one(g, i, x, bytes)) {
         for (int l = 0; l < g->width; l++) {
-            LLVMValueRef one =
-                LLVMBuildExtractElement(g->b, v, LLVMConstInt(g->i32, (unsigned)l, false), "");
+            LLVMValueRef one = qn__extract(g, v, l);
             qn__store_at(g, one, lane_pointer(g, x, bytes, l), align);
         }
         return;
@@ -183,18 +182,16 @@ static bool find_nearby(lower *g, uint32_t i, const address *x, nearby *n)
 {
     if (x->kind != ADDRESS_LANES || !x->scaled || x->scale != qn__access_bytes(g->k, i))
         return false;
-    LLVMValueRef zero = LLVMConstInt(g->i32, 0, false),
-                 end = LLVMConstInt(g->i32, (unsigned)g->width - 1, false);
     n->at = x->scaled;
-    n->first = LLVMBuildExtractElement(g->b, n->at, zero, "");
-    n->behind = LLVMBuildSub(g->b, LLVMBuildExtractElement(g->b, n->at, end, ""), n->first, "");
+    n->first = qn__extract(g, n->at, 0);
+    n->behind = LLVMBuildSub(g->b, qn__extract(g, n->at, g->width - 1), n->first, "");
     return true;
 }
 
 /** Whether no lane is before the first one or behind the last, and all are within a vector. */
 static LLVMValueRef are_near(lower *g, const nearby *n)
 {
-    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(n->behind), (unsigned)g->width - 1, false);
+    LLVMValueRef most = qn__number(LLVMTypeOf(n->behind), g->width - 1);
     LLVMValueRef at = LLVMBuildSub(g->b, n->at, qn__splat(g, n->first, g->depth), "");
     LLVMValueRef beyond =
         LLVMBuildICmp(g->b, LLVMIntUGT, at, qn__splat(g, n->behind, g->depth), "");
@@ -232,7 +229,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
         return NULL;
     if (near == QN_NEAR_CERTAIN)
         return load_permuted(g, i, x, t, &n);
-    LLVMValueRef most = LLVMConstInt(LLVMTypeOf(n.behind), (unsigned)g->width - 1, false), v,
+    LLVMValueRef most = qn__number(LLVMTypeOf(n.behind), g->width - 1), v,
                  condition = near == QN_NEAR_LIMITED
                                  ? LLVMBuildICmp(g->b, LLVMIntEQ, n.behind, most, "")
                                  : are_near(g, &n);

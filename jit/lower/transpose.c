@@ -92,8 +92,7 @@ static LLVMValueRef lane_pointer(lower *g, const pieces *s, int l)
 {
     LLVMValueRef offset = qn__const_i64(g, qn__wrap_mul(l, s->step));
     if (s->mask) {
-        LLVMValueRef is_inside =
-            LLVMBuildExtractElement(g->b, s->mask, LLVMConstInt(g->i32, (unsigned)l, false), "");
+        LLVMValueRef is_inside = qn__extract(g, s->mask, l);
         offset = LLVMBuildSelect(g->b, is_inside, offset, qn__const_i64(g, 0), "");
     }
     return qn__gep(g, g->i8, s->base, offset);

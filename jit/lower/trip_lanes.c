@@ -48,8 +48,8 @@ static void open_combined(lower *g, uint32_t i, combined *c)
 static LLVMValueRef moved(lower *g, LLVMValueRef first, LLVMValueRef n, int64_t step)
 {
     LLVMTypeRef t = LLVMTypeOf(first);
-    LLVMValueRef by = LLVMConstInt(t, (unsigned long long)step, true);
-    by = LLVMBuildMul(g->b, LLVMBuildIntCast2(g->b, n, t, true, ""), by, "");
+    LLVMValueRef by = LLVMBuildIntCast2(g->b, n, t, true, "");
+    by = LLVMBuildMul(g->b, by, qn__number(t, step), "");
     return LLVMBuildAdd(g->b, first, by, "");
 }
 

@@ -79,9 +79,7 @@ static LLVMValueRef in_all(lower *g, LLVMTypeRef t, LLVMValueRef number)
     static const int first[QN_MOST_UNITS] = {0};
     if (LLVMIsConstant(number))
         return qn__constant_like(t, number);
-    LLVMValueRef v =
-        LLVMBuildInsertElement(g->b, LLVMGetPoison(t), number, LLVMConstInt(g->i32, 0, false), "");
-    return qn__shuffle(g, v, NULL, first, (int)LLVMGetVectorSize(t));
+    return qn__shuffle(g, qn__insert(g, LLVMGetPoison(t), number, 0), NULL, first, (int)LLVMGetVectorSize(t));
 }
 
 /**
@@ -99,8 +97,8 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, woven_piece 
     for (int i = 0; i < of.n; i++) {
         int element = (of.at + i * of.unit) / w->bytes;
         bool is_moved = i < of.inside && (places >> element % w->n & 1);
-        lane[i] = x->count ? LLVMConstInt(t, (unsigned)(is_moved ? element / w->n : NEVER), false)
-                           : LLVMConstInt(g->i1, is_moved, false);
+        lane[i] = x->count ? qn__number(t, is_moved ? element / w->n : NEVER)
+                           : qn__number(g->i1, is_moved);
         is_whole = is_whole && is_moved;
     }
     LLVMValueRef lanes = LLVMConstVector(lane, (unsigned)of.n);

@@ -26,14 +26,14 @@ static void limit_prepare(lower *g, uint32_t i, countdown *c)
     *c = (countdown){.is_here = g->f->target->counts_in_32};
     if (!c->is_here)
         return;
-    LLVMValueRef v[2] = {qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0)};
+    LLVMValueRef all =
+        qn__smax(g, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0));
     int64_t known;
-    if (qn__is_const(v[0], &known) && known <= ROUND) {
-        c->left = LLVMConstInt(g->i32, known > 0 ? (unsigned long long)known : 0, false);
+    if (qn__is_const(all, &known) && known <= ROUND) {
+        c->left = qn__number(g->i32, known);
         return;
     }
-    LLVMValueRef all = qn__call(g, "llvm.smax", &g->i64, 1, v, 2),
-                 round = qn__umin(g, all, qn__const_i64(g, ROUND));
+    LLVMValueRef round = qn__umin(g, all, qn__const_i64(g, ROUND));
     c->left = LLVMBuildTrunc(g->b, round, g->i32, "");
     c->rest = LLVMBuildSub(g->b, all, round, "");
 }
@@ -42,7 +42,7 @@ static void limit_prepare(lower *g, uint32_t i, countdown *c)
 static void limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit)
 {
     LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
-    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, c->left, LLVMConstInt(g->i32, 0, false), "");
+    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, c->left, qn__number(g->i32, 0), "");
     if (!c->rest) {
         qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
         LLVMPositionBuilderAtEnd(g->b, go_on);
@@ -65,7 +65,7 @@ static void limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasi
 static void limit_close(lower *g, countdown *c)
 {
     if (c->left)
-        c->left = LLVMBuildSub(g->b, c->left, LLVMConstInt(g->i32, 1, false), "");
+        c->left = LLVMBuildSub(g->b, c->left, qn__number(g->i32, 1), "");
 }
 
 /* ---------------------------------------------------------------- the head */

@@ -9,11 +9,6 @@
 
 /* ---------------------------------------------------------------- registers and memory */
 
-static LLVMValueRef lane_number(const lower *g, int n)
-{
-    return LLVMConstInt(g->i32, (unsigned long long)n, false);
-}
-
 static LLVMTypeRef bundle_type(const lower *g, bundle b)
 {
     const int bytes = b.bytes * b.n;
@@ -29,9 +24,9 @@ static void unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
     for (int n = 0; n < b.n; n++) {
         const int shift = n % each * b.bytes * 8;
         LLVMValueRef x =
-            qn__is_vector(v) ? LLVMBuildExtractElement(g->b, v, lane_number(g, n / each), "") : v;
+            qn__is_vector(v) ? qn__extract(g, v, n / each) : v;
         if (shift)
-            x = LLVMBuildLShr(g->b, x, LLVMConstInt(LLVMTypeOf(x), (unsigned)shift, false), "");
+            x = LLVMBuildLShr(g->b, x, qn__number(LLVMTypeOf(x), shift), "");
         out[n] = each > 1 && b.n > 1 ? LLVMBuildTrunc(g->b, x, b.element, "") : x;
     }
 }
@@ -44,15 +39,15 @@ LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value)
     LLVMTypeRef word_type = has_words ? LLVMGetElementType(t) : t;
     LLVMValueRef all = LLVMConstNull(t), word = value[0];
     for (int n = 0; n < b.n && b.n > 1; n++) {
-        const unsigned shift = (unsigned)(n % each * b.bytes * 8);
+        const int shift = n % each * b.bytes * 8;
         LLVMValueRef v = value[n];
         if (each > 1)
             v = LLVMBuildZExt(g->b, v, word_type, "");
         if (shift)
-            v = LLVMBuildShl(g->b, v, LLVMConstInt(word_type, shift, false), "");
+            v = LLVMBuildShl(g->b, v, qn__number(word_type, shift), "");
         word = n % each ? LLVMBuildOr(g->b, word, v, "") : v;
         if (has_words && n % each == each - 1)
-            all = LLVMBuildInsertElement(g->b, all, word, lane_number(g, n / each), "");
+            all = qn__insert(g, all, word, n / each);
     }
     return has_words ? all : word;
 }

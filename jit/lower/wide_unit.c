@@ -45,11 +45,6 @@ static void either(lower *g, const unit *w, LLVMValueRef condition, emitter yes,
     qn__end_branch(g, &x, NULL);
 }
 
-static LLVMValueRef number_like(LLVMValueRef v, int64_t n)
-{
-    return LLVMConstInt(LLVMTypeOf(v), (unsigned long long)n, true);
-}
-
 /** extent - ahead >= n along dimension d; NULL if that is always so because all threads have whole
  * multiples of n. */
 static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent, int64_t n)
@@ -60,7 +55,7 @@ static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef e
     if (n <= 1 || is_whole || (qn__is_const(extent, &known) && known % n == 0))
         return NULL;
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
-    return LLVMBuildICmp(g->b, LLVMIntUGE, left, number_like(left, n), "");
+    return LLVMBuildICmp(g->b, LLVMIntUGE, left, qn__number(LLVMTypeOf(left), n), "");
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -119,7 +114,7 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
     memset(e, 0, sizeof *e);
-    e->begin = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, number_like(ahead, 0), "") : NULL;
+    e->begin = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, qn__number(LLVMTypeOf(ahead), 0), "") : NULL;
     e->end = has_left(g, d, ahead, extent, n);
     for (int u = 0; u < n; u++) {
         e->at_begin[u] = u < lead;
@@ -130,7 +125,7 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
             e->mask[u] = qn__mask_and(g, e->mask[u], e->end);
         else if (e->at_end[u])
             e->mask[u] = qn__mask_and(
-                g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, number_like(left, u), ""));
+                g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, qn__number(LLVMTypeOf(left), u), ""));
     }
 }
 
@@ -180,9 +175,9 @@ static void skewed_edges(lower *g, const unit *w)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
             LLVMValueRef from_begin =
-                LLVMBuildAdd(g->b, ahead, number_like(ahead, u - lead_of_row(g, j)), "");
+                LLVMBuildAdd(g->b, ahead, qn__number(LLVMTypeOf(ahead), u - lead_of_row(g, j)), "");
             g->mask[p] = g->tail_mask[p] =
-                LLVMBuildICmp(g->b, LLVMIntULT, from_begin, number_like(ahead, trips), "");
+                LLVMBuildICmp(g->b, LLVMIntULT, from_begin, qn__number(LLVMTypeOf(ahead), trips), "");
         }
     run_rows(g, w);
 }
@@ -199,11 +194,11 @@ static void run_skewed(lower *g, const unit *w)
     int64_t first = lead_of_row(g, 0), last = lead_of_row(g, g->jam_max - 1);
     int64_t low = first > last ? first : last, least = first < last ? first : last;
     LLVMValueRef ahead = w->at->ahead[0],
-                 from = LLVMBuildSub(g->b, ahead, number_like(ahead, low), "");
+                 from = LLVMBuildSub(g->b, ahead, qn__number(LLVMTypeOf(ahead), low), "");
     int64_t room = iterations_to_end(g, w) + least - low - g->grid->wide;
     LLVMValueRef inside = room < 0
                               ? LLVMConstInt(g->i1, 0, false)
-                              : LLVMBuildICmp(g->b, LLVMIntULE, from, number_like(ahead, room), "");
+                              : LLVMBuildICmp(g->b, LLVMIntULE, from, qn__number(LLVMTypeOf(ahead), room), "");
     either(g, w, inside, skewed_inside, skewed_edges);
 }
 
