@@ -232,8 +232,8 @@ static void add_singles(lower *g, const run *x, span s)
     qn__loop_close(g, &l);
 }
 
-/** All points of a run, one by one what is left beyond whole steps. */
-static void add_run(lower *g, const run *x, bool fresh)
+/** All points of a run of unknown length, one by one what is left beyond whole steps. */
+static void add_unknown_run(lower *g, const run *x, bool fresh)
 {
     LLVMValueRef rest = LLVMBuildURem(g->b, x->n, qn__const_i64(g, g->jam_max), "");
     LLVMValueRef whole = LLVMBuildSub(g->b, x->n, rest, "");
@@ -258,44 +258,36 @@ static void add_rest(lower *g, const run *x, int64_t whole, int rest, bool fresh
         combine(g, x->r, x->array[0], x->array[0], x->array[1]);
 }
 
-/** A run of n points, or of n + 1 where `is_longer` holds (NULL: never). */
-static void add_known_run(lower *g, const run *x, int64_t n, LLVMValueRef is_longer, bool fresh)
+static void add_known_run(lower *g, const run *x, int64_t n, bool fresh)
 {
-    int64_t whole = n / g->jam_max * g->jam_max, most = n + (is_longer ? 1 : 0);
+    int64_t whole = n / g->jam_max * g->jam_max;
     loop l;
-    if (x->n_arrays == PAIR && most) /* the last step combines, so there is one */
-        whole = (most - 1) / g->jam_max * g->jam_max;
+    if (x->n_arrays == PAIR && n) /* the last step combines, so there is one */
+        whole = (n - 1) / g->jam_max * g->jam_max;
     if (whole)
         add_steps(g, x, qn__up_to(g, qn__const_i64(g, whole)), fresh);
-    for (int more = 0; more < (is_longer ? 2 : 1); more++) {
-        int rest = (int)(n - whole) + more;
-        if (!rest && x->n_arrays == 1 && !(fresh && !whole))
-            continue;
-        qn__once_open(g, &l,
-                      !is_longer ? NULL
-                      : more     ? is_longer
-                                 : LLVMBuildNot(g->b, is_longer, ""));
-        add_rest(g, x, whole, rest, fresh);
-        qn__loop_close(g, &l);
-    }
+    if (whole == n && x->n_arrays == 1 && !(fresh && !whole))
+        return;
+    qn__once_open(g, &l, NULL);
+    add_rest(g, x, whole, (int)(n - whole), fresh);
+    qn__loop_close(g, &l);
 }
 
-static LLVMValueRef length_of(lower *g, const reduction *r, int d)
+static void add_run(lower *g, const run *x, bool fresh)
 {
-    span s = qn__points_of(g, r, d);
-    return LLVMBuildSub(g->b, s.high, s.low, "");
-}
-
-/** n points from `first` on, in order. */
-static void fold_run(lower *g, const reduction *r, LLVMValueRef array, LLVMValueRef first,
-                     LLVMValueRef n, bool fresh)
-{
-    run x = {.r = r, .array = {array}, .n_arrays = 1, .first = first, .n = n, .apart = 1};
     int64_t known;
-    if (qn__is_const(n, &known))
-        add_known_run(g, &x, known, NULL, fresh);
+    if (qn__is_const(x->n, &known))
+        add_known_run(g, x, known, fresh);
     else
-        add_run(g, &x, fresh);
+        add_unknown_run(g, x, fresh);
+}
+
+/** Points in order. */
+static void fold_run(lower *g, const reduction *r, LLVMValueRef array, span s, bool fresh)
+{
+    run x = {.r = r, .array = {array}, .n_arrays = 1, .first = s.low, .apart = 1};
+    x.n = LLVMBuildSub(g->b, s.high, s.low, "");
+    add_run(g, &x, fresh);
 }
 
 /** Strict order over dimensions from `at` on. */
@@ -303,7 +295,7 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
 {
     int d = r->dim[at];
     if (at + 1 == r->n_dims) {
-        fold_run(g, r, array, qn__points_of(g, r, d).low, length_of(g, r, d), false);
+        fold_run(g, r, array, qn__points_of(g, r, d), false);
         return;
     }
     loop l;
@@ -312,31 +304,22 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef array)
     qn__loop_close(g, &l);
 }
 
-/** Points of block number i of n points. */
-static LLVMValueRef block_points(lower *g, LLVMValueRef n, LLVMValueRef i, int64_t size)
-{
-    LLVMValueRef by = qn__const_i64(g, size), before = LLVMBuildMul(g->b, i, by, "");
-    return qn__umin(g, LLVMBuildSub(g->b, n, before, ""), by);
-}
-
-/** n points from `first` on in blocks of 4096^depth, in index order; the result is in array
- * `depth`, which is that of the reduce at the top. */
-static void fold_blocks(lower *g, const reduction *r, int depth, LLVMValueRef first, LLVMValueRef n)
+/** Points in blocks of 4096^depth, in index order; the result is in array `depth`, which is that of
+ * the reduce at the top. */
+static void fold_blocks(lower *g, const reduction *r, int depth, span s)
 {
     LLVMValueRef array =
         depth == r->n_levels ? result_array(g, r) : work_array(g, r, qn__const_i64(g, depth));
     int64_t size = qn__block_size(depth);
     loop l;
     if (depth == 0) {
-        fold_run(g, r, array, first, n, true);
+        fold_run(g, r, array, s, true);
         return;
     }
     fill_identity(g, r, array);
-    qn__loop_open(g, &l, qn__up_to(g, qn__count_blocks(g, n, size)), 1,
-                  LOOP_MAY_BE_EMPTY);
-    LLVMValueRef from =
-        LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
-    fold_blocks(g, r, depth - 1, from, block_points(g, n, l.index, size));
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size);
+    qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    fold_blocks(g, r, depth - 1, qn__block_at(g, s, l.index, size));
     combine(g, r, array, array, work_array(g, r, qn__const_i64(g, depth - 1)));
     qn__loop_close(g, &l);
 }
@@ -377,44 +360,55 @@ static void join_all(lower *g, const reduction *r, int depth, int n, LLVMValueRe
     qn__loop_close(g, &l);
 }
 
-/** Up to 4096 points from `first` on. */
-static void stripe_points(lower *g, const reduction *r, LLVMValueRef first, LLVMValueRef n,
-                          LLVMValueRef to)
+/** The partials of some slots, each of n points; NULL: as many as there are of `all`. */
+static void stripe_slots(lower *g, const reduction *r, span all, span some, int slots,
+                         LLVMValueRef n)
 {
-    int n_arrays = g->jam_max % PAIR ? 1 : PAIR, slots = PARTIALS / n_arrays;
-    int64_t known;
+    run x = {.r = r, .n_arrays = PARTIALS / slots, .n = n, .apart = slots};
+    LLVMValueRef count = qn__const_i64(g, slots);
     loop l;
-    qn__loop_times(g, &l, slots);
-    run x = {.r = r, .n_arrays = n_arrays, .apart = slots};
-    x.first = LLVMBuildAdd(g->b, first, l.index, "");
+    if (qn__is_known_empty(some))
+        return;
+    qn__loop_open(g, &l, some, 1, 0);
+    x.first = LLVMBuildAdd(g->b, all.low, l.index, "");
     x.array[0] = level_array(g, r, 0, l.index);
-    x.array[1] = level_array(g, r, 0, qn__const_i64(g, slots));
-    if (qn__is_const(n, &known)) {
-        LLVMValueRef rest = qn__const_i64(g, known % slots);
-        LLVMValueRef is_longer =
-            known % slots ? LLVMBuildICmp(g->b, LLVMIntULT, l.index, rest, "") : NULL;
-        add_known_run(g, &x, known / slots, is_longer, true);
-    } else {
-        LLVMValueRef up = LLVMBuildAdd(g->b, n, qn__const_i64(g, slots - 1), "");
-        x.n = LLVMBuildUDiv(g->b, LLVMBuildSub(g->b, up, l.index, ""), qn__const_i64(g, slots), "");
-        add_run(g, &x, true);
+    x.array[1] = level_array(g, r, 0, count);
+    if (!n) {
+        LLVMValueRef up = LLVMBuildSub(g->b, all.high, x.first, "");
+        up = LLVMBuildAdd(g->b, up, qn__const_i64(g, slots - 1), "");
+        x.n = LLVMBuildUDiv(g->b, up, count, "");
     }
+    add_run(g, &x, true);
     qn__loop_close(g, &l);
+}
+
+/** Up to 4096 points. */
+static void stripe_points(lower *g, const reduction *r, span s, LLVMValueRef to)
+{
+    int slots = g->jam_max % PAIR ? PARTIALS : PARTIALS / PAIR;
+    LLVMValueRef zero = qn__const_i64(g, 0), count = qn__const_i64(g, slots);
+    int64_t n;
+    if (qn__is_const(LLVMBuildSub(g->b, s.high, s.low, ""), &n)) { /* the first have one more */
+        LLVMValueRef more = qn__const_i64(g, n % slots);
+        stripe_slots(g, r, s, (span){zero, more}, slots, qn__const_i64(g, n / slots + 1));
+        stripe_slots(g, r, s, (span){more, count}, slots, qn__const_i64(g, n / slots));
+    } else {
+        stripe_slots(g, r, s, (span){zero, count}, slots, NULL);
+    }
     join_all(g, r, 0, slots, to);
 }
 
-/** n points from `first` on in the striped order. One entry of a level alone is its result. */
-static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef first,
-                         LLVMValueRef n, LLVMValueRef to)
+/** Points in the striped order. One entry of a level alone is its result. */
+static void fold_stripes(lower *g, const reduction *r, int depth, span s, LLVMValueRef to)
 {
     LLVMValueRef zero = qn__const_i64(g, 0), one = qn__const_i64(g, 1);
     int64_t size = qn__block_size(depth);
     loop l, once;
     if (depth == 0) {
-        stripe_points(g, r, first, n, to);
+        stripe_points(g, r, s, to);
         return;
     }
-    LLVMValueRef count = qn__count_blocks(g, n, size),
+    LLVMValueRef count = qn__count_blocks(g, LLVMBuildSub(g->b, s.high, s.low, ""), size),
                  entry = level_array(g, r, depth, qn__const_i64(g, PARTIALS));
     LLVMValueRef is_single = LLVMBuildICmp(g->b, LLVMIntULE, count, one, "");
     LLVMValueRef is_many = LLVMBuildNot(g->b, is_single, "");
@@ -425,9 +419,7 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
     fill_identity(g, r, level_array(g, r, depth, l.index));
     qn__loop_close(g, &l);
     qn__loop_open(g, &l, (span){zero, count}, 1, 0);
-    LLVMValueRef from =
-        LLVMBuildAdd(g->b, first, LLVMBuildMul(g->b, l.index, qn__const_i64(g, size), ""), "");
-    fold_stripes(g, r, depth - 1, from, block_points(g, n, l.index, size),
+    fold_stripes(g, r, depth - 1, qn__block_at(g, s, l.index, size),
                  LLVMBuildSelect(g->b, is_single, to, entry, ""));
     qn__once_open(g, &once, is_many);
     LLVMValueRef partial =
@@ -446,12 +438,12 @@ static void fold_stripes(lower *g, const reduction *r, int depth, LLVMValueRef f
 static void reduce_strip(lower *g, const reduction *r)
 {
     int order = qn__order_rule(g->k, r->inst);
-    LLVMValueRef to = result_array(g, r), first = qn__points_of(g, r, r->dim[0]).low,
-                 n = length_of(g, r, r->dim[0]);
+    LLVMValueRef to = result_array(g, r);
+    const span s = qn__points_of(g, r, r->dim[0]);
     if (order == QN_STRIPED) {
-        fold_stripes(g, r, r->n_levels, first, n, to);
+        fold_stripes(g, r, r->n_levels, s, to);
     } else if (order == QN_INDEXED && r->n_levels > 0) {
-        fold_blocks(g, r, r->n_levels, first, n);
+        fold_blocks(g, r, r->n_levels, s);
     } else {
         fill_identity(g, r, to);
         fold(g, r, 0, to);

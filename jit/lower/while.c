@@ -8,66 +8,6 @@
 
 #include <string.h>
 
-/* ---------------------------------------------------------------- the most trips of a `while` */
-
-/* On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips are
- * counted down in 32 bits: in rounds of 2^30, a new one of which begins beside the loop. */
-enum { ROUND = 1 << 30 };
-
-/** Trips of a `while` that may still be run: `left` in this round, `rest` in later ones. */
-typedef struct countdown {
-    bool is_here;            /* else the trips are counted up */
-    LLVMValueRef left, rest; /* carried by the loop; NULL: none are counted; no round comes later */
-} countdown;
-
-/** Before `while` i. */
-static void limit_prepare(lower *g, uint32_t i, countdown *c)
-{
-    *c = (countdown){.is_here = g->f->target->counts_in_32};
-    if (!c->is_here)
-        return;
-    LLVMValueRef all =
-        qn__smax(g, qn__scalar(g, qn__args(g->k, i)[0], 0), qn__const_i64(g, 0));
-    int64_t known;
-    if (qn__is_const(all, &known) && known <= ROUND) {
-        c->left = qn__number(g->i32, known);
-        return;
-    }
-    LLVMValueRef round = qn__umin(g, all, qn__const_i64(g, ROUND));
-    c->left = LLVMBuildTrunc(g->b, round, g->i32, "");
-    c->rest = LLVMBuildSub(g->b, all, round, "");
-}
-
-/** Goes to `limit` if no trip is left, else to `go_on`, where the builder stands then. */
-static void limit_test(lower *g, countdown *c, LLVMBasicBlockRef go_on, LLVMBasicBlockRef limit)
-{
-    LLVMBasicBlockRef from[2] = {LLVMGetInsertBlock(g->b), NULL};
-    LLVMValueRef some = LLVMBuildICmp(g->b, LLVMIntNE, c->left, qn__number(g->i32, 0), "");
-    if (!c->rest) {
-        qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
-        LLVMPositionBuilderAtEnd(g->b, go_on);
-        return;
-    }
-    from[1] = qn__new_block(g, "round");
-    qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, from[1]));
-    LLVMPositionBuilderAtEnd(g->b, from[1]);
-    LLVMValueRef round = qn__umin(g, c->rest, qn__const_i64(g, ROUND));
-    LLVMValueRef left[2] = {c->left, LLVMBuildTrunc(g->b, round, g->i32, "")},
-                 rest[2] = {c->rest, LLVMBuildSub(g->b, c->rest, round, "")};
-    LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntNE, round, qn__const_i64(g, 0), ""), go_on,
-                    limit);
-    LLVMPositionBuilderAtEnd(g->b, go_on);
-    c->left = qn__phi(g, left[0], from[0], left[1], from[1]);
-    c->rest = qn__phi(g, rest[0], from[0], rest[1], from[1]);
-}
-
-/** Before the jump back: a trip was run. */
-static void limit_close(lower *g, countdown *c)
-{
-    if (c->left)
-        c->left = LLVMBuildSub(g->b, c->left, qn__number(g->i32, 1), "");
-}
-
 /* ---------------------------------------------------------------- the head */
 
 /** Blocks: before -> head -> body -> head, head -> after. */
@@ -75,9 +15,9 @@ typedef struct headed {
     yields now; /* carried values where the lowering stands */
     carry carry;
     LLVMBasicBlockRef before, head, body, after;
-    LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down */
+    LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down, */
+    LLVMValueRef left; /* and so many may still be run */
     LLVMValueRef at;   /* with those in lanes before it, qn__lanes_while; NULL: there are none */
-    countdown left;
     pace pace;
     LLVMValueRef outer[MOST_PARTS];
     LLVMValueRef alive[MOST_PARTS]; /* lanes of a `while` that have not left; NULL: all or none */
@@ -94,10 +34,9 @@ static void head_open(lower *g, headed *h, LLVMValueRef most, LLVMValueRef ran)
     LLVMBuildBr(g->b, h->head);
     qn__level_open(g, false, true, false);
     LLVMPositionBuilderAtEnd(g->b, h->head);
-    h->trip = h->left.is_here ? NULL : qn__const_i64(g, 0);
+    h->trip = h->left ? NULL : qn__const_i64(g, 0);
     qn__carry(g, &h->carry, &h->trip, 1);
-    qn__carry(g, &h->carry, &h->left.left, 1);
-    qn__carry(g, &h->carry, &h->left.rest, 1);
+    qn__carry(g, &h->carry, &h->left, 1);
     int64_t known;
     qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
     qn__carry(g, &h->carry, h->now.value, h->now.n * MOST_PARTS);
@@ -136,7 +75,8 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     if (h->trip)
         h->trip = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
     h->at = h->at ? LLVMBuildAdd(g->b, h->at, qn__const_i64(g, 1), "") : NULL;
-    limit_close(g, &h->left);
+    if (h->left)
+        h->left = LLVMBuildSub(g->b, h->left, qn__number(LLVMTypeOf(h->left), 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     qn__carry_close(&h->carry, h->before, latch);
     qn__carry_end(&h->carry);
@@ -190,12 +130,11 @@ static void check_limit(lower *g, uint32_t i, headed *h)
 {
     LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
     if (!h->pace.end) {
+        LLVMValueRef some =
+            h->left ? LLVMBuildICmp(g->b, LLVMIntNE, h->left, LLVMConstNull(LLVMTypeOf(h->left)), "")
+                    : LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, "");
         go_on = qn__new_block(g, "below");
-        if (h->left.is_here)
-            limit_test(g, &h->left, go_on, limit);
-        else
-            LLVMBuildCondBr(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, ""), go_on,
-                            limit);
+        qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
     } else {
         LLVMBasicBlockRef test = LLVMGetInsertBlock(g->b);
         qn__pace_test(g, &h->pace, h->trip, limit);
@@ -241,6 +180,17 @@ static void lower_test(lower *g, uint32_t begin, uint32_t end, const headed *h)
     qn__level_close(g);
 }
 
+/** On a target that computes in 32 bits twice as fast as in 64 (target->counts_in_32) trips are
+ * counted down, in 32 bits where `most` is known to fit. */
+static LLVMValueRef count_down(lower *g, LLVMValueRef most)
+{
+    int64_t known;
+    LLVMValueRef left = qn__smax(g, most, qn__const_i64(g, 0));
+    if (!g->f->target->counts_in_32)
+        return NULL;
+    return qn__is_const(left, &known) && known <= UINT32_MAX ? qn__number(g->i32, known) : left;
+}
+
 /** Trips in lanes before the loop: how many ran. */
 static LLVMValueRef run_lanes(lower *g, uint32_t i, headed *h, LLVMValueRef most)
 {
@@ -256,7 +206,7 @@ void qn__lower_while(lower *g, uint32_t i)
         return;
     LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), ran = run_lanes(g, i, &h, most);
     most = ran ? LLVMBuildSub(g->b, most, ran, "") : most;
-    limit_prepare(g, i, &h.left);
+    h.left = count_down(g, most);
     FOR_PARTS (g, p)
         if (h.is_divergent) /* lanes that left stay out */
             h.alive[p] =

@@ -86,21 +86,12 @@ static LLVMValueRef pointer_of(lower *g, const group *s, const element *e)
     return e->at ? qn__ahead(g, pointer, e->at) : pointer;
 }
 
-static LLVMValueRef load_from(lower *g, const element *e, LLVMTypeRef t, LLVMValueRef pointer,
-                              int64_t align)
-{
-    LLVMValueRef v = qn__load_at(g, t, pointer, (unsigned)align);
-    if (e->is_constant)
-        qn__mark_invariant(g, v);
-    return v;
-}
-
-/** What the address of a single element is known to be a multiple of. */
-static int64_t align_of(const group *s, const element *e)
+/** What the address of `count` elements is known to be a multiple of: of several all of them. */
+static int64_t align_of(const group *s, const element *e, int count)
 {
     const base *b = &s->base[e->base];
     int64_t bits = b->align | (b->rest + e->at) | e->bytes;
-    return bits & -bits;
+    return count > 1 ? (int64_t)count * e->bytes : bits & -bits;
 }
 
 /** All conditions of a piece at once. */
@@ -121,10 +112,18 @@ static LLVMValueRef whole_condition(lower *g, const element *e, int count)
 
 /* ---------------------------------------------------------------- loads */
 
-static void load_whole(lower *g, const group *s, element *e, int count)
+static LLVMValueRef load_from(lower *g, const element *e, int count, LLVMValueRef pointer,
+                              int64_t align)
 {
-    LLVMTypeRef t = bundle_type(g, bundle_of(e, count));
-    take_all(g, e, load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes), count);
+    LLVMValueRef v = qn__load_at(g, bundle_type(g, bundle_of(e, count)), pointer, (unsigned)align);
+    if (e->is_constant)
+        qn__mark_invariant(g, v);
+    return v;
+}
+
+static LLVMValueRef load_bundle(lower *g, const group *s, const element *e, int count)
+{
+    return load_from(g, e, count, pointer_of(g, s, e), align_of(s, e, count));
 }
 
 /** The nearest element of the same base that is loaded in any case, or NULL: it stands in for one
@@ -142,22 +141,14 @@ static const element *stand_in(const group *s, const element *e)
     return best;
 }
 
-static void load_one(lower *g, const group *s, element *e)
+/** Loads element e, or where that is not needed the other one. */
+static void load_either(lower *g, const group *s, element *e, const element *other)
 {
-    const element *other = e->condition ? stand_in(s, e) : NULL;
-    if (!e->condition) {
-        e->value = load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e));
-    } else if (other) {
-        LLVMValueRef apart = qn__const_i64(g, e->at - other->at), none = qn__const_i64(g, 0);
-        LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, "");
-        LLVMValueRef pointer = qn__gep(g, g->i8, s->base[e->base].pointer, by);
-        int64_t align = align_of(s, e) | align_of(s, other);
-        e->value = load_from(g, e, e->type, qn__ahead(g, pointer, other->at), align & -align);
-    } else {
-        branch then = qn__begin_branch(g, e->condition);
-        e->value =
-            qn__end_branch(g, &then, load_from(g, e, e->type, pointer_of(g, s, e), align_of(s, e)));
-    }
+    LLVMValueRef apart = qn__const_i64(g, e->at - other->at), none = qn__const_i64(g, 0);
+    LLVMValueRef by = LLVMBuildSelect(g->b, e->condition, apart, none, "");
+    LLVMValueRef pointer = qn__gep(g, g->i8, s->base[e->base].pointer, by);
+    int64_t align = align_of(s, e, 1) | align_of(s, other, 1);
+    e->value = load_from(g, e, 1, qn__ahead(g, pointer, other->at), align & -align);
 }
 
 static bool has_one_condition(const element *e, int count)
@@ -169,12 +160,10 @@ static bool has_one_condition(const element *e, int count)
 }
 
 /** A piece that is needed as a whole or not at all. */
-static void load_if(lower *g, const group *s, element *e, int count)
+static void load_piece(lower *g, const group *s, element *e, int count)
 {
-    LLVMTypeRef t = bundle_type(g, bundle_of(e, count));
     branch then = qn__begin_branch(g, e->condition);
-    LLVMValueRef v = load_from(g, e, t, pointer_of(g, s, e), (int64_t)count * e->bytes);
-    take_all(g, e, qn__end_branch(g, &then, v), count);
+    take_all(g, e, qn__end_branch(g, &then, load_bundle(g, s, e, count)), count);
 }
 
 /** A piece of which some elements may not be needed: whole where all are, else one by one. */
@@ -182,15 +171,12 @@ static void load_apart(lower *g, const group *s, element *e, int count)
 {
     LLVMValueRef whole[QN_ACCESS_BYTES];
     branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
-    load_whole(g, s, e, count);
+    take_all(g, e, load_bundle(g, s, e, count), count);
     for (int n = 0; n < count; n++)
         whole[n] = e[n].value;
     qn__begin_other(g, &x);
-    for (int n = 0; n < count; n++) {
-        branch then = qn__begin_branch(g, e[n].condition);
-        e[n].value = load_from(g, &e[n], e->type, pointer_of(g, s, &e[n]), align_of(s, &e[n]));
-        e[n].value = qn__end_branch(g, &then, e[n].value);
-    }
+    for (int n = 0; n < count; n++)
+        load_piece(g, s, &e[n], 1);
     qn__end_branch(g, &x, NULL);
     for (int n = 0; n < count; n++)
         e[n].value = qn__join(g, &x, whole[n], e[n].value);
@@ -201,12 +187,11 @@ void qn__wide_load_elements(lower *g, group *s)
     for (int n = 0, count; n < s->n_elements; n += count) {
         element *e = &s->element[n];
         count = qn__wide_piece_at(s, n);
-        if (count == 1)
-            load_one(g, s, e);
-        else if (!whole_condition(g, e, count))
-            load_whole(g, s, e, count);
+        const element *other = count == 1 && e->condition ? stand_in(s, e) : NULL;
+        if (other)
+            load_either(g, s, e, other);
         else if (has_one_condition(e, count))
-            load_if(g, s, e, count);
+            load_piece(g, s, e, count);
         else
             load_apart(g, s, e, count);
     }
@@ -231,25 +216,25 @@ void qn__wide_load_all(lower *g, group *s)
 
 /* ---------------------------------------------------------------- stores */
 
-static void store_to(lower *g, const group *s, const element *e, LLVMValueRef v, int64_t align)
+static void store_bundle(lower *g, const group *s, const element *e, int count)
 {
-    qn__store_at(g, v, pointer_of(g, s, e), (unsigned)align);
+    qn__store_at(g, join(g, e, count), pointer_of(g, s, e), (unsigned)align_of(s, e, count));
 }
 
-static void store_one(lower *g, const group *s, const element *e)
+static void store_piece(lower *g, const group *s, const element *e, int count)
 {
     branch then = qn__begin_branch(g, e->condition);
-    store_to(g, s, e, e->value, align_of(s, e));
+    store_bundle(g, s, e, count);
     qn__end_branch(g, &then, NULL);
 }
 
 static void store_apart(lower *g, const group *s, const element *e, int count)
 {
     branch x = qn__begin_choice(g, whole_condition(g, e, count), "whole", "apart");
-    store_to(g, s, e, join(g, e, count), (int64_t)count * e->bytes);
+    store_bundle(g, s, e, count);
     qn__begin_other(g, &x);
     for (int n = 0; n < count; n++)
-        store_one(g, s, &e[n]);
+        store_piece(g, s, &e[n], 1);
     qn__end_branch(g, &x, NULL);
 }
 
@@ -258,10 +243,8 @@ void qn__wide_store_all(lower *g, const group *s)
     for (int n = 0, count; n < s->n_elements; n += count) {
         const element *e = &s->element[n];
         count = qn__wide_piece_at(s, n);
-        if (count == 1)
-            store_one(g, s, e);
-        else if (!whole_condition(g, e, count))
-            store_to(g, s, e, join(g, e, count), (int64_t)count * e->bytes);
+        if (has_one_condition(e, count))
+            store_piece(g, s, e, count);
         else
             store_apart(g, s, e, count);
     }
