@@ -24,10 +24,8 @@ typedef struct expression {
  * have none. False without memory. */
 bool qn__expression_open(lower *g, expression *e, uint32_t i, int p);
 void qn__expression_close(expression *e);
-/** Takes the operands for one lane, where the builder stands. lane NULL: there are no lanes. */
+/** Takes the operands for one lane, where the builder stands; NULL: for all lanes at once. */
 void qn__expression_take(lower *g, const expression *e, LLVMValueRef lane);
-/** Takes them for all lanes at once. */
-void qn__expression_take_all(lower *g, const expression *e);
 /** Emits the new value for the old one, of the lane or lanes that were taken. */
 LLVMValueRef qn__expression_of(lower *g, const expression *e, LLVMValueRef old);
 

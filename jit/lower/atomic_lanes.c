@@ -217,7 +217,7 @@ static bool is_one_vector(const lower *g, const update *u, const lanes *l)
 
 static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
 {
-    qn__expression_take_all(g, u->of);
+    qn__expression_take(g, u->of, NULL);
     unsigned align = (unsigned)qn_dtype_bytes(u->dtype);
     LLVMValueRef old = qn__load_masked(g, bits_of_lanes(g, u), l->x.pointer, align, l->mask);
     old = qn__from_bits(g, u->dtype, old);

@@ -41,17 +41,12 @@ void qn__expression_take(lower *g, const expression *e, LLVMValueRef lane)
 {
     for (uint32_t n = 0; n < MOST_OPERANDS * (e->end - e->begin); n++) {
         LLVMValueRef v = e->operand[n];
-        bool has_lanes = v && qn__is_vector(v);
-        e->taken[n] = has_lanes ? LLVMBuildExtractElement(g->b, v, lane, "") : v;
-    }
-}
-
-void qn__expression_take_all(lower *g, const expression *e)
-{
-    for (uint32_t n = 0; n < MOST_OPERANDS * (e->end - e->begin); n++) {
-        LLVMValueRef v = e->operand[n];
-        bool is_one = v && !qn__is_vector(v);
-        e->taken[n] = is_one ? qn__splat(g, v, g->depth) : v;
+        const bool has_lanes = v && qn__is_vector(v);
+        if (lane && has_lanes)
+            v = LLVMBuildExtractElement(g->b, v, lane, "");
+        else if (v && !lane && !has_lanes)
+            v = qn__splat(g, v, g->depth);
+        e->taken[n] = v;
     }
 }
 

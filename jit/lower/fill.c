@@ -31,14 +31,14 @@ static void copy_block(fill *f)
                               qn__buffer_pointer(g, f->buffer, p));
 }
 
-static void copy_points(fill *f, int at);
-
-/** Steps of the block along a dimension of the fill, or along the lanes. */
+/** Steps along a dimension of the fill, or along the lanes. */
 typedef struct fill_steps {
     steps steps;
     fill *f;
     int at; /* the place of the dimension, -1: the lanes, which are outside of all */
 } fill_steps;
+
+static void copy_points(fill *f, int at);
 
 static void inside_steps(lower *g, const steps *of)
 {
@@ -47,38 +47,22 @@ static void inside_steps(lower *g, const steps *of)
     copy_points(x->f, x->at + 1);
 }
 
-static void copy_in_steps(fill *f, int at)
-{
-    int d = f->how.dim[at];
-    int64_t low, high, step = qn__jammed_step(f->g, d);
-    const fill_steps x = {.steps = {.d = d, .all = f->of[d], .inside = inside_steps},
-                           .f = f,
-                           .at = at};
-    bool is_known = qn__is_const(x.steps.all.low, &low) && qn__is_const(x.steps.all.high, &high);
-    qn__nest_jammed(f->g, &x.steps, step, is_known ? (high - low) % step : -1, !is_known);
-}
-
 /** Loops over the dimensions of the fill from place `at` on, inside of them the block. */
 static void copy_points(fill *f, int at)
 {
-    lower *g = f->g;
     if (at == f->how.n) {
         copy_block(f);
         return;
     }
-    int d = f->how.dim[at];
-    span s = f->of[d];
-    if (f->how.in_steps >> d & 1) {
-        copy_in_steps(f, at);
-        return;
-    }
-    loop l;
-    if (qn__is_known_empty(s))
-        return;
-    qn__loop_open(g, &l, s, 1, LOOP_MAY_BE_EMPTY);
-    qn__set_index(g, d, l.index);
-    copy_points(f, at + 1);
-    qn__loop_close(g, &l);
+    const int d = f->how.dim[at];
+    const span s = f->of[d];
+    const fill_steps x = {
+        .steps = {.d = d, .all = s, .inside = inside_steps}, .f = f, .at = at};
+    const int64_t step = f->how.in_steps >> d & 1 ? qn__jammed_step(f->g, d) : 1;
+    int64_t low, high;
+    const bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);
+    const int64_t rest = is_known ? (high - low) % step : step > 1 ? -1 : 0;
+    qn__nest_jammed(f->g, &x.steps, step, rest, !is_known);
 }
 
 /* ---------------------------------------------------------------- steps of the lanes */

@@ -205,16 +205,6 @@ static LLVMValueRef gather(lower *g, uint32_t i, LLVMValueRef index)
     return qn__load_masked(g, t, pointers, align, NULL);
 }
 
-/** The index between the first and the last element. */
-static LLVMValueRef clamp(lower *g, LLVMValueRef index, int n)
-{
-    LLVMTypeRef t = LLVMTypeOf(index);
-    LLVMValueRef zero = LLVMConstNull(t), last = qn__constant_like(t, qn__const_i64(g, n - 1));
-    LLVMValueRef high =
-        LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSLT, index, last, ""), index, last, "");
-    return LLVMBuildSelect(g->b, LLVMBuildICmp(g->b, LLVMIntSGT, high, zero, ""), high, zero, "");
-}
-
 LLVMValueRef qn__lookup_index(lower *g, uint32_t i, int p)
 {
     uint32_t index = qn__args(g->k, i)[0];
@@ -228,8 +218,9 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index)
 {
     const qn_elements *a = qn__array_of(g->k, i);
     bool is_vector = qn__is_vector(index);
-    if (!qn__is_lookup_proved(g->k, i))
-        index = clamp(g, index, a->n);
+    LLVMTypeRef t = LLVMTypeOf(index);
+    if (!qn__is_lookup_proved(g->k, i)) /* the nearest element */
+        index = qn__smax(g, qn__smin(g, index, qn__number(t, a->n - 1)), qn__number(t, 0));
     if (is_vector) {
         LLVMTypeRef narrow = LLVMVectorType(g->i32, LLVMGetVectorSize(LLVMTypeOf(index)));
         if (LLVMTypeOf(index) != narrow)

@@ -472,14 +472,6 @@ LLVMValueRef qn__vector_bits(lower *g, uint32_t i, int p, int bits)
 
 LLVMValueRef qn__vector(lower *g, uint32_t i, int p)
 {
-    LLVMValueRef v = value_of(g, i, p);
-    int shape = g->a.value[i].shape;
-    if (g->width == 1)
-        return v;
-    if (shape == QN_LINEAR)
-        return linear_vector(g, i, p, 64);
-    if (shape == QN_UNIFORM)
-        return qn__splat(g, v, g->value[i].level);
-    int natural = qn__dtype_width(g->k->inst[i].type);
-    return resize(g, v, g->value[i].level, lane_bits(g, i), g->a.value[i].is_signed, natural);
+    return g->width == 1 ? value_of(g, i, p)
+                         : qn__vector_bits(g, i, p, qn__dtype_width(g->k->inst[i].type));
 }

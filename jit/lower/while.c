@@ -17,7 +17,6 @@ typedef struct headed {
     LLVMBasicBlockRef before, head, body, after;
     LLVMValueRef trip; /* i64, 0, 1, ...; NULL: trips are counted down, */
     LLVMValueRef left; /* and so many may still be run */
-    LLVMValueRef at;   /* with those in lanes before it, qn__lanes_while; NULL: there are none */
     pace pace;
     LLVMValueRef outer[MOST_PARTS];
     LLVMValueRef alive[MOST_PARTS]; /* lanes of a `while` that have not left; NULL: all or none */
@@ -41,12 +40,10 @@ static void head_open(lower *g, headed *h, LLVMValueRef most, LLVMValueRef ran)
     qn__pace_open(g, &h->pace, most, qn__is_const(most, &known) ? known : INT64_MAX);
     qn__carry(g, &h->carry, h->now.value, h->now.n * MOST_PARTS);
     qn__set_yields(g, &h->now, h->now.receiver);
-    h->at = ran;
-    qn__carry(g, &h->carry, &h->at, 1);
-    if (ran)
-        qn__set_index(g, g->trip_block.lane_dim, h->at);
     memcpy(h->outer, g->mask, sizeof h->outer);
     qn__carry(g, &h->carry, h->alive, MOST_PARTS);
+    if (ran)
+        qn__set_index(g, g->trip_block.lane_dim, LLVMBuildAdd(g->b, ran, h->trip, ""));
 }
 
 /** What a trip carries on; lanes that are not active keep what they have. */
@@ -74,7 +71,6 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
         h->alive[p] = h->alive[p] ? active[p] : NULL;
     if (h->trip)
         h->trip = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
-    h->at = h->at ? LLVMBuildAdd(g->b, h->at, qn__const_i64(g, 1), "") : NULL;
     if (h->left)
         h->left = LLVMBuildSub(g->b, h->left, qn__number(LLVMTypeOf(h->left), 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
@@ -206,7 +202,7 @@ void qn__lower_while(lower *g, uint32_t i)
         return;
     LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), ran = run_lanes(g, i, &h, most);
     most = ran ? LLVMBuildSub(g->b, most, ran, "") : most;
-    h.left = count_down(g, most);
+    h.left = ran ? NULL : count_down(g, most);
     FOR_PARTS (g, p)
         if (h.is_divergent) /* lanes that left stay out */
             h.alive[p] =
