@@ -28,7 +28,7 @@ static void copy_block(fill *f)
     FOR_PARTS(g, p)
         if (qn__canonical_part(g, f->inst, p) == p)
             qn__store_copy(g, f->inst, g->value[f->inst].part[p],
-                              qn__buffer_pointer(g, f->buffer, p));
+                           qn__buffer_pointer(g, f->buffer, p));
 }
 
 /** Steps along a dimension of the fill, or along the lanes. */
@@ -56,8 +56,7 @@ static void copy_points(fill *f, int at)
     }
     const int d = f->how.dim[at];
     const span s = f->of[d];
-    const fill_steps x = {
-        .steps = {.d = d, .all = s, .inside = inside_steps}, .f = f, .at = at};
+    const fill_steps x = {.steps = {.d = d, .all = s, .inside = inside_steps}, .f = f, .at = at};
     const int64_t step = f->how.in_steps >> d & 1 ? qn__jammed_step(f->g, d) : 1;
     int64_t low, high;
     const bool is_known = qn__is_const(s.low, &low) && qn__is_const(s.high, &high);

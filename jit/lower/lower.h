@@ -348,7 +348,7 @@ LLVMValueRef qn__lanes_of_bits(const lower *g, uint64_t lanes, int n);
 /** A load and a store of an alignment. */
 LLVMValueRef qn__load_at(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align);
 LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align);
-LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step);   /* <0, step, 2 step, ...> */
+LLVMValueRef qn__lanes(const lower *g, LLVMTypeRef t, int64_t step); /* <0, step, 2 step, ...> */
 LLVMValueRef qn__call(lower *g, const char *name, LLVMTypeRef *overloads, int n_overloads,
                       LLVMValueRef *args, int n);
 /** The lesser, or greater, of two integers or vectors of integers. */

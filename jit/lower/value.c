@@ -426,8 +426,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->block->lane_dim];
-    LLVMValueRef first = value_of(g, i, p),
-                 width = qn__number(g->i32, g->width * 64 + bits);
+    LLVMValueRef first = value_of(g, i, p), width = qn__number(g->i32, g->width * 64 + bits);
     const int level_of_first = g->value[i].level;
     int at = level_of_first;
     sharing x;

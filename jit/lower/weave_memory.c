@@ -79,7 +79,8 @@ static LLVMValueRef in_all(lower *g, LLVMTypeRef t, LLVMValueRef number)
     static const int first[QN_MOST_UNITS] = {0};
     if (LLVMIsConstant(number))
         return qn__constant_like(t, number);
-    return qn__shuffle(g, qn__insert(g, LLVMGetPoison(t), number, 0), NULL, first, (int)LLVMGetVectorSize(t));
+    return qn__shuffle(g, qn__insert(g, LLVMGetPoison(t), number, 0), NULL, first,
+                       (int)LLVMGetVectorSize(t));
 }
 
 /**

@@ -126,9 +126,9 @@ static void check_limit(lower *g, uint32_t i, headed *h)
 {
     LLVMBasicBlockRef limit = qn__new_block(g, "limit"), go_on;
     if (!h->pace.end) {
-        LLVMValueRef some =
-            h->left ? LLVMBuildICmp(g->b, LLVMIntNE, h->left, LLVMConstNull(LLVMTypeOf(h->left)), "")
-                    : LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, "");
+        LLVMValueRef some = h->left ? LLVMBuildICmp(g->b, LLVMIntNE, h->left,
+                                                    LLVMConstNull(LLVMTypeOf(h->left)), "")
+                                    : LLVMBuildICmp(g->b, LLVMIntSLT, h->trip, h->pace.most, "");
         go_on = qn__new_block(g, "below");
         qn__mark_likely(g, LLVMBuildCondBr(g->b, some, go_on, limit));
     } else {

@@ -23,8 +23,7 @@ static void unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
     const int each = b.bytes >= 4 ? 1 : 4 / b.bytes; /* elements of a word */
     for (int n = 0; n < b.n; n++) {
         const int shift = n % each * b.bytes * 8;
-        LLVMValueRef x =
-            qn__is_vector(v) ? qn__extract(g, v, n / each) : v;
+        LLVMValueRef x = qn__is_vector(v) ? qn__extract(g, v, n / each) : v;
         if (shift)
             x = LLVMBuildLShr(g->b, x, qn__number(LLVMTypeOf(x), shift), "");
         out[n] = each > 1 && b.n > 1 ? LLVMBuildTrunc(g->b, x, b.element, "") : x;

@@ -114,7 +114,8 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
     bool is_known = qn__is_const(extent, &known);
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
     memset(e, 0, sizeof *e);
-    e->begin = lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, qn__number(LLVMTypeOf(ahead), 0), "") : NULL;
+    e->begin =
+        lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, qn__number(LLVMTypeOf(ahead), 0), "") : NULL;
     e->end = has_left(g, d, ahead, extent, n);
     for (int u = 0; u < n; u++) {
         e->at_begin[u] = u < lead;
@@ -125,7 +126,8 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
             e->mask[u] = qn__mask_and(g, e->mask[u], e->end);
         else if (e->at_end[u])
             e->mask[u] = qn__mask_and(
-                g, e->mask[u], LLVMBuildICmp(g->b, LLVMIntUGT, left, qn__number(LLVMTypeOf(left), u), ""));
+                g, e->mask[u],
+                LLVMBuildICmp(g->b, LLVMIntUGT, left, qn__number(LLVMTypeOf(left), u), ""));
     }
 }
 
@@ -176,8 +178,8 @@ static void skewed_edges(lower *g, const unit *w)
             int p = u * g->jam_max + j;
             LLVMValueRef from_begin =
                 LLVMBuildAdd(g->b, ahead, qn__number(LLVMTypeOf(ahead), u - lead_of_row(g, j)), "");
-            g->mask[p] = g->tail_mask[p] =
-                LLVMBuildICmp(g->b, LLVMIntULT, from_begin, qn__number(LLVMTypeOf(ahead), trips), "");
+            g->mask[p] = g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, from_begin,
+                                                         qn__number(LLVMTypeOf(ahead), trips), "");
         }
     run_rows(g, w);
 }
@@ -196,9 +198,9 @@ static void run_skewed(lower *g, const unit *w)
     LLVMValueRef ahead = w->at->ahead[0],
                  from = LLVMBuildSub(g->b, ahead, qn__number(LLVMTypeOf(ahead), low), "");
     int64_t room = iterations_to_end(g, w) + least - low - g->grid->wide;
-    LLVMValueRef inside = room < 0
-                              ? LLVMConstInt(g->i1, 0, false)
-                              : LLVMBuildICmp(g->b, LLVMIntULE, from, qn__number(LLVMTypeOf(ahead), room), "");
+    LLVMValueRef inside =
+        room < 0 ? LLVMConstInt(g->i1, 0, false)
+                 : LLVMBuildICmp(g->b, LLVMIntULE, from, qn__number(LLVMTypeOf(ahead), room), "");
     either(g, w, inside, skewed_inside, skewed_edges);
 }
 
