@@ -59,9 +59,7 @@ static bool is_element(int64_t scale)
 
 static LLVMValueRef in_bytes(lower *g, LLVMValueRef v, int64_t scale)
 {
-    LLVMTypeRef t = LLVMGetElementType(LLVMTypeOf(v));
-    LLVMValueRef by = qn__const_splat(g, LLVMConstInt(t, (unsigned long long)scale, true));
-    return scale == 1 ? v : LLVMBuildMul(g->b, v, by, "");
+    return scale == 1 ? v : LLVMBuildMul(g->b, v, qn__number(LLVMTypeOf(v), scale), "");
 }
 
 /** lanes += vector x scale [x stride]. Where one vector of elements is all, a gather scales it. */

@@ -14,21 +14,20 @@ static LLVMTypeRef bits_like(lower *g, int dtype, LLVMValueRef v)
     return qn__as_many(qn__int_type(g, 8 * qn_dtype_bytes(dtype)), v);
 }
 
+/** The integer type whose bits an element of this type has. */
+static int bits_type(int dtype)
+{
+    return qn__integer_of(8 * (int)qn_dtype_bytes(dtype), false);
+}
+
 LLVMValueRef qn__as_bits(lower *g, int dtype, LLVMValueRef v)
 {
-    if (dtype == QN_BOOL)
-        return qn__lower_bitcast(g, QN_U8, dtype, v);
-    return qn__dtype_class(dtype) == QN_CLASS_F
-               ? LLVMBuildBitCast(g->b, v, bits_like(g, dtype, v), "")
-               : v;
+    return qn__lower_bitcast(g, bits_type(dtype), dtype, v);
 }
 
 LLVMValueRef qn__from_bits(lower *g, int dtype, LLVMValueRef v)
 {
-    if (dtype == QN_BOOL)
-        return qn__lower_bitcast(g, dtype, QN_U8, v);
-    LLVMTypeRef t = qn__as_many(qn__scalar_type(g, dtype), v);
-    return qn__dtype_class(dtype) == QN_CLASS_F ? LLVMBuildBitCast(g->b, v, t, "") : v;
+    return qn__lower_bitcast(g, dtype, bits_type(dtype), v);
 }
 
 /** f16 and bf16 are combined in f32 and rounded once, as everywhere. */

@@ -79,11 +79,6 @@ LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits)
     return LLVMConstInt(qn__scalar_type(g, dtype), bits, true);
 }
 
-LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar)
-{
-    return qn__constant_like(qn__vector_of(g, LLVMTypeOf(scalar)), scalar);
-}
-
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
 {
     LLVMValueRef lane[64];
@@ -354,7 +349,7 @@ LLVMValueRef qn__splat(lower *g, LLVMValueRef scalar, int wanted)
     if (g->width == 1)
         return scalar;
     if (LLVMIsConstant(scalar))
-        return qn__const_splat(g, scalar);
+        return qn__constant_like(qn__vector_of(g, LLVMTypeOf(scalar)), scalar);
     sharing x;
     LLVMValueRef found =
         qn__memo_begin(g, &x, (memo_key){MEMO_SPLAT, scalar, NULL, g->width}, &wanted);

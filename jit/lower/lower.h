@@ -302,10 +302,9 @@ LLVMTypeRef qn__lane_type(const lower *g,
 LLVMTypeRef qn__scalar_type(const lower *g, int dtype); /* bool is i1 */
 LLVMTypeRef qn__memory_type(const lower *g, int dtype); /* bool is i8 */
 LLVMTypeRef qn__vector_of(const lower *g, LLVMTypeRef t); /* t itself when width is 1 */
-LLVMTypeRef qn__as_many(LLVMTypeRef t, LLVMValueRef v); /* as many of t as lanes of v, or one */
+LLVMTypeRef qn__as_many(LLVMTypeRef t, LLVMValueRef v);   /* as many of t as lanes of v, or one */
 LLVMValueRef qn__const_i64(const lower *g, int64_t n);
 LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar */
-LLVMValueRef qn__const_splat(const lower *g, LLVMValueRef scalar);     /* constant vector */
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
 /** An integer of type t, or that in all lanes. */
@@ -438,6 +437,8 @@ typedef struct lane_operand {
     int bits;
 } lane_operand;
 lane_operand qn__lane_operand(const lower *g, uint32_t i, int n);
+/** The integer type of so many bits. */
+int qn__integer_of(int bits, bool is_signed);
 /** The op of instruction i, of which part p is emitted, on such operands. */
 LLVMValueRef qn__build_lanes(lower *g, uint32_t i, int p, const LLVMValueRef *v);
 int qn__level_of(lower *g, uint32_t i, int p);

@@ -12,17 +12,12 @@
 
 LLVMValueRef qn__to_register(lower *g, int dtype, LLVMValueRef v)
 {
-    if (dtype != QN_BOOL)
-        return v;
-    return LLVMBuildICmp(g->b, LLVMIntNE, v, LLVMConstNull(LLVMTypeOf(v)), "");
+    return dtype == QN_BOOL ? qn__lower_bitcast(g, QN_BOOL, QN_U8, v) : v;
 }
 
 LLVMValueRef qn__to_memory(lower *g, int dtype, LLVMValueRef v)
 {
-    if (dtype != QN_BOOL)
-        return v;
-    LLVMTypeRef t = qn__is_vector(v) ? qn__vector_of(g, g->i8) : g->i8;
-    return LLVMBuildZExt(g->b, v, t, "");
+    return dtype == QN_BOOL ? qn__lower_bitcast(g, QN_U8, QN_BOOL, v) : v;
 }
 
 LLVMValueRef qn__load_as(lower *g, int dtype, LLVMValueRef pointer, int64_t align)

@@ -298,7 +298,7 @@ static LLVMValueRef lower_conditions(lower *g, uint32_t i)
     FOR_PARTS (g, p) {
         LLVMValueRef own = qn__mask_and(g, mask[p], g->tail_mask[p]);
         if (!own)
-            own = qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+            own = LLVMConstAllOnes(qn__vector_of(g, g->i1));
         own = LLVMBuildZExt(g->b, qn__mask_bits(g, own), g->i64, "");
         own = LLVMBuildShl(g->b, own, qn__const_i64(g, p / g->jam_max * g->width), "");
         all = LLVMBuildOr(g->b, all, own, "");

@@ -226,7 +226,7 @@ static bool is_narrow(const lower *g, uint32_t i)
     return is_vector(g, i) && (is_cast || g->a.value[i].at);
 }
 
-static int integer_of(int bits, bool is_signed)
+int qn__integer_of(int bits, bool is_signed)
 {
     static const int types[2][4] = {{QN_U8, QN_U16, QN_U32, QN_U64},
                                     {QN_I8, QN_I16, QN_I32, QN_I64}};
@@ -264,13 +264,14 @@ static LLVMValueRef build_narrow(lower *g, uint32_t i, const LLVMValueRef *v)
     const qn_inst *x = &g->k->inst[i];
     const qn_value_info *info = &g->a.value[i], *first = &g->a.value[qn__args(g->k, i)[0]];
     if (x->op == QN_I_CAST && info->at) /* of a float */
-        return qn__lower_cast(g, integer_of(info->at, true), g->k->inst[qn__args(g->k, i)[0]].type,
-                              v[0]);
+        return qn__lower_cast(g, qn__integer_of(info->at, true),
+                              g->k->inst[qn__args(g->k, i)[0]].type, v[0]);
     if (x->op == QN_I_CAST)
         return qn__is_integer(x->type)
                    ? v[0]
-                   : qn__lower_cast(g, x->type, integer_of(first->bits, first->is_signed), v[0]);
-    int type = integer_of(info->at, info->at_signed);
+                   : qn__lower_cast(g, x->type, qn__integer_of(first->bits, first->is_signed),
+                                    v[0]);
+    int type = qn__integer_of(info->at, info->at_signed);
     return info->sum ? qn__lower_saturating(g, qn__pure(&g->k->inst[info->sum]), type, v[0], v[1])
                      : qn__lower_op(g, qn__pure(x), type, v[0], v[1], v[2]);
 }

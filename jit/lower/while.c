@@ -205,8 +205,7 @@ void qn__lower_while(lower *g, uint32_t i)
     h.left = ran ? NULL : count_down(g, most);
     FOR_PARTS (g, p)
         if (h.is_divergent) /* lanes that left stay out */
-            h.alive[p] =
-                g->mask[p] ? g->mask[p] : qn__const_splat(g, LLVMConstInt(g->i1, 1, false));
+            h.alive[p] = g->mask[p] ? g->mask[p] : LLVMConstAllOnes(qn__vector_of(g, g->i1));
     head_open(g, &h, most, ran);
     if (h.is_divergent) {
         memcpy(g->mask, h.alive, sizeof h.alive);
