@@ -59,7 +59,7 @@ static bool is_element(int64_t scale)
 
 static LLVMValueRef in_bytes(lower *g, LLVMValueRef v, int64_t scale)
 {
-    return scale == 1 ? v : LLVMBuildMul(g->b, v, qn__number(LLVMTypeOf(v), scale), "");
+    return scale == 1 ? v : LLVMBuildMul(g->b, v, qn__int(LLVMTypeOf(v), scale), "");
 }
 
 /** lanes += vector x scale [x stride]. Where one vector of elements is all, a gather scales it. */

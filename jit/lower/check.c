@@ -137,7 +137,7 @@ check qn__make_check(lower *g, uint32_t i, int p)
         c.is_needed = true;
         if (c.is_vector && !c.is_clamped && is_short_index(g, arg[r], dim)) {
             LLVMValueRef v = qn__vector_bits(g, arg[r], p, 32),
-                         extent = qn__number(LLVMTypeOf(v), dim->extent.value),
+                         extent = qn__int(LLVMTypeOf(v), dim->extent.value),
                          below = LLVMBuildICmp(g->b, LLVMIntULT, v, extent, "");
             c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, below, "") : below;
             continue;
@@ -148,7 +148,7 @@ check qn__make_check(lower *g, uint32_t i, int p)
         }
         LLVMValueRef small = g->in_range ? short_index(g, arg[r], p, dim) : NULL, ok;
         if (small) {
-            ok = LLVMBuildICmp(g->b, LLVMIntULT, small, qn__number(g->i32, dim->extent.value), "");
+            ok = LLVMBuildICmp(g->b, LLVMIntULT, small, qn__int(g->i32, dim->extent.value), "");
             small = LLVMBuildSelect(g->b, ok, small, LLVMConstNull(g->i32), "");
             c.position[r] = LLVMBuildZExt(g->b, small, g->i64, "");
         } else {

@@ -89,7 +89,7 @@ LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar)
     return LLVMConstVector(lane, LLVMGetVectorSize(t));
 }
 
-LLVMValueRef qn__number(LLVMTypeRef t, int64_t n)
+LLVMValueRef qn__int(LLVMTypeRef t, int64_t n)
 {
     const bool is_vector = LLVMGetTypeKind(t) == LLVMVectorTypeKind;
     LLVMTypeRef one = is_vector ? LLVMGetElementType(t) : t;

@@ -55,7 +55,7 @@ static LLVMValueRef table_register(lower *g, const table *t, int n)
     if (t->array)
         return array_register(g, t, n);
     LLVMValueRef base = qn__slot(g, g->f->param[g->k->inst[t->inst].imm].slot, g->ptr),
-                 number = qn__number(g->i32, n);
+                 number = qn__int(g->i32, n);
     const bool is_integer = LLVMGetTypeKind(t->element) == LLVMIntegerTypeKind;
     sharing x;
     int at = 0;
@@ -86,7 +86,7 @@ static LLVMValueRef look_up(lower *g, const table *t, int first, int n)
     while (2 * half < n)
         half *= 2;
     LLVMValueRef low = look_up(g, t, first, half), high = look_up(g, t, first + half, n - half);
-    LLVMValueRef number = qn__number(LLVMTypeOf(t->index), half * t->lanes),
+    LLVMValueRef number = qn__int(LLVMTypeOf(t->index), half * t->lanes),
                  bit = LLVMBuildAnd(g->b, t->index, number, "");
     LLVMValueRef is_high = LLVMBuildICmp(g->b, LLVMIntNE, bit, LLVMConstNull(LLVMTypeOf(bit)), "");
     return LLVMBuildSelect(g->b, is_high, high, low, "");
@@ -113,8 +113,7 @@ LLVMValueRef qn__load_table(lower *g, uint32_t i, int p, const check *c)
     else
         t.index = qn__vector_bits(g, arg, p, t.bits);
     if (dim->lower.value && !(c->is_clamped && c->position[0]))
-        t.index =
-            LLVMBuildSub(g->b, t.index, qn__number(LLVMTypeOf(t.index), dim->lower.value), "");
+        t.index = LLVMBuildSub(g->b, t.index, qn__int(LLVMTypeOf(t.index), dim->lower.value), "");
     t.index = qn__resized(g, t.index, lanes);
     LLVMValueRef v = qn__resized(g, look_up(g, &t, 0, registers), g->width);
     return c->is_needed && c->is_vector
@@ -220,7 +219,7 @@ LLVMValueRef qn__lower_lookup(lower *g, uint32_t i, LLVMValueRef index)
     bool is_vector = qn__is_vector(index);
     LLVMTypeRef t = LLVMTypeOf(index);
     if (!qn__is_lookup_proved(g->k, i)) /* the nearest element */
-        index = qn__smax(g, qn__smin(g, index, qn__number(t, a->n - 1)), qn__number(t, 0));
+        index = qn__smax(g, qn__smin(g, index, qn__int(t, a->n - 1)), qn__int(t, 0));
     if (is_vector) {
         LLVMTypeRef narrow = LLVMVectorType(g->i32, LLVMGetVectorSize(LLVMTypeOf(index)));
         if (LLVMTypeOf(index) != narrow)

@@ -308,7 +308,7 @@ LLVMValueRef qn__const_bits(const lower *g, int dtype, uint64_t bits); /* scalar
 /** A scalar constant in all lanes of type t. */
 LLVMValueRef qn__constant_like(LLVMTypeRef t, LLVMValueRef scalar);
 /** An integer of type t, or that in all lanes. */
-LLVMValueRef qn__number(LLVMTypeRef t, int64_t n);
+LLVMValueRef qn__int(LLVMTypeRef t, int64_t n);
 /** The n elements that `index` names of vector a and, counted on, of b, which may be NULL; -1: any
  * element. n is MOST_SHUFFLED at most. */
 enum { MOST_SHUFFLED = 2 * QN_MOST_LANES };
@@ -332,11 +332,11 @@ static inline bool qn__is_vector(LLVMValueRef v)
 /** Takes lane l out of a vector, and puts one there. */
 static inline LLVMValueRef qn__extract(const lower *g, LLVMValueRef v, int l)
 {
-    return LLVMBuildExtractElement(g->b, v, qn__number(g->i32, l), "");
+    return LLVMBuildExtractElement(g->b, v, qn__int(g->i32, l), "");
 }
 static inline LLVMValueRef qn__insert(const lower *g, LLVMValueRef v, LLVMValueRef lane, int l)
 {
-    return LLVMBuildInsertElement(g->b, v, lane, qn__number(g->i32, l), "");
+    return LLVMBuildInsertElement(g->b, v, lane, qn__int(g->i32, l), "");
 }
 static inline LLVMTypeRef qn__int_type(const lower *g, int64_t bits)
 {

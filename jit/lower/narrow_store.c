@@ -19,7 +19,7 @@ static bool is_limit(LLVMValueRef v, const char *name, int64_t n)
     if (!LLVMIsAIntrinsicInst(v) ||
         LLVMGetIntrinsicID(LLVMGetCalledValue(v)) != LLVMLookupIntrinsicID(name, strlen(name)))
         return false;
-    return LLVMGetOperand(v, 1) == qn__number(LLVMTypeOf(v), n);
+    return LLVMGetOperand(v, 1) == qn__int(LLVMTypeOf(v), n);
 }
 
 /** What was limited to integers of so many bits before it was cut, or NULL: packing limits to the
@@ -81,7 +81,7 @@ static bool unpacked(lower *g, uint32_t value, int p, int n, int dtype, LLVMValu
         are_limited = are_limited && limited(v[u], bits, is_signed);
     }
     for (int u = 0; u < n; u++) {
-        LLVMValueRef low = qn__number(LLVMTypeOf(v[u]), (INT64_C(1) << bits) - 1);
+        LLVMValueRef low = qn__int(LLVMTypeOf(v[u]), (INT64_C(1) << bits) - 1);
         v[u] = are_limited ? limited(v[u], bits, is_signed) : LLVMBuildAnd(g->b, v[u], low, "");
     }
     return are_limited && is_signed;

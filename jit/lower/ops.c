@@ -394,7 +394,7 @@ static LLVMValueRef limit_to(lower *g, int to, LLVMValueRef v)
     int64_t low = is_signed ? -(INT64_C(1) << (qn__dtype_width(to) - 1)) : 0;
     int64_t high = (INT64_C(1) << (qn__dtype_width(to) - is_signed)) - 1;
     LLVMTypeRef t = LLVMTypeOf(v);
-    return qn__smin(g, qn__smax(g, v, qn__number(t, low)), qn__number(t, high));
+    return qn__smin(g, qn__smax(g, v, qn__int(t, low)), qn__int(t, high));
 }
 
 /** Vectors of floats to integers, 0 for NaN and the nearest end beyond the range. (LLVM 19 does the

@@ -89,8 +89,7 @@ static void keep_lanes(lower *g, LLVMValueRef first, LLVMValueRef end)
     first = first ? qn__splat(g, LLVMBuildTrunc(g->b, first, small, ""), g->depth) : NULL;
     FOR_PARTS (g, p) {
         LLVMValueRef lane = qn__lanes(g, small, 1);
-        lane =
-            LLVMBuildAdd(g->b, lane, qn__number(LLVMTypeOf(lane), p / g->jam_max * g->width), "");
+        lane = LLVMBuildAdd(g->b, lane, qn__int(LLVMTypeOf(lane), p / g->jam_max * g->width), "");
         LLVMValueRef is_in = LLVMBuildICmp(g->b, LLVMIntULT, lane, end, "");
         if (first)
             is_in = LLVMBuildAnd(g->b, is_in, LLVMBuildICmp(g->b, LLVMIntUGE, lane, first, ""), "");

@@ -191,7 +191,7 @@ static bool find_nearby(lower *g, uint32_t i, const address *x, nearby *n)
 /** Whether no lane is before the first one or behind the last, and all are within a vector. */
 static LLVMValueRef are_near(lower *g, const nearby *n)
 {
-    LLVMValueRef most = qn__number(LLVMTypeOf(n->behind), g->width - 1);
+    LLVMValueRef most = qn__int(LLVMTypeOf(n->behind), g->width - 1);
     LLVMValueRef at = LLVMBuildSub(g->b, n->at, qn__splat(g, n->first, g->depth), "");
     LLVMValueRef beyond =
         LLVMBuildICmp(g->b, LLVMIntUGT, at, qn__splat(g, n->behind, g->depth), "");
@@ -229,7 +229,7 @@ LLVMValueRef qn__load_near(lower *g, uint32_t i, const address *x, LLVMTypeRef t
         return NULL;
     if (near == QN_NEAR_CERTAIN)
         return load_permuted(g, i, x, t, &n);
-    LLVMValueRef most = qn__number(LLVMTypeOf(n.behind), g->width - 1), v,
+    LLVMValueRef most = qn__int(LLVMTypeOf(n.behind), g->width - 1), v,
                  condition = near == QN_NEAR_LIMITED
                                  ? LLVMBuildICmp(g->b, LLVMIntEQ, n.behind, most, "")
                                  : are_near(g, &n);

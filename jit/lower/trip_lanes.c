@@ -49,7 +49,7 @@ static LLVMValueRef moved(lower *g, LLVMValueRef first, LLVMValueRef n, int64_t 
 {
     LLVMTypeRef t = LLVMTypeOf(first);
     LLVMValueRef by = LLVMBuildIntCast2(g->b, n, t, true, "");
-    by = LLVMBuildMul(g->b, by, qn__number(t, step), "");
+    by = LLVMBuildMul(g->b, by, qn__int(t, step), "");
     return LLVMBuildAdd(g->b, first, by, "");
 }
 

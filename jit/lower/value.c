@@ -417,7 +417,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
     if (from == to)
         return v;
     sharing x;
-    const memo_key key = {MEMO_RESIZE, v, qn__number(g->i1, is_signed), to};
+    const memo_key key = {MEMO_RESIZE, v, qn__int(g->i1, is_signed), to};
     LLVMValueRef found = qn__memo_begin(g, &x, key, &level_of_v);
     return found ? found : qn__memo_end(g, &x, qn__in_bits(g, v, is_signed, to));
 }
@@ -427,7 +427,7 @@ static LLVMValueRef resize(lower *g, LLVMValueRef v, int level_of_v, int from, b
 static LLVMValueRef first_linear(lower *g, uint32_t i, int p, int bits)
 {
     int64_t step = g->a.affine[i].coef[g->block->lane_dim];
-    LLVMValueRef first = value_of(g, i, p), width = qn__number(g->i32, g->width * 64 + bits);
+    LLVMValueRef first = value_of(g, i, p), width = qn__int(g->i32, g->width * 64 + bits);
     const int level_of_first = g->value[i].level;
     int at = level_of_first;
     sharing x;
@@ -449,7 +449,7 @@ static LLVMValueRef linear_vector(lower *g, uint32_t i, int p, int bits)
     if (ahead == 0)
         return first_linear(g, i, p, bits);
     LLVMValueRef first = linear_vector(g, i, p % g->jam_max, bits);
-    LLVMValueRef by = qn__number(LLVMTypeOf(first), ahead), width = qn__number(g->i32, g->width);
+    LLVMValueRef by = qn__int(LLVMTypeOf(first), ahead), width = qn__int(g->i32, g->width);
     if (LLVMIsConstant(first))
         return LLVMConstAdd(first, by);
     sharing x;

@@ -22,7 +22,7 @@ static LLVMValueRef permuted(lower *g, LLVMValueRef a, LLVMValueRef b, const int
         8 * g->f->target->vector_bytes != (int)bits * units)
         return qn__shuffle(g, a, b, index, n);
     for (int i = 0; i < units; i++)
-        at[i] = qn__number(LLVMGetElementType(t), i < n && index[i] > 0 ? index[i] : 0);
+        at[i] = qn__int(LLVMGetElementType(t), i < n && index[i] > 0 ? index[i] : 0);
     LLVMValueRef v =
         g->hooks->permute(g, registers, b ? 2 : 1, LLVMConstVector(at, (unsigned)units));
     return qn__resized(g, v, n);
@@ -320,7 +320,7 @@ static void load_words(lower *g, const qn_weave *w, const LLVMValueRef *v, LLVMV
         if (!(w->places >> p & 1))
             continue;
         LLVMValueRef from = word[p / inside];
-        LLVMValueRef by = qn__number(LLVMTypeOf(from), 8 * w->bytes * (p % inside));
+        LLVMValueRef by = qn__int(LLVMTypeOf(from), 8 * w->bytes * (p % inside));
         member[p] = LLVMBuildTrunc(g->b, LLVMBuildLShr(g->b, from, by, ""), own, "");
     }
 }
@@ -334,7 +334,7 @@ static void join_words(lower *g, const qn_weave *w, const LLVMValueRef *member, 
     for (int p = 0; p < w->n; p++) {
         LLVMValueRef units = qn__as_units(g, member[p], w->bytes, w->lanes);
         LLVMValueRef own = LLVMBuildZExt(g->b, units, t, "");
-        own = LLVMBuildShl(g->b, own, qn__number(t, 8 * w->bytes * (p % inside)), "");
+        own = LLVMBuildShl(g->b, own, qn__int(t, 8 * w->bytes * (p % inside)), "");
         LLVMValueRef *to = &word[p / inside];
         *to = *to ? LLVMBuildOr(g->b, *to, own, "") : own;
     }

@@ -98,8 +98,8 @@ static LLVMValueRef mask_of(lower *g, const woven *x, bool is_load, woven_piece 
     for (int i = 0; i < of.n; i++) {
         int element = (of.at + i * of.unit) / w->bytes;
         bool is_moved = i < of.inside && (places >> element % w->n & 1);
-        lane[i] = x->count ? qn__number(t, is_moved ? element / w->n : NEVER)
-                           : qn__number(g->i1, is_moved);
+        lane[i] =
+            x->count ? qn__int(t, is_moved ? element / w->n : NEVER) : qn__int(g->i1, is_moved);
         is_whole = is_whole && is_moved;
     }
     LLVMValueRef lanes = LLVMConstVector(lane, (unsigned)of.n);

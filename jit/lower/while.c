@@ -72,7 +72,7 @@ static void head_close(lower *g, headed *h, uint32_t i, uint32_t begin, uint32_t
     if (h->trip)
         h->trip = LLVMBuildAdd(g->b, h->trip, qn__const_i64(g, 1), "");
     if (h->left)
-        h->left = LLVMBuildSub(g->b, h->left, qn__number(LLVMTypeOf(h->left), 1), "");
+        h->left = LLVMBuildSub(g->b, h->left, qn__int(LLVMTypeOf(h->left), 1), "");
     LLVMBasicBlockRef latch = LLVMGetInsertBlock(g->b);
     qn__carry_close(&h->carry, h->before, latch);
     qn__carry_end(&h->carry);
@@ -184,7 +184,7 @@ static LLVMValueRef count_down(lower *g, LLVMValueRef most)
     LLVMValueRef left = qn__smax(g, most, qn__const_i64(g, 0));
     if (!g->f->target->counts_in_32)
         return NULL;
-    return qn__is_const(left, &known) && known <= UINT32_MAX ? qn__number(g->i32, known) : left;
+    return qn__is_const(left, &known) && known <= UINT32_MAX ? qn__int(g->i32, known) : left;
 }
 
 /** Trips in lanes before the loop: how many ran. */

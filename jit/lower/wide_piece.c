@@ -25,7 +25,7 @@ static void unbundle(lower *g, bundle b, LLVMValueRef v, LLVMValueRef *out)
         const int shift = n % each * b.bytes * 8;
         LLVMValueRef x = qn__is_vector(v) ? qn__extract(g, v, n / each) : v;
         if (shift)
-            x = LLVMBuildLShr(g->b, x, qn__number(LLVMTypeOf(x), shift), "");
+            x = LLVMBuildLShr(g->b, x, qn__int(LLVMTypeOf(x), shift), "");
         out[n] = each > 1 && b.n > 1 ? LLVMBuildTrunc(g->b, x, b.element, "") : x;
     }
 }
@@ -43,7 +43,7 @@ LLVMValueRef qn__bundle(lower *g, bundle b, const LLVMValueRef *value)
         if (each > 1)
             v = LLVMBuildZExt(g->b, v, word_type, "");
         if (shift)
-            v = LLVMBuildShl(g->b, v, qn__number(word_type, shift), "");
+            v = LLVMBuildShl(g->b, v, qn__int(word_type, shift), "");
         word = n % each ? LLVMBuildOr(g->b, word, v, "") : v;
         if (has_words && n % each == each - 1)
             all = qn__insert(g, all, word, n / each);

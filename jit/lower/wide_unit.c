@@ -55,7 +55,7 @@ static LLVMValueRef has_left(lower *g, int d, LLVMValueRef ahead, LLVMValueRef e
     if (n <= 1 || is_whole || (qn__is_const(extent, &known) && known % n == 0))
         return NULL;
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
-    return LLVMBuildICmp(g->b, LLVMIntUGE, left, qn__number(LLVMTypeOf(left), n), "");
+    return LLVMBuildICmp(g->b, LLVMIntUGE, left, qn__int(LLVMTypeOf(left), n), "");
 }
 
 /* ---------------------------------------------------------------- rows */
@@ -115,7 +115,7 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
     LLVMValueRef left = LLVMBuildSub(g->b, extent, ahead, "");
     memset(e, 0, sizeof *e);
     e->begin =
-        lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, qn__number(LLVMTypeOf(ahead), 0), "") : NULL;
+        lead ? LLVMBuildICmp(g->b, LLVMIntNE, ahead, qn__int(LLVMTypeOf(ahead), 0), "") : NULL;
     e->end = has_left(g, d, ahead, extent, n);
     for (int u = 0; u < n; u++) {
         e->at_begin[u] = u < lead;
@@ -127,7 +127,7 @@ static void find_edges(lower *g, int d, LLVMValueRef ahead, LLVMValueRef extent,
         else if (e->at_end[u])
             e->mask[u] = qn__mask_and(
                 g, e->mask[u],
-                LLVMBuildICmp(g->b, LLVMIntUGT, left, qn__number(LLVMTypeOf(left), u), ""));
+                LLVMBuildICmp(g->b, LLVMIntUGT, left, qn__int(LLVMTypeOf(left), u), ""));
     }
 }
 
@@ -177,9 +177,9 @@ static void skewed_edges(lower *g, const unit *w)
         for (int j = 0; j < g->jam_max; j++) {
             int p = u * g->jam_max + j;
             LLVMValueRef from_begin =
-                LLVMBuildAdd(g->b, ahead, qn__number(LLVMTypeOf(ahead), u - lead_of_row(g, j)), "");
-            g->mask[p] = g->tail_mask[p] = LLVMBuildICmp(g->b, LLVMIntULT, from_begin,
-                                                         qn__number(LLVMTypeOf(ahead), trips), "");
+                LLVMBuildAdd(g->b, ahead, qn__int(LLVMTypeOf(ahead), u - lead_of_row(g, j)), "");
+            g->mask[p] = g->tail_mask[p] =
+                LLVMBuildICmp(g->b, LLVMIntULT, from_begin, qn__int(LLVMTypeOf(ahead), trips), "");
         }
     run_rows(g, w);
 }
@@ -196,11 +196,11 @@ static void run_skewed(lower *g, const unit *w)
     int64_t first = lead_of_row(g, 0), last = lead_of_row(g, g->jam_max - 1);
     int64_t low = first > last ? first : last, least = first < last ? first : last;
     LLVMValueRef ahead = w->at->ahead[0],
-                 from = LLVMBuildSub(g->b, ahead, qn__number(LLVMTypeOf(ahead), low), "");
+                 from = LLVMBuildSub(g->b, ahead, qn__int(LLVMTypeOf(ahead), low), "");
     int64_t room = iterations_to_end(g, w) + least - low - g->grid->wide;
     LLVMValueRef inside =
         room < 0 ? LLVMConstInt(g->i1, 0, false)
-                 : LLVMBuildICmp(g->b, LLVMIntULE, from, qn__number(LLVMTypeOf(ahead), room), "");
+                 : LLVMBuildICmp(g->b, LLVMIntULE, from, qn__int(LLVMTypeOf(ahead), room), "");
     either(g, w, inside, skewed_inside, skewed_edges);
 }
 
