@@ -17,6 +17,7 @@ typedef struct group {
     uint32_t inst;  /* an access of it */
     uint32_t parts; /* accesses that it has, of different parts of elements */
     bool is_written, is_stream, is_anywhere; /* data says where */
+    bool has_rows;       /* data says which row, of which it is walked from element to element */
     bool is_interleaved; /* one step has several runs of lines of one page */
     bool is_copied;      /* fills of buffers alone access it */
 } group;
@@ -68,15 +69,29 @@ static int group_of_buffer(const mover *m, int buffer)
     return -1;
 }
 
-static bool is_anywhere(const qn_estimator *e, uint32_t inst)
+/** Dimensions that data of an index depends on. */
+static uint32_t dims_of_data(const qn_estimator *e, uint32_t index)
 {
+    const qn_affine *a = &e->x->affine[index];
+    return (a->sym[0] ? e->x->value[a->sym[0]].deps : 0) |
+           (a->sym[1] ? e->x->value[a->sym[1]].deps : 0);
+}
+
+/** How data says where an access is. */
+static void find_data(const qn_estimator *e, uint32_t inst, group *g)
+{
+    const uint32_t *index = qn__args(e->x->k, inst);
+    uint32_t of_data = 0;
     for (int r = 0; r < qn__n_indices(e->x->k, inst); r++)
-        for (int n = 0; n < 2; n++) {
-            uint32_t sym = e->x->affine[qn__args(e->x->k, inst)[r]].sym[n];
-            if (sym && e->x->value[sym].deps)
-                return true;
-        }
-    return false;
+        of_data |= dims_of_data(e, index[r]);
+    g->is_anywhere = of_data != 0;
+    for (int r = 0; r < qn__n_indices(e->x->k, inst); r++) {
+        const qn_dim_fact *d = &e->x->f->param[e->x->k->inst[inst].imm].dim[r];
+        const uint32_t own = e->x->value[index[r]].deps;
+        const qn_fact *stride = &e->x->f->digit[d->first_digit].stride;
+        g->has_rows |= g->is_anywhere && d->n_digits == 1 && stride->kind == QN_FACT_EXACT &&
+                       stride->value == 1 && own && !(own & of_data);
+    }
 }
 
 static void make_groups(mover *m)
@@ -86,9 +101,10 @@ static void make_groups(mover *m)
         int g = group_of(m, i);
         if (g < 0 && m->n_groups == MOST_GROUPS)
             continue; /* a kernel of so many has others to tell schedules apart */
-        if (g < 0)
-            m->group[g = m->n_groups++] =
-                (group){.inst = i, .is_anywhere = is_anywhere(m->e, i), .is_copied = true};
+        if (g < 0) {
+            m->group[g = m->n_groups++] = (group){.inst = i, .is_copied = true};
+            find_data(m->e, i, &m->group[g]);
+        }
         m->group[g].parts |= UINT32_C(1)
                              << (k->inst[i].op == QN_I_ATOMIC ? 0 : k->inst[i].sub & 31);
         m->group[g].is_written |= k->inst[i].op != QN_I_LOAD;
@@ -324,12 +340,13 @@ static lines lines_of(const mover *m, const touched *t, int g)
     const qn_kernel_parameter *p = &k->param[k->inst[own->inst].imm];
     double whole = (double)(p->record ? p->record->bytes : qn_dtype_bytes(p->dtype));
     double run = own->parts & (own->parts - 1) ? whole : (double)qn__access_bytes(k, own->inst);
-    double element = run, runs = 1, apart = 0, sets = 1;
+    double element = run, runs = 1, apart = 0, sets = 1, of_run = 1;
     bool is_aligned = true;
     int n = qn__stretches_of(m->e->x, own->inst, &t->box, s);
     for (int i = 0; i < n; i++) {
         if (runs == 1 && (s[i].stride <= run || s[i].stride < line)) {
             run += (s[i].n - 1) * s[i].stride;
+            of_run *= s[i].n;
             continue;
         }
         double distinct = way / greatest_divisor(s[i].stride, way);
@@ -341,8 +358,9 @@ static lines lines_of(const mover *m, const touched *t, int g)
     /* runs that begin anywhere in a line have the lines of all places in the mean */
     double own_lines = is_aligned ? qn__whole((run + line - 1) / line) : (run - element) / line + 1;
     lines r = {.n = runs * own_lines, .room = (double)m->cache->bytes / line};
-    if (r.n > t->accesses)
-        r.n = t->accesses > 1 ? t->accesses : 1;
+    const double most = own->has_rows ? t->accesses / of_run * own_lines : t->accesses;
+    if (r.n > most)
+        r.n = most > 1 ? most : 1;
     sets *= own_lines;
     if (sets * m->cache->ways < r.room && runs > 1)
         r.room = sets * m->cache->ways;

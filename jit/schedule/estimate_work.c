@@ -203,6 +203,26 @@ static bool is_of_indices(const qn_estimator *e, uint32_t i)
     return is;
 }
 
+/** Two comparisons of each index, and what becomes of them. Of an index that data says, lanes that
+ * have one index have one comparison. */
+static void add_checks(qn_estimator *e, uint32_t i, double weight, bool is_inside)
+{
+    uint32_t all = 0;
+    for (int n = 0; n < qn__n_indices(e->x->k, i); n++) {
+        const uint32_t index = qn__args(e->x->k, i)[n], data = e->x->affine[index].sym[0],
+                       other = e->x->affine[index].sym[1];
+        uint32_t dims = e->x->value[index].deps;
+        if (data && !other)
+            dims = e->x->value[data].deps;
+        all |= dims;
+        const placed p = place_of(e, dims, is_inside);
+        for (int end = 0; end < 2; end++)
+            add_work(e, &p, weight, QN_WORK_SIMPLE, 64);
+    }
+    const placed p = place_of(e, all, is_inside);
+    add_work(e, &p, weight, QN_WORK_SIMPLE, 64);
+}
+
 static void add_access(qn_estimator *e, uint32_t i, const region *r)
 {
     const qn_kernel *k = e->x->k;
@@ -238,8 +258,7 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     digits.lanes = qn__lanes_are_in_digit(e, i, p.lanes) ? 1 : p.lanes;
     add_digits(e, &digits, i, r->weight);
     if (record && record->check == QN_CHECK_PER_LANE)
-        for (int n = 0; n < 2 * qn__n_indices(k, i) + 1; n++)
-            add_work(e, &p, r->weight, QN_WORK_SIMPLE, 64);
+        add_checks(e, i, r->weight, !is_outside);
     if (x->op == QN_I_ATOMIC && !(record && record->is_plain))
         add(&p, r->weight, 0,
             p.lanes * (double)qn__work_slots(QN_WORK_ATOMIC, 64, 1, e->x->f->target));
@@ -277,8 +296,8 @@ static bool has_lane_points(const qn_estimator *e)
 static void add_accumulators(const qn_estimator *e, const qn_reduced *r, const placed *p,
                              double registers, double bytes, bool is_partial)
 {
-    const bool is_memory = is_partial || (r->buffer && e->s->buffer[r->buffer - 1].storage !=
-                                                           QN_STORAGE_REGISTERS);
+    const bool is_memory =
+        is_partial || (r->buffer && e->s->buffer[r->buffer - 1].storage != QN_STORAGE_REGISTERS);
     double room = e->x->f->target->vectors - 2; /* operands */
     double moved = is_memory ? registers : registers > room ? registers - room : 0;
     add_moves(p, moved, moved, bytes);
@@ -303,8 +322,7 @@ static void add_joining(qn_estimator *e, int work, int bits)
     placed behind = {&e->around[first - 1], 1, (int)lanes};
     while (behind.in->is_together)
         behind.in--;
-    double path =
-        (pairs + halves) * latency_of(e, work) + halves * latency_of(e, QN_WORK_SHUFFLE);
+    double path = (pairs + halves) * latency_of(e, work) + halves * latency_of(e, QN_WORK_SHUFFLE);
     add_work(e, &behind, vectors - 1 + halves, work, bits);
     behind.in->demand.shuffles += halves;
     behind.in->demand.instructions += halves;
@@ -412,8 +430,8 @@ static void walk_if(qn_estimator *e, uint32_t i, const region *r)
         double share = is_masked ? (x->sub && side == 0 ? QN_RARE_SHARE * 2 : 1)
                        : side    ? 1 - first
                                  : first;
-        region inside = {r->at, r->weight * share, r->begin, true, r->is_test,
-                         r->is_masked || is_masked};
+        region inside = {r->at, r->weight * share, r->begin,
+                         true,  r->is_test,        r->is_masked || is_masked};
         end = qn__larger(end, walk(e, x->region[side], x->region[side + 1], &inside));
     }
     if (!is_masked) {
@@ -510,8 +528,8 @@ static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
     double trips = trips_of(e, i, &uneven), begin = r->begin;
     for (int n = 0; n < x->n_args; n++)
         begin = qn__larger(begin, e->ready[qn__args(e->x->k, i)[n]]);
-    region inside = {r->at, r->weight * trips, begin, true, x->op == QN_I_WHILE,
-                     r->is_masked || uneven.lanes > 1};
+    region inside = {r->at, r->weight * trips,   begin,
+                     true,  x->op == QN_I_WHILE, r->is_masked || uneven.lanes > 1};
     double end = walk(e, x->region[0], x->region[1], &inside);
     inside.is_test = false;
     if (x->op == QN_I_WHILE)

@@ -124,6 +124,21 @@ static void test_conflicts(void)
     tap_ok(even.cycles > odd.cycles, "... which takes longer");
 }
 
+/** Data says which row is read: all elements of a line are of one row. */
+static void test_rows_of_data(void)
+{
+    static const char rows[] =
+        "kernel \"rows\" { view w: f64[2]; view n: i64[1]; view y: f64[2]; %z: i64 = const 0;\n"
+        "%b: i64 = extent y, 0; %e: i64 = extent y, 1; %i: i64 = parallel %z, %b;\n"
+        "%j: i64 = parallel %z, %e; %r: i64 = load n[%i]; %a: f64 = load w[%r, %j];\n"
+        "store y[%i, %j], %a; }";
+    static const tree_view views[] = {{{4096, 64}, false}, {{1024}, false}, {{1024, 64}, false}};
+    static const int64_t caches[QN_N_CACHES] = {4096, 4096, 4096};
+    const qn_estimate e = estimate(rows, views, caches, "split d1 8 tail=mask; vectorize d1.1;");
+    tap_is_int((int64_t)e.bytes[QN_CACHE_FIRST], 3 * 1024 * 64 * 8 + 1024 * 8,
+               "rows that data says are read once, and rows written");
+}
+
 /** Shifts of bytes by a number are no chain of shifts by each bit. */
 static void test_byte_shifts(void)
 {
@@ -193,10 +208,10 @@ static void test_copies(void)
     static const tree_view products[] = {{{48, 48}, false}, {{48, 48}, false}, {{48, 48}, false}};
     static const char *const row = "split d1 8 tail=none; vectorize d1.1; reorder d1.0 d0 d1.1;"
                                    "distribute d1.1; place %8 d1.1; reorder r8d2 d1.1;",
-                            *const copied = "split d1 8 tail=none; vectorize d1.1;"
-                                            "reorder d1.0 d0 d1.1; distribute d1.1;"
-                                            "place %8 d1.1; reorder r8d2 d1.1;"
-                                            "buffer %10 d1.0 storage=scratch;";
+                             *const copied = "split d1 8 tail=none; vectorize d1.1;"
+                                             "reorder d1.0 d0 d1.1; distribute d1.1;"
+                                             "place %8 d1.1; reorder r8d2 d1.1;"
+                                             "buffer %10 d1.0 storage=scratch;";
     qn_estimate plain = estimate(tree_matmul, products, small, row),
                 packed = estimate(tree_matmul, products, small, copied);
     tap_ok(plain.waiting[QN_CACHE_SECOND] <= 0 && packed.waiting[QN_CACHE_SECOND] > 0,
@@ -258,8 +273,8 @@ static void test_partials(void)
            "points of two dimensions are added in memory, those of one in registers");
     tap_ok(two.instructions * 6 >= one.instructions * 6 + 4096 * 4,
            "... with their places, which loops over one dimension do not need");
-    tap_note("%.0f, %.0f stores; %.0f, %.0f instructions", one.stores, two.stores,
-             one.instructions, two.instructions);
+    tap_note("%.0f, %.0f stores; %.0f, %.0f instructions", one.stores, two.stores, one.instructions,
+             two.instructions);
 }
 
 static void test_monotony(void)
@@ -464,6 +479,7 @@ int main(void)
     test_large();
     test_layers();
     test_conflicts();
+    test_rows_of_data();
     test_byte_shifts();
     test_interleaved();
     test_tile();
