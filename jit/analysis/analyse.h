@@ -238,6 +238,11 @@ bool qn__is_used(const qn_kernel *k, uint32_t i);
 bool qn__region_may_fail(const qn_kernel *k, const qn_facts *f, uint32_t begin, uint32_t end);
 /** Whether the kernel's body might fail, run forever or tell something. */
 bool qn__may_fail(const qn_kernel *k, const qn_facts *f);
+/** Whether a plan of the caller's names dimensions, which are those of the kernel. */
+static inline bool qn__names_dims(const qn_plan_options *o)
+{
+    return o->lane_dim > 0 || o->jam_dim || o->cross_dim || o->tile_dim || o->order[0];
+}
 /** Makes instructions [begin, end) numbers that nobody asks for, in the region where the first
  * stands. */
 void qn__drop(qn_kernel *k, uint32_t begin, uint32_t end);

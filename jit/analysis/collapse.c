@@ -113,11 +113,8 @@ static uint32_t find_candidates(const qn_kernel *k, const qn_facts *f, uint32_t 
 
 void qn__collapse(const qn_kernel *k, qn_facts *f)
 {
-    const qn_plan_options *wanted =
-        &f->plan; /* a plan that names dimensions means those of the kernel */
     qn_analysis a;
-    if (k->n_dims < 2 || f->is_ordered || qn__may_fail(k, f) || wanted->lane_dim > 0 ||
-        wanted->jam_dim || wanted->cross_dim || wanted->tile_dim || wanted->order[0])
+    if (k->n_dims < 2 || f->is_ordered || qn__may_fail(k, f) || qn__names_dims(&f->plan))
         return;
     uint32_t *mask = qn__zalloc(k->n_insts, sizeof *mask);
     if (mask)

@@ -171,11 +171,7 @@ static bool is_closed(const qn_kernel *k, const qn_distribution *d)
 
 static bool is_kind_of_kernel(const qn_kernel *k, const qn_facts *f)
 {
-    const qn_plan_options *wanted =
-        &f->plan; /* a plan that names dimensions means those of the kernel */
-    bool is_planned = wanted->lane_dim > 0 || wanted->jam_dim || wanted->cross_dim ||
-                      wanted->tile_dim || wanted->order[0];
-    if (is_planned || f->is_ordered || f->target->has_grid || qn__n_sequential(k) ||
+    if (qn__names_dims(&f->plan) || f->is_ordered || f->target->has_grid || qn__n_sequential(k) ||
         k->n_dims < 2 || k->n_params + QN_MOST_DISTRIBUTED > QN_MAX_PARAMS)
         return false;
     return !qn__has_insts(k, k->body, k->n_insts, 1u << QN_I_ATOMIC);

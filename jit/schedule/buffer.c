@@ -69,12 +69,12 @@ typedef struct filler {
 } filler;
 
 /** The role of the loop over an axis in the block of the statements; -1: none is. */
-static int block_role(const filler *m, qn_axis a)
+static int block_role(const qn_analysis *x, const qn_schedule *s, qn_axis a)
 {
     int role = -1;
-    for (uint16_t n = 1; n <= m->s->n_nodes; n++)
-        if (m->s->node[n].axis.id == a.id && qn__is_of_block(m->x, m->s, (qn_node){n}))
-            role = m->s->node[n].role;
+    for (uint16_t n = 1; n <= s->n_nodes; n++)
+        if (s->node[n].axis.id == a.id && qn__is_of_block(x, s, (qn_node){n}))
+            role = s->node[n].role;
     return role;
 }
 
@@ -102,7 +102,8 @@ static bool has_rows(const filler *m)
     int points = -1, roles = 0; /* bits */
     int64_t across, lanes = 0;
     for (int a = 0; a < m->b->n_axes; a++) {
-        const int d = qn__axis_dim(x, m->s, m->b->axis[a]), role = block_role(m, m->b->axis[a]);
+        const int d = qn__axis_dim(x, m->s, m->b->axis[a]),
+                  role = block_role(x, m->s, m->b->axis[a]);
         if (role < 0)
             points = d;
         else if (d == m->lane_dim)
@@ -145,7 +146,7 @@ const char *qn__fill_of(const qn_analysis *x, const qn_schedule *s, qn_node fill
     uint32_t dims[2] = {0}; /* of axes without a loop of the block, and with one */
     *out = (qn_fill_loops){.n = 0};
     for (int a = 0; a < m.b->n_axes; a++)
-        dims[block_role(&m, m.b->axis[a]) >= 0] |= qn__axis_dims(x, s, m.b->axis[a]);
+        dims[block_role(x, s, m.b->axis[a]) >= 0] |= qn__axis_dims(x, s, m.b->axis[a]);
     add_dims(&m, false, dims[1], dims[0], out);
     add_dims(&m, true, dims[1], dims[0], out);
     out->has_steps = m.lane_dim >= 0 && (dims[0] >> m.lane_dim & 1);
@@ -190,10 +191,8 @@ static const char *axes_without_code(const qn_analysis *x, const qn_schedule *s,
         for (int m = a + 1; m < b->n_axes; m++)
             if (qn__axis_weight(x, s, b->axis[m], &other) >= weight && other.id == root.id)
                 return "buffers that have faster digits before slower ones";
-        for (uint16_t n = 1; n <= s->n_nodes && a < b->n_axes - 1; n++)
-            if (s->node[n].axis.id == b->axis[a].id && s->node[n].role == QN_ROLE_VECTOR &&
-                qn__is_of_block(x, s, (qn_node){n}))
-                return "buffers whose lanes do not lie together";
+        if (a < b->n_axes - 1 && block_role(x, s, b->axis[a]) == QN_ROLE_VECTOR)
+            return "buffers whose lanes do not lie together";
     }
     return NULL;
 }
@@ -216,29 +215,16 @@ bool qn__is_used_by_tails(const qn_schedule *s, int buffer)
     return false;
 }
 
-/** Whether a fill stands inside of a piece of several steps, of which the last one of all may begin
- * before the piece. */
-static bool is_in_early_piece(const qn_schedule *s, qn_node fill)
+/** Whether a loop over an axis is in a piece of several steps, of which the last one of all may
+ * begin before the piece. */
+static bool is_in_early_piece(const qn_schedule *s, qn_axis a)
 {
-    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent) {
-        qn_axis a = qn__node(s, up)->axis;
-        for (int depth = 0; qn__axis(s, a)->kind == QN_AXIS_PART; depth++) {
-            const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
-            if (depth > 0 && c->kind == QN_CUT_DIGITS && c->tail == QN_TAIL_OVERLAP)
-                return true;
-            a = c->of;
-        }
-    }
-    return false;
-}
-
-/** Whether a fill stands inside of a loop over the dimension of the lanes. */
-static bool is_in_steps(const qn_analysis *x, const qn_schedule *s, qn_node fill)
-{
-    for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent)
-        if (qn__node(s, up)->kind == QN_NODE_LOOP &&
-            qn__axis_dim(x, s, qn__node(s, up)->axis) == qn__lanes_of(x, s))
+    for (int depth = 0; qn__axis(s, a)->kind == QN_AXIS_PART; depth++) {
+        const qn_cut *c = &s->cut[qn__axis(s, a)->cut];
+        if (depth > 0 && c->kind == QN_CUT_DIGITS && c->tail == QN_TAIL_OVERLAP)
             return true;
+        a = c->of;
+    }
     return false;
 }
 
@@ -246,20 +232,22 @@ static bool is_in_steps(const qn_analysis *x, const qn_schedule *s, qn_node fill
 static const char *fill_without_code(const qn_analysis *x, const qn_schedule *s, qn_node fill)
 {
     const qn_buffer_info *b = &s->buffer[qn__node(s, fill)->index];
+    bool is_in_steps = false; /* of the lanes */
     qn_fill_loops f;
     for (qn_node up = qn__node(s, fill)->parent; up.id; up = qn__node(s, up)->parent) {
-        if (qn__node(s, up)->kind == QN_NODE_PLACE)
+        const qn_node_info *l = qn__node(s, up);
+        if (l->kind == QN_NODE_PLACE)
             return "fills inside of reduces";
         if (qn__is_of_block(x, s, up))
             return "fills inside of lanes and unrolled loops";
+        if (is_in_early_piece(s, l->axis))
+            return "buffers of pieces whose last step begins early";
+        is_in_steps |= qn__axis_dim(x, s, l->axis) == qn__lanes_of(x, s);
     }
     for (int a = 0; a < b->n_axes; a++)
         if (!has_sections_outside(s, b->axis[a], fill))
             return "buffers over sections";
-    if (is_in_early_piece(s, fill))
-        return "buffers of pieces whose last step begins early";
-    if (has_streams(s) && qn__is_used_by_tails(s, qn__node(s, fill)->index) &&
-        is_in_steps(x, s, fill))
+    if (is_in_steps && has_streams(s) && qn__is_used_by_tails(s, qn__node(s, fill)->index))
         return "buffers that the first lanes of streamed rows use";
     return qn__fill_of(x, s, fill, &f);
 }

@@ -239,6 +239,14 @@ double qn__access_cost(const qn_analysis *a, uint32_t i, int d)
     return is_load ? COST_GATHER : COST_SCATTER;
 }
 
+bool qn__has_gather(const qn_analysis *a, int d)
+{
+    FOR_ACCESSES (a->k, n, i)
+        if (qn__access_cost(a, i, d) >= COST_GATHER)
+            return true;
+    return false;
+}
+
 /** Accesses inside reduces run more often; outside a reduce over d they are scalar when d is the
  * lane dimension. */
 static double lane_cost(const qn_analysis *a, int d)

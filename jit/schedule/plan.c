@@ -92,13 +92,8 @@ static int widest_bits(const planner *s)
     int bits = 8;
     for (uint32_t i = usual(s, k->body); i < k->n_insts; i = usual(s, i + 1)) {
         const qn_inst *x = &k->inst[i];
-        int type = x->op == QN_I_STORE ? qn__access_dtype(k, i) : x->type;
-        bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
-        bool is_narrow = s->a->value && x->op != QN_I_STORE && s->a->value[i].bits;
         bool is_scalar = is_reduction && x->op != QN_I_REDUCE && !qn__enclosing_reduce(k, i);
-        int width = is_index || is_scalar || type == QN_VOID ? 8
-                    : is_narrow                              ? s->a->value[i].bits
-                                                             : qn__dtype_width(type);
+        int width = is_scalar ? 8 : qn__data_bits(s->a, i);
         width = is_reduction && is_of_pairs(s, i) ? 16 : width;
         bits = width > bits ? width : bits;
     }
@@ -164,16 +159,6 @@ static int natural_unroll(const planner *s)
     return n <= FEW ? 4 : n <= SOME ? 2 * more : n <= MANY ? more : 1;
 }
 
-/** Gathers, scatters and atomics take so long lane by lane that more vectors than two only add
- * code. */
-static bool has_gather(const planner *s)
-{
-    FOR_ACCESSES (s->k, n, i)
-        if (qn__access_cost(s->a, i, s->p->lane_dim) >= COST_GATHER)
-            return true;
-    return false;
-}
-
 /** Lanes of a whole register. */
 static int lanes_of(const planner *s)
 {
@@ -224,8 +209,8 @@ static void choose_width(planner *s)
     while (t >= 0 && p->width > 2 && p->width / 2 >= t)
         p->width /= 2;
     p->unroll = natural_unroll(s);
-    if (has_gather(s) && p->unroll > 2)
-        p->unroll = 2;
+    if (qn__has_gather(s->a, p->lane_dim) && p->unroll > 2)
+        p->unroll = 2; /* moved lane by lane, more vectors only add code */
     s->has_one_step = p->unroll > 1 && is_one_step(s, t);
     if (s->has_one_step)
         p->unroll = (int32_t)((t + p->width - 1) / p->width);

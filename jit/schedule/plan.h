@@ -15,6 +15,9 @@ void qn__plan_by_rules(const qn_analysis *a, qn_plan *out);
  * lanes a register has for the widest value in them (jit/schedule/trips.c). */
 int qn__plan_trips(const qn_analysis *a, qn_trip_lanes *out);
 
+/** Bits in which lanes hold what instruction i makes or stores; the least of an index. */
+int qn__data_bits(const qn_analysis *a, uint32_t i);
+
 enum { MOST_UNROLL = 8 }; /* vectors of the lanes in a step */
 enum { MOST_PLANNED = 32 }; /* parts of a value in a step: vectors x jammed iterations */
 
@@ -32,6 +35,8 @@ bool qn__are_gathered(const qn_analysis *a, int d, int64_t lanes);
  * lane by lane. */
 double qn__access_cost(const qn_analysis *a, uint32_t i, int d);
 #define COST_GATHER 6.0
+/** Whether lanes along d of some access lie anywhere, and are moved one by one: much code. */
+bool qn__has_gather(const qn_analysis *a, int d);
 
 /** Elements an access moves along d, about: of dynamic strides only the order is known
  * (jit/schedule/order.c). */

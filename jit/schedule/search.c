@@ -315,16 +315,6 @@ static void try_gathers(search *s)
         try_lanes(s);
 }
 
-/** Whether lanes of some access lie anywhere, and are moved one by one: that is much code. */
-static bool has_gather(const search *s)
-{
-    FOR_ACCESSES (s->k, n, i)
-        if (s->best->lane_dim >= 0 &&
-            qn__access_cost(&s->of->analysis, i, s->best->lane_dim) >= COST_GATHER)
-            return true;
-    return false;
-}
-
 /** The plan of the rules with one vector in a step, or that of other lanes; scalar code instead of
  * gathers where it takes not much longer. */
 static void improve_rim(search *s, double slack)
@@ -333,7 +323,7 @@ static void improve_rim(search *s, double slack)
     o.lane_dim = -1;
     if (s->least.cycles > slack)
         try_lanes(s);
-    if (has_gather(s))
+    if (s->best->lane_dim >= 0 && qn__has_gather(&s->of->analysis, s->best->lane_dim))
         (void)try(s, &o, 1 + slack / s->least.cycles);
 }
 

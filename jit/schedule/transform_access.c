@@ -175,10 +175,13 @@ static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step 
                             const qn_buffer_info *what, qn_node *move, qn_error *err)
 {
     const uint32_t i = what->inst;
-    const qn_node at = first_loop(s, how);
-    const int kind = what->content == QN_CONTENT_COPY ? QN_NODE_FILL : QN_NODE_FLUSH;
+    const bool is_copy = what->content == QN_CONTENT_COPY;
+    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS ||
+        x->k->inst[i].op != (is_copy ? QN_I_LOAD : QN_I_STORE))
+        return no_access(i, "it is not what is kept, or there are too many buffers", err);
+    const qn_node at = first_loop(s, how), statement = statement_of(s, i, at);
+    const int kind = is_copy ? QN_NODE_FILL : QN_NODE_FLUSH;
     qn_buffer_info *b = &s->buffer[s->n_buffers];
-    qn_node statement = statement_of(s, i, at);
     if ((how->n_axes && !at.id) || !statement.id)
         return no_access(i, "it is not below that loop", err);
     *b = *what;
@@ -198,11 +201,8 @@ static qn_status add_buffer(const qn_analysis *x, qn_schedule *s, const qn_step 
 
 qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    uint32_t i = how->inst;
-    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || x->k->inst[i].op != QN_I_LOAD)
-        return no_access(i, "there is no such load, or there are too many buffers", err);
     const qn_buffer_info what = {
-        .content = QN_CONTENT_COPY, .storage = how->option, .inst = i};
+        .content = QN_CONTENT_COPY, .storage = how->option, .inst = how->inst};
     qn_node move;
     qn_status status = add_buffer(x, s, how, &what, &move, err);
     if (status == QN_OK)
@@ -212,11 +212,8 @@ qn_status qn__apply_buffer(const qn_analysis *x, qn_schedule *s, const qn_step *
 
 qn_status qn__apply_join(const qn_analysis *x, qn_schedule *s, const qn_step *how, qn_error *err)
 {
-    uint32_t i = how->inst;
-    if (!has_record(s, i) || s->n_buffers == QN_MOST_BUFFERS || x->k->inst[i].op != QN_I_STORE)
-        return no_access(i, "there is no such store, or there are too many buffers", err);
     const qn_buffer_info what = {
-        .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = i};
+        .content = QN_CONTENT_ENDS, .storage = QN_STORAGE_SCRATCH, .inst = how->inst};
     const qn_node at = first_loop(s, how);
     qn_node move;
     qn_status status = add_buffer(x, s, how, &what, &move, err);

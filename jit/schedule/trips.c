@@ -70,18 +70,24 @@ static void choose(const qn_analysis *a, uint32_t begin, uint32_t end, qn_trip_l
     }
 }
 
+int qn__data_bits(const qn_analysis *a, uint32_t i)
+{
+    const qn_inst *x = &a->k->inst[i];
+    const int type = x->op == QN_I_STORE ? qn__access_dtype(a->k, i) : x->type;
+    bool is_index = type == QN_I64 && x->op != QN_I_STORE && x->op != QN_I_LOAD;
+    if (is_index || type == QN_VOID)
+        return 8;
+    return a->value && x->op != QN_I_STORE && a->value[i].bits ? a->value[i].bits
+                                                               : qn__dtype_width(type);
+}
+
 /** Bits of the widest value of a loop that is no index. */
 static int widest_in(const qn_analysis *a, uint32_t i)
 {
     const qn_kernel *k = a->k;
     int widest = 8;
     for (uint32_t n = k->inst[i].region[0]; n < k->inst[i].region[2]; n++) {
-        const qn_inst *x = &k->inst[n];
-        int type = x->op == QN_I_STORE ? qn__access_dtype(k, n) : x->type;
-        bool is_index = type == QN_I64 && !qn__is_access(x);
-        int bits = is_index || type == QN_VOID                       ? 8
-                   : x->op != QN_I_STORE && a->value[n].bits ? a->value[n].bits
-                                                                     : qn__dtype_width(type);
+        const int bits = qn__data_bits(a, n);
         widest = bits > widest ? bits : widest;
     }
     return widest;

@@ -140,21 +140,6 @@ static const int64_t most_bytes[QN_N_STORAGES] = {[QN_STORAGE_REGISTERS] = 64 * 
                                                   [QN_STORAGE_FRAME] = 1 << 16,
                                                   [QN_STORAGE_SCRATCH] = 1 << 26};
 
-/** Whether every iteration performs access i: it stands in no branch and no loop of the body, and
- * reduces around it have points. Else no element need be in range. */
-static bool is_performed(const qn_verifier *v, uint32_t i)
-{
-    const qn_kernel *k = v->x->k;
-    for (uint32_t up = k->inst[i].parent; up; up = k->inst[up].parent) {
-        if (k->inst[up].op != QN_I_REDUCE)
-            return false;
-        for (int n = 0; n < k->inst[up].n_args; n++)
-            if (!qn__is_at_least(v->x->f, qn__dim_of(k, up, n), 1))
-                return false;
-    }
-    return true;
-}
-
 /** Whether every reduce around access i has points: else all that is inside counts as in range. */
 static bool has_points(const qn_verifier *v, uint32_t i)
 {
@@ -164,6 +149,17 @@ static bool has_points(const qn_verifier *v, uint32_t i)
             if (!qn__is_at_least(v->x->f, qn__dim_of(k, up, n), 1))
                 return false;
     return true;
+}
+
+/** Whether every iteration performs access i: it stands in no branch and no loop of the body, and
+ * reduces around it have points. Else no element need be in range. */
+static bool is_performed(const qn_verifier *v, uint32_t i)
+{
+    const qn_kernel *k = v->x->k;
+    for (uint32_t up = k->inst[i].parent; up; up = k->inst[up].parent)
+        if (k->inst[up].op != QN_I_REDUCE)
+            return false;
+    return has_points(v, i);
 }
 
 /** Whether the elements that access i may meet are in range, also where no iteration meets them. */
