@@ -39,17 +39,10 @@ int64_t qn__least_units_to_skip(int vectors, const qn_target *target)
 
 /* ---------------------------------------------------------------- instructions */
 
-/** Of an operation of the table. */
-static int work_of_op(const qn_kernel *k, uint32_t i)
+/** Of an operation of the table. is_constant: its last operand is one; is_power: a power of two. */
+static int work_of_op(int op, bool is_integer, bool is_constant, bool is_power)
 {
-    const qn_inst *x = &k->inst[i];
-    const uint32_t *arg = qn__args(k, i);
-    int type = k->inst[arg[x->n_args - 1]].type;
-    bool is_constant = k->inst[arg[x->n_args - 1]].op == QN_I_CONST;
-    uint64_t by = is_constant ? k->inst[arg[x->n_args - 1]].imm : 0;
-    bool is_power = by && (by & (by - 1)) == 0; /* division by it is shifts */
-    bool is_integer = qn__is_integer(type) || type == QN_BOOL;
-    switch (qn__pure(x)) {
+    switch (op) {
     case QN_OP_add:
     case QN_OP_sub:
     case QN_OP_fma:
@@ -88,6 +81,13 @@ static int work_of_op(const qn_kernel *k, uint32_t i)
     }
 }
 
+int qn__work_of_combine(const qn_kernel *k, uint32_t reduce)
+{
+    const qn_inst *x = &k->inst[reduce];
+    bool is_integer = qn__is_integer(x->type) || x->type == QN_BOOL;
+    return work_of_op(qn__combine_op(x->sub), is_integer, false, false);
+}
+
 int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits)
 {
     const qn_kernel *k = a->k;
@@ -101,7 +101,11 @@ int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits)
     /* in fewer bits than those of its type? */
     *bits = a->value[i].at ? a->value[i].at : from > to ? from : to;
     if (x->op >= QN_I_PURE) {
-        const int work = work_of_op(k, i);
+        const qn_inst *last = &k->inst[qn__args(k, i)[x->n_args - 1]];
+        const bool is_constant = last->op == QN_I_CONST, /* division by a power of two is shifts */
+            is_power = is_constant && last->imm && (last->imm & (last->imm - 1)) == 0;
+        const int work = work_of_op(qn__pure(x), qn__is_integer(type) || type == QN_BOOL,
+                                    is_constant, is_power);
         if (work == QN_WORK_MULTIPLY && *bits == 64 && a->value[qn__args(k, i)[0]].bits <= 32 &&
             a->value[qn__args(k, i)[1]].bits <= 32)
             return QN_WORK_SIMPLE; /* one instruction multiplies lower halves */

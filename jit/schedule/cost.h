@@ -70,6 +70,8 @@ enum { QN_FAST_UNITS_OF_SLOW = 8 };
 /** The kind of work that instruction i is, which is no access and has no regions, and the bits of
  * its lanes; -1: it becomes no instruction. */
 int qn__kind_of_work(const qn_analysis *a, uint32_t i, int *bits);
+/** That of combining two values of a reduce. */
+int qn__work_of_combine(const qn_kernel *k, uint32_t reduce);
 
 /** Units of one operation on `lanes` lanes (1: a scalar) of `bits` bits each, for a target. */
 int64_t qn__work_units(int work, int bits, int lanes, const qn_target *target);

@@ -266,20 +266,6 @@ static void add_access(qn_estimator *e, uint32_t i, const region *r)
     e->ready[i] = begin + (is_load ? latency_of(e, work) : 1);
 }
 
-/** The work of combining two values of a reduce. */
-static int work_of_combine(const qn_kernel *k, uint32_t reduce)
-{
-    const qn_inst *x = &k->inst[reduce];
-    bool is_integer = qn__is_integer(x->type) || x->type == QN_BOOL;
-    if (x->sub == QN_COMBINE_PROD)
-        return is_integer ? QN_WORK_MULTIPLY : QN_WORK_FLOAT;
-    if (x->sub == QN_COMBINE_SUM)
-        return is_integer ? QN_WORK_SIMPLE : QN_WORK_FLOAT;
-    if (x->sub == QN_COMBINE_MIN || x->sub == QN_COMBINE_MAX)
-        return is_integer ? QN_WORK_EXTREMUM : QN_WORK_FLOAT_EXTREMUM;
-    return QN_WORK_SIMPLE;
-}
-
 /* ---------------------------------------------------------------- accumulators */
 
 /** Whether points are lanes. */
@@ -332,7 +318,8 @@ static void add_joining(qn_estimator *e, int work, int bits)
 /** What a point adds to the accumulators of a reduce that has loops. */
 static void add_combine(qn_estimator *e, uint32_t reduce, const qn_reduced *r)
 {
-    int bits = qn__dtype_width(e->x->k->inst[reduce].type), work = work_of_combine(e->x->k, reduce);
+    int bits = qn__dtype_width(e->x->k->inst[reduce].type),
+        work = qn__work_of_combine(e->x->k, reduce);
     placed p = place_of(e, UINT32_MAX, true);
     double in_turn = 1;
     for (int n = 1; n < e->n; n++) /* points that one accumulator takes in one iteration */
@@ -486,7 +473,7 @@ static double chain_of_trips(qn_estimator *e, uint32_t i, double begin)
 {
     const qn_inst *x = &e->x->k->inst[i];
     if (x->op == QN_I_REDUCE)
-        return latency_of(e, work_of_combine(e->x->k, i));
+        return latency_of(e, qn__work_of_combine(e->x->k, i));
     double condition = carried_chain(e, x->region[0], x->region[1], begin);
     if (x->op == QN_I_FOR)
         return condition;
@@ -539,7 +526,8 @@ static void walk_trips(qn_estimator *e, uint32_t i, const region *r)
     if (!is_foreseen(e, i, trips))
         p.in->demand.guesses += r->weight * e->m->wrong_guess;
     if (x->op == QN_I_REDUCE)
-        add_work(e, &p, inside.weight, work_of_combine(e->x->k, i), qn__dtype_width(x->type));
+        add_work(e, &p, inside.weight, qn__work_of_combine(e->x->k, i),
+                 qn__dtype_width(x->type));
     e->ready[i] = end + trips * chain_of_trips(e, i, begin);
 }
 
