@@ -209,11 +209,9 @@ static void add_checks(qn_estimator *e, uint32_t i, double weight, bool is_insid
 {
     uint32_t all = 0;
     for (int n = 0; n < qn__n_indices(e->x->k, i); n++) {
-        const uint32_t index = qn__args(e->x->k, i)[n], data = e->x->affine[index].sym[0],
-                       other = e->x->affine[index].sym[1];
-        uint32_t dims = e->x->value[index].deps;
-        if (data && !other)
-            dims = e->x->value[data].deps;
+        const uint32_t index = qn__args(e->x->k, i)[n];
+        const uint32_t *data = e->x->affine[index].sym;
+        const uint32_t dims = e->x->value[data[0] && !data[1] ? data[0] : index].deps;
         all |= dims;
         const placed p = place_of(e, dims, is_inside);
         for (int end = 0; end < 2; end++)

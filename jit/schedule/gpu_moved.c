@@ -169,11 +169,10 @@ static void choose_rows(const gpu_planner *s, uint32_t loop, int x)
     p->threads[x] = QN_MOVED_TRIPS;
     choose_views(s, loop, x);
     const int most = p->n_moved;
-    p->threads[x] = 2 * threads;
-    do {
+    p->threads[x] = threads;
+    choose_views(s, loop, x);
+    for (; p->n_moved < most; choose_views(s, loop, x))
         p->threads[x] /= 2;
-        choose_views(s, loop, x);
-    } while (p->n_moved < most);
     p->block[x] = p->threads[x];
 }
 

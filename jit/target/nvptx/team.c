@@ -312,14 +312,15 @@ void qn__team_block(lower *g, const team_source *s, span of, LLVMValueRef *out)
 static int points_of_piece(const lower *g, const reduction *r)
 {
     enum { USUAL_BYTES = 4 };
-    int64_t most = 0, stride;
+    int64_t most = 0;
     FOR_ACCESSES (g->k, n, i) {
-        int64_t bytes = qn_dtype_bytes(g->k->inst[i].type);
+        const int64_t element = qn_dtype_bytes(g->k->inst[i].type);
+        int64_t bytes = element, stride;
         if (g->k->inst[i].op != QN_I_LOAD || g->k->inst[i].parent != r->inst)
             continue;
-        while (bytes < QN_ACCESS_BYTES &&
-               qn__access_stride(&g->a, i, r->dim[r->n_dims - 1], &stride) &&
-               stride * qn_dtype_bytes(g->k->inst[i].type) > bytes)
+        if (!qn__access_stride(&g->a, i, r->dim[r->n_dims - 1], &stride))
+            stride = 1;
+        while (bytes < QN_ACCESS_BYTES && stride > bytes / element)
             bytes *= 2;
         most = bytes > most ? bytes : most;
     }

@@ -117,7 +117,7 @@ static LLVMValueRef set_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
 /** A scalar, which is the first lane of vectors: a branch would be a guess, and a blend waits. */
 static LLVMValueRef set_scalar_nan(lower *g, LLVMValueRef a, LLVMValueRef v)
 {
-    enum { UNORDERED = 3 };
+    enum { UNORDERED = 3 }; /* the predicate of the instruction */
     LLVMTypeRef t = LLVMTypeOf(v), all = LLVMVectorType(t, t == g->f64 ? 2 : 4),
                 bits = LLVMVectorType(t == g->f64 ? g->i64 : g->i32, t == g->f64 ? 2 : 4);
     LLVMValueRef first = LLVMConstInt(g->i32, 0, false), none = LLVMGetPoison(all);
