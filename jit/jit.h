@@ -64,10 +64,14 @@ typedef struct qn_fact {
     int32_t multiple; /* dynamic: a power of two that divides it, 1 to QN_MOST_MULTIPLE; exact: 0 */
     int32_t is_small; /* dynamic: its magnitude is below 2^31; exact: 0 */
     int32_t least;    /* dynamic: it is at least that, if that is more than 0; exact: 0 */
+    int32_t most; /* dynamic: it is at most that, up to QN_SHORT_EXTENT; 0: not known; exact: 0 */
 } qn_fact;
 /** Extents of which it is learned that they are at least one vector have as many elements as the
  * longest one has lanes. */
 enum { QN_LONG_EXTENT = 64 };
+/** Extents of a GPU's launch up to QN_SHORT_EXTENT have a class, which is a power of two from
+ * QN_SHORTEST_CLASS on: a block has no more threads along them. */
+enum { QN_SHORTEST_CLASS = 4, QN_SHORT_EXTENT = 32 };
 /** The power of two that divides what a fact is about, as far as that is known. */
 static inline int32_t qn__multiple_of(const qn_fact *f)
 {
@@ -81,7 +85,10 @@ static inline qn_interval qn__fact_interval(const qn_fact *f)
     return (qn_interval){f->least > 0  ? f->least
                          : f->is_small ? -INT32_MAX
                                        : INT64_MIN,
-                         f->is_small ? INT32_MAX : INT64_MAX, false};
+                         f->most > 0   ? f->most
+                         : f->is_small ? INT32_MAX
+                                       : INT64_MAX,
+                         false};
 }
 /** Whether two facts are one number, whatever the launch. */
 static inline bool qn__is_same_fact(const qn_fact *a, const qn_fact *b)
@@ -195,10 +202,15 @@ static inline int64_t qn__trips(const qn_facts *f, int d)
 {
     return qn__trips_or(f, d, -1);
 }
-/** How many iterations of a dimension a call usually has, if that is known; else `unknown`. */
+/** Iterations of a dimension, or how many they are at most, if that is known; else `unknown`. */
 static inline int64_t qn__usual_trips(const qn_facts *f, int d, int64_t unknown)
 {
-    return qn__trips_or(f, d, f->most[d] > 0 ? f->most[d] : unknown);
+    const bool is_short = f->begin[d].kind == QN_FACT_EXACT && f->end[d].most > f->begin[d].value &&
+                          f->begin[d].value >= 0;
+    return qn__trips_or(f, d,
+                        f->most[d] > 0 ? f->most[d]
+                        : is_short     ? f->end[d].most - f->begin[d].value
+                                       : unknown);
 }
 /** Whether the caller of a piece gives the range of a dimension: any part of what the facts say. */
 static inline bool qn__is_given(const qn_facts *f, int d)

@@ -196,7 +196,7 @@ bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution 
     return out->n > 0 && is_closed(k, out);
 }
 
-uint32_t qn__shared_dims(const qn_analysis *a)
+uint32_t qn__shared_dims(const qn_analysis *a, bool is_worth_a_team)
 {
     const qn_kernel *k = a->k;
     distributor s = {.k = k, .f = a->f, .a = *a, .written = qn__written_too(a)};
@@ -211,7 +211,7 @@ uint32_t qn__shared_dims(const qn_analysis *a)
         dims |= may ? dims_of(&s, i) : 0;
     }
     FOR_TOP_REDUCES(k, i)
-    is_needed = is_needed || (may && is_worth(&s, dims, i));
+        is_needed = is_needed || (may && (!is_worth_a_team || is_worth(&s, dims, i)));
     return is_needed ? s.parallel & several & ~dims : 0;
 }
 

@@ -22,8 +22,9 @@ typedef struct qn_distribution {
 } qn_distribution;
 
 /** Bits: the parallel dimensions of more than one index on which no reduce at the top depends, if
- * all reduces there may be computed before everything else, and that saves enough; else 0. */
-uint32_t qn__shared_dims(const qn_analysis *a);
+ * all reduces there may be computed before everything else, and, if asked, that saves enough for a
+ * team of threads; else 0. */
+uint32_t qn__shared_dims(const qn_analysis *a, bool is_worth_a_team);
 /** Whether it may and should be done. False also where memory runs out. */
 bool qn__distribution_of(const qn_kernel *k, const qn_facts *f, qn_distribution *out);
 

@@ -2,8 +2,9 @@
 /*
  * domain.c: facts of the domain. A bound that depends on exact facts alone is exact. Of
  * another one, which the code computes, it is known what follows from the facts of the parameters:
- * which power of two divides the bound, whether it is small, and what it is not below. Arithmetic
- * of integers wraps, which keeps multiples of powers of two, and the intervals take account of it.
+ * which power of two divides the bound, whether it is small, and what it is not below or above.
+ * Arithmetic of integers wraps, which keeps multiples of powers of two, and the intervals take
+ * account of it.
  */
 #include "jit/facts/facts.h"
 
@@ -138,7 +139,8 @@ static qn_fact computed(const known *x, uint32_t i)
                      .slot = -1,
                      .multiple = x->multiple[i],
                      .is_small = r->low >= -INT32_MAX && r->high <= INT32_MAX,
-                     .least = least};
+                     .least = least,
+                     .most = r->high >= 1 && r->high <= QN_SHORT_EXTENT ? (int32_t)r->high : 0};
 }
 
 static qn_fact exactly(int64_t value)

@@ -26,6 +26,7 @@ typedef struct wish {
     bool may_small; /* it is small */
     bool may_exist; /* it is at least 1 */
     bool may_long;  /* it is at least QN_LONG_EXTENT */
+    bool may_short; /* it is at most that of its class */
 } wish;
 
 static int32_t multiple_of(int64_t value, int exponent)
@@ -37,6 +38,15 @@ static int32_t multiple_of(int64_t value, int exponent)
 static bool is_small(int64_t value)
 {
     return value >= -INT32_MAX && value <= INT32_MAX;
+}
+
+/** The class of a short extent; 0: it is none. */
+static int32_t short_class(int64_t value)
+{
+    int32_t most = QN_SHORTEST_CLASS;
+    while (most < value && most < QN_SHORT_EXTENT)
+        most *= 2;
+    return value >= 1 && value <= most ? most : 0;
 }
 
 /** A fact that is exact unless `is_dynamic`; then it takes the next slot. What does not hold for
@@ -51,7 +61,8 @@ static qn_fact fact_of(qn_facts *f, int64_t value, bool is_dynamic, wish w)
                      .is_small = w.may_small && is_small(value),
                      .least = w.may_long && value >= QN_LONG_EXTENT ? QN_LONG_EXTENT
                               : w.may_exist && value >= 1           ? 1
-                                                                    : 0};
+                                                                    : 0,
+                     .most = w.may_short ? short_class(value) : 0};
 }
 
 /* ---------------------------------------------------------------- views */
@@ -142,7 +153,8 @@ static uint64_t magnitude(int64_t n)
 
 /** Collects dimension d. Multiples of strides are facts for GPUs, where accesses of 16 bytes must
  * be aligned; code for x86 takes any address. So is that there are elements: loads of a thread that
- * nobody needs read one. */
+ * nobody needs read one. So is the class of a short extent: threads of a block along it would be
+ * idle. */
 static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, const choice *c)
 {
     const qn_dim *dim = &v->layout.dim[d];
@@ -151,7 +163,8 @@ static void collect_dim(qn_facts *f, qn_dim_fact *out, const qn_view *v, int d, 
                extent = {.exponent = c->common.extent[d],
                          .may_small = !c->is_generic,
                          .may_exist = !c->is_generic && f->target->has_grid,
-                         .may_long = (c->common.is_long >> d & 1) != 0},
+                         .may_long = (c->common.is_long >> d & 1) != 0,
+                         .may_short = !c->is_generic && f->target->has_grid},
                step = {.exponent = f->target->has_grid ? c->common.stride[d] : 0};
     out->lower =
         fact_of(f, dim->lower, c->is_generic || ((c->lowers >> d & 1) && dim->lower != 0), lower);

@@ -15,7 +15,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#define MAGIC 0x364b4e51u /* "QNK6" */
+#define MAGIC 0x374b4e51u /* "QNK7" */
 
 enum { MAX_FACT_DIGITS = QN_MAX_PARAMS * QN_MAX_DIGITS };
 
@@ -92,6 +92,8 @@ static void print_fact(codec *c, const qn_fact *fact, const char *field)
         qn__text_add(c->out, " below 2^31");
     if (fact->kind == QN_FACT_DYNAMIC && fact->least > 0)
         qn__text_add(c->out, " at least %" PRId32, fact->least);
+    if (fact->kind == QN_FACT_DYNAMIC && fact->most > 0)
+        qn__text_add(c->out, " at most %" PRId32, fact->most);
 }
 
 /* ---------------------------------------------------------------- numbers */
@@ -193,6 +195,7 @@ static void code_fact(codec *c, qn_fact *fact, bool has_slot, const char *field)
         code_multiple(c, &fact->multiple, 1, field);
         code_i32(c, &fact->is_small, 0, 1, field);
         code_i32(c, &fact->least, 0, INT32_MAX, field);
+        code_i32(c, &fact->most, 0, QN_SHORT_EXTENT, field);
     }
     if (c->out)
         return;

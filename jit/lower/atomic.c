@@ -187,18 +187,29 @@ typedef struct single {
     LLVMValueRef pointer, value, expected;
 } single;
 
-static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
+static LLVMValueRef update_at(lower *g, const update *u, const single *s)
 {
-    const single *s = of;
-    LLVMValueRef own =
-        g->hooks->place_in_block ? g->hooks->place_in_block(g, u->inst, s->pointer) : NULL;
-    if (own)
-        return qn__update_element(g, u, own, s->value, s->expected);
     bool may_combine = g->hooks->combine && !u->is_used && !u->is_plain;
     if (may_combine && g->hooks->combine(g, u->combine, u->dtype, s->pointer, s->value))
         return NULL;
     qn__expression_take(g, u->of, NULL);
     return qn__update_element(g, u, s->pointer, s->value, s->expected);
+}
+
+static LLVMValueRef emit_single(lower *g, const update *u, const void *of)
+{
+    const single *s = of;
+    LLVMValueRef own =
+        g->hooks->place_in_block ? g->hooks->place_in_block(g, u->inst, s->pointer) : NULL;
+    const single in_block = {own, s->value, s->expected};
+    if (!own || !g->collects)
+        return update_at(g, u, own ? &in_block : s);
+    branch x = qn__begin_choice(g, g->collects, "collect", "update");
+    update_at(g, u, &in_block);
+    qn__begin_other(g, &x);
+    update_at(g, u, s);
+    qn__end_branch(g, &x, NULL);
+    return NULL;
 }
 
 static LLVMValueRef update_single(lower *g, uint32_t i, int p, const check *c, const expression *e)

@@ -196,6 +196,7 @@ typedef struct lower {
     bool loads_on_demand; /* where they are first used, in a region without branches whose loads
                              need no checks */
     LLVMValueRef alone;   /* i1, of atomics of threads: this launch has one; else NULL */
+    LLVMValueRef collects;       /* i1: updates go where place_in_block has them; NULL: all do */
     LLVMValueRef lane_buffer[4]; /* what lanes of atomics bring, made when first needed */
     LLVMValueRef group_buffer;   /* the same of several atomics that stand together */
     bool is_cold;                /* what is emitted now should be small */

@@ -20,10 +20,26 @@
  * memory. */
 #define SUM_CYCLES 4.0
 #define ADDED_CYCLES 6.0
+/* Of a launch with an extent that is not known: all of a GPU works. */
+#define MANY_ITERATIONS 16777216.0
 
-static double trips_of(const qn_grid_model *m, int d)
+int64_t qn__grid_trips(const qn_grid_model *m, int d)
 {
-    return (double)qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
+    const qn_kernel *k = m->x->k;
+    const int64_t known = qn__usual_trips(m->x->f, d, -1);
+    double others = 1;
+    bool is_first = qn__is_parallel(k, d);
+    if (known >= 0)
+        return known;
+    for (int e = 0; e < k->n_dims; e++) {
+        if (e == d || !qn__is_parallel(k, e))
+            continue;
+        is_first &= e > d || qn__usual_trips(m->x->f, e, -1) >= 0;
+        others *= (double)qn__usual_trips(m->x->f, e, QN_NOMINAL_EXTENT);
+    }
+    return is_first
+               ? (int64_t)qn__larger(QN_NOMINAL_EXTENT, MANY_ITERATIONS / qn__larger(others, 1))
+               : QN_NOMINAL_EXTENT;
 }
 
 /* ---------------------------------------------------------------- threads */
@@ -81,9 +97,9 @@ static void count_threads(qn_grid_model *m)
     m->blocks = m->turns = m->rest = 1;
     m->threads = team;
     for (int d = 0; d < k->n_dims; d++) {
-        double n = qn__dim_kind(k, d) == QN_DIM_REDUCTION ? 1 : trips_of(m, d);
+        double n = qn__dim_kind(k, d) == QN_DIM_REDUCTION ? 1 : (double)qn__grid_trips(m, d);
         if (p->rest_dims >> d & 1)
-            m->rest *= is_warp ? qn__above(n, team) / team / (double)qn__grid_at_once(p, d) : 1;
+            m->rest *= is_block ? 1 : qn__above(n, team) / team / (double)qn__grid_at_once(p, d);
         else if (p->block[d] > 0)
             m->blocks *= qn__above(n + (double)qn__grid_reach(p, d), (double)p->block[d]) /
                          (double)p->block[d];

@@ -34,6 +34,9 @@ typedef struct qn_grid_model {
     double *loads;          /* [n_insts] that a value waits for, one after the other */
 } qn_grid_model;
 
+/** Iterations of a dimension. Where they are not known, those of the first such dimension make a
+ * launch large. */
+int64_t qn__grid_trips(const qn_grid_model *m, int d);
 /** What instruction i and its operands depend on, as bits. */
 uint32_t qn__grid_deps(const qn_grid_model *m, uint32_t i);
 /** Iterations that a thread computes at once in which a value differs. */

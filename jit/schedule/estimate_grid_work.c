@@ -262,7 +262,7 @@ static double group_bytes(const qn_grid_model *m, uint32_t site, const int64_t *
 static int64_t span_of(const qn_grid_model *m, int d, int64_t walked)
 {
     const qn_grid *p = m->p;
-    int64_t all = qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
+    int64_t all = qn__grid_trips(m, d);
     int64_t own =
         qn__dim_kind(m->x->k, d) != QN_DIM_REDUCTION && p->block[d] > 0 ? p->block[d] : walked;
     return own < all && own > 0 ? own : all;
@@ -307,7 +307,7 @@ double qn__grid_bytes(const qn_grid_model *m)
     int64_t span[QN_MAX_RANK];
     double sum = 0;
     for (int d = 0; d < k->n_dims; d++)
-        span[d] = qn__trips_or(m->x->f, d, QN_NOMINAL_EXTENT);
+        span[d] = qn__grid_trips(m, d);
     for (int param = 0; param < k->n_params; param++) {
         double own = 0, ways = 0; /* what several loads read is moved once */
         for (uint32_t s = 0; s < k->n_accesses; s++) {

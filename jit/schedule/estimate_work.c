@@ -382,7 +382,7 @@ double qn__nominal_trips(const qn_analysis *x, uint32_t i)
     const qn_inst *own = &k->inst[i];
     double trips = 1;
     for (int n = 0; own->op == QN_I_REDUCE && n < own->n_args; n++)
-        trips *= (double)qn__trips_or(x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
+        trips *= (double)qn__usual_trips(x->f, qn__dim_of(k, i, n), QN_NOMINAL_TRIPS);
     if (own->op == QN_I_REDUCE)
         return trips;
     trips = own->op == QN_I_FOR ? trips_of_bounds(x, i) : -1;

@@ -24,6 +24,8 @@ static inline bool qn__is_small_stride(int64_t stride)
 
 /** Points of a reduce, -1 if they are not known or too many (jit/schedule/points.c). */
 int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
+/** Points of a reduce, or how many they are at most (qn__usual_trips); -1 as qn__points. */
+int64_t qn__usual_points(const qn_kernel *k, const qn_facts *f, uint32_t reduce);
 /** The last dimension of a reduce that may have more than one index, else its last; *n: how many
  * have. */
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n);

@@ -27,7 +27,8 @@ int64_t qn__gpu_iterations(const gpu_planner *s)
     int64_t n = 1;
     for (int d = 0; d < s->k->n_dims; d++)
         if (qn__is_parallel(s->k, d) && !(s->p->rest_dims >> d & 1) &&
-            (!qn__is_exact(s->f, d) || __builtin_mul_overflow(n, qn__trips(s->f, d), &n)))
+            (qn__usual_trips(s->f, d, -1) < 0 ||
+             __builtin_mul_overflow(n, qn__usual_trips(s->f, d, -1), &n)))
             return -1;
     return n;
 }
@@ -152,7 +153,7 @@ void qn__gpu_choose_threads(const gpu_planner *s, int n_shared)
             break;
         if (p->rest_dims >> d & 1)
             continue;
-        int64_t t = qn__trips(s->f, d), each = qn__grid_at_once(p, d);
+        int64_t t = qn__usual_trips(s->f, d, -1), each = qn__grid_at_once(p, d);
         t = t > 0 ? (t + qn__grid_reach(p, d) + each - 1) / each : t;
         p->threads[d] = 1;
         if (n_axes < 3 && t != 1 && left > 1) {
@@ -232,6 +233,25 @@ static void choose_squares(const gpu_planner *s)
         *s->p = squares;
 }
 
+/** A thread for all iterations that share reduces, where rows are short and the estimate is clearly
+ * less. */
+static void choose_alone(const gpu_planner *s)
+{
+    const double clearly_less = 0.85;
+    gpu_planner own = *s;
+    qn_grid alone;
+    qn_grid_estimate best, here;
+    own.p = &alone;
+    own.is_alone = true;
+    follow_rules(&own, true);
+    for (int d = 0; d < s->k->n_dims; d++)
+        if ((alone.rest_dims >> d & 1) && qn__usual_trips(s->f, d, INT64_MAX) > QN_SHORT_EXTENT)
+            return;
+    if (alone.rest_dims && alone.axis[0] >= 0 && qn__grid_estimate(&s->a, s->p, &best) &&
+        qn__grid_estimate(&s->a, &alone, &here) && here.cycles < clearly_less * best.cycles)
+        *s->p = alone;
+}
+
 /** Fewer neighbours in a thread where all have so many values at once that few threads have
  * registers for them. Several where the rules see none, as their loads are not aligned, and the
  * estimate is clearly less: they share addresses, conditions and what both load. */
@@ -264,8 +284,12 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
     follow_rules(&s, has_analysis);
     if (out->staged)
         choose_squares(&s);
+    if (has_analysis && !own.is_ordered && !own.plan.team && qn__n_top_reduces(k) > 0 &&
+        (out->team == QN_TEAM_THREAD || out->team == QN_TEAM_WARP))
+        choose_alone(&s);
     if (has_analysis && out->team == QN_TEAM_THREAD && out->axis[0] >= 0 && !out->is_crossed &&
-        !out->skew && !out->staged && !out->n_moved && !own.plan.width && !own.is_ordered)
+        !out->skew && !out->staged && !out->n_moved && !out->rest_dims && !own.plan.width &&
+        !own.is_ordered)
         choose_width(&s, &own);
     qn__analysis_release(&s.a);
 }

@@ -37,6 +37,7 @@ typedef struct gpu_planner {
     qn_grid *p;
     bool has_assertions; /* then all of an iteration is done by one thread, or by a warp in step */
     bool is_unstaged;    /* without tiles in shared memory */
+    bool is_alone;       /* one thread takes all iterations that share reduces */
 } gpu_planner;
 
 /** An address along a dimension, in bytes: first + step x index, and anything that is a multiple of

@@ -178,7 +178,7 @@ static void survey_reduce(const gpu_planner *s, uint32_t reduce, int lanes, surv
 {
     const qn_inst *x = &s->k->inst[reduce];
     int n_long, k = qn__long_dim(s->k, s->f, reduce, &n_long), order = qn__order_rule(s->k, reduce);
-    int64_t points = qn__points(s->k, s->f, reduce), bytes = 0;
+    int64_t points = qn__usual_points(s->k, s->f, reduce), bytes = 0;
     const uint32_t reduced = reduced_dims(s, reduce);
     uint32_t all = parallel_dims(s), size = x->region[2] - x->region[0];
     bool is_whole = false;

@@ -46,6 +46,8 @@ void qn__grid_print(const qn_grid *p, qn_text *out)
     for (int s = 0; s < 64; s++)
         if (p->privatized >> s & 1)
             qn__text_add(out, "\nprivatized access %d, in %d blocks", s, p->most_blocks);
+    if (p->private_room)
+        qn__text_add(out, "\nroom of %d bytes for a private copy", p->private_room);
     for (int d = 0; d < QN_MAX_RANK; d++)
         if (p->rest_dims >> d & 1)
             qn__text_add(out, "\nrest dimension %d", d);

@@ -98,7 +98,7 @@ enum { SHORTEST = 48, ENOUGH_TILES = 25 };
 /** Dimensions of unknown length are taken for long ones. */
 static bool is_short(const gpu_planner *s, int d, int64_t least)
 {
-    return qn__trips_or(s->f, d, INT64_MAX) < least;
+    return qn__usual_trips(s->f, d, INT64_MAX) < least;
 }
 
 /** Tiles of the dimensions x and y in the whole domain; many if that is not known. */

@@ -3,7 +3,8 @@
  * gpu_rest.c: dimensions on which no reduce depends. A reduce is one number for all their
  * iterations, as the sum of a row by which each element of the row is divided. A team computes the
  * reduces once, and its threads divide the rest: the iterations of these dimensions. The team is a
- * warp where its lanes may share the points of all reduces, else a block (schedule/gpu_block.c).
+ * warp where its lanes may share the points of all reduces, else a block (schedule/gpu_block.c). Or
+ * it is one thread, where rows are short.
  */
 #include "jit/schedule/gpu.h"
 #include "jit/analysis/distribute.h"
@@ -27,11 +28,16 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
     int wanted = s->f->plan.team;
     if (s->has_assertions || wanted == QN_TEAM_THREAD || s->f->plan.distribute < 0)
         return false;
-    p->rest_dims = qn__shared_dims(&s->a);
+    p->rest_dims = qn__shared_dims(&s->a, !s->is_alone);
     if (!p->rest_dims)
         return false;
     move_rest_inside(p);
     const int lanes = qn__gpu_best_lanes(s);
+    if (s->is_alone) {
+        qn__gpu_choose_threads(s, 0);
+        qn__gpu_widen_rest(s);
+        return true;
+    }
     const bool is_of_rest =
         lanes >= 0 && (p->rest_dims >> lanes & 1); /* where a caller asks for it */
     const bool may_be_warp = wanted != QN_TEAM_BLOCK &&

@@ -148,7 +148,7 @@ static bool are_enough(const gpu_planner *s, int64_t n)
 /** The iterations of a dimension, or about so many. */
 static int64_t trips_of(const gpu_planner *s, int d)
 {
-    return qn__trips_or(s->f, d, QN_NOMINAL_EXTENT);
+    return qn__usual_trips(s->f, d, QN_NOMINAL_EXTENT);
 }
 
 /** Rows of a dimension along which most of the loads in reduces are the same: few enough that all

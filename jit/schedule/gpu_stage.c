@@ -45,10 +45,11 @@ bool qn__gpu_choose_staging(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
     if (s->is_unstaged || p->team != QN_TEAM_THREAD || s->has_assertions || x < 0 ||
-        qn__trips_or(s->f, x, INT64_MAX) < LONG_ENOUGH)
+        qn__usual_trips(s->f, x, INT64_MAX) < LONG_ENOUGH)
         return false;
     for (int y = 0; y < s->k->n_dims; y++) {
-        if (!qn__is_parallel(s->k, y) || y == x || qn__trips_or(s->f, y, INT64_MAX) < LONG_ENOUGH)
+        if (!qn__is_parallel(s->k, y) || y == x ||
+            qn__usual_trips(s->f, y, INT64_MAX) < LONG_ENOUGH)
             continue;
         uint64_t found = staged_loads(s, x, y);
         if (__builtin_popcountll(found) > __builtin_popcountll(p->staged)) {

@@ -30,7 +30,7 @@ static int count_reduces(const gpu_planner *s, int64_t *points)
     for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
         if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
             continue;
-        int64_t here = qn__points(s->k, s->f, i);
+        int64_t here = qn__usual_points(s->k, s->f, i);
         *points = here < 0 ? INT64_MAX : here > *points ? here : *points;
         n++;
     }

@@ -443,7 +443,9 @@ int qn__gpu_choose_wide(const gpu_planner *s, int x)
     p->wide = s->f->begin[x].kind == QN_FACT_EXACT && suits_all(s, x, -1) ? natural_width(s) : 1;
     if (wanted > 0 && s->f->begin[x].kind == QN_FACT_EXACT)
         p->wide = wanted > MOST_WIDTH ? MOST_WIDTH : wanted;
-    while (p->wide > 1 && qn__is_exact(s->f, x) && qn__trips(s->f, x) < p->wide)
+    const int64_t trips = qn__usual_trips(s->f, x, INT64_MAX);
+    while (p->wide > 1 && (trips < p->wide || (trips <= QN_SHORT_EXTENT && !qn__is_exact(s->f, x) &&
+                                               !qn__is_multiple(s->f, x, p->wide))))
         p->wide /= 2;
     if (p->wide > 1) {
         int64_t bytes;
@@ -471,8 +473,10 @@ void qn__gpu_widen_rest(const gpu_planner *s)
     qn_grid *p = s->p;
     enum { FEW_AT_ONCE = 4 }; /* more take registers that other teams need */
     const int x = p->order[p->n_loops - 1];
-    const int64_t trips = qn__trips(s->f, x),
-                  lanes = p->team == QN_TEAM_BLOCK ? p->threads[p->axis[0]] : s->f->machine.warp;
+    const int64_t trips = qn__trips(s->f, x), lanes = p->team == QN_TEAM_THREAD ? 1
+                                                      : p->team == QN_TEAM_BLOCK
+                                                          ? p->threads[p->axis[0]]
+                                                          : s->f->machine.warp;
     int width = natural_width(s), n_insts = (int)(s->k->n_insts - s->k->body);
     if (!(p->rest_dims >> x & 1) || !qn__is_exact(s->f, x) || s->f->plan.width ||
         !suits_all(s, x, -1))

@@ -71,6 +71,8 @@ typedef struct qn_grid {
     qn_moved moved[QN_MOST_MOVED];
     uint32_t moved_loop; /* a `for` at the top, whose rows are moved; 0: records are */
     uint64_t privatized; /* bit s: a block collects what the atomic at access s does */
+    int32_t private_room; /* bytes of a copy of a view whose elements the launch counts: if all such
+                             views fit, and have few elements for the iterations, blocks collect */
     /* ---- QN_TEAM_BLOCK */
     int32_t chunk;           /* points of an iteration that are evaluated together */
     int32_t is_split;        /* pieces of QN_BLOCK_POINTS points are units of their own; a second
@@ -105,7 +107,7 @@ void qn__grid_print(const qn_grid *p, qn_text *out);
 qn_grid qn__grid_of_one(void);
 
 /** Shared memory for the copy of a view whose updates a block collects (privatized). */
-int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, int param);
+int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, const qn_grid *p, int param);
 /** What a product (is_product) keeps of a load in shared memory: the number that it is
  * converted to, if nothing else needs the load, or the load. Only loads that stand in a reduce are
  * asked for. */

@@ -57,18 +57,30 @@ bool qn__are_independent(const qn_kernel *k, int n_reduces)
 /** Fewer points are not worth a second pass over results. */
 enum { FEW_POINTS = 1 << 15 };
 
-int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+/** The product of the trips of a reduce's dimensions; -1: some are not known. */
+static int64_t count_points(const qn_kernel *k, const qn_facts *f, uint32_t reduce,
+                            int64_t (*trips)(const qn_facts *, int, int64_t))
 {
     int64_t n = 1;
     for (int m = 0; m < k->inst[reduce].n_args; m++) /* one known to be empty is enough */
         if (qn__trips(f, qn__dim_of(k, reduce, m)) == 0)
             return 0;
     for (int m = 0; m < k->inst[reduce].n_args; m++) {
-        int64_t t = qn__trips(f, qn__dim_of(k, reduce, m));
+        int64_t t = trips(f, qn__dim_of(k, reduce, m), -1);
         if (t < 0 || __builtin_mul_overflow(n, t, &n))
             return -1;
     }
     return n;
+}
+
+int64_t qn__points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    return count_points(k, f, reduce, qn__trips_or);
+}
+
+int64_t qn__usual_points(const qn_kernel *k, const qn_facts *f, uint32_t reduce)
+{
+    return count_points(k, f, reduce, qn__usual_trips);
 }
 
 int qn__long_dim(const qn_kernel *k, const qn_facts *f, uint32_t reduce, int *n)

@@ -528,6 +528,44 @@ static bool plan_thread(const qn_kernel *k, const qn_facts *f, qn_straight *out)
     return loops.has_trips && make_thread(k, f, &loops, out);
 }
 
+/** The estimate of a grid; 0: there is none. */
+static double cycles_of_grid(const qn_kernel *k, const qn_facts *f, const qn_grid *grid)
+{
+    qn_analysis a;
+    qn_grid_estimate e = {0};
+    if (!qn__analyse(k, f, -1, 0, &a))
+        return 0;
+    const bool is_known = qn__grid_estimate(&a, grid, &e);
+    qn__analysis_release(&a);
+    return is_known ? e.cycles : 0;
+}
+
+/** All iterations of short dimensions in one thread, where the estimate is clearly less: what they
+ * load is loaded once, and what they share is computed once. `declared`: the facts before
+ * dimensions were merged; f, grid: those of the kernel as it is. */
+static bool plan_short(const qn_kernel *k, const qn_facts *declared, const qn_facts *f,
+                       const qn_grid *grid, qn_straight *out)
+{
+    qn_short_loops loops = {0};
+    uint32_t parallel = 0;
+    qn_analysis a;
+    if (qn__may_fail(k, f) || is_fixed(&f->plan) || !qn__analyse(k, declared, -1, 0, &a))
+        return false;
+    loops.dims = qn__dims_between(&a);
+    loops.has_trips = qn__has_short_trips(&a);
+    qn__analysis_release(&a);
+    for (int d = 0; d < k->n_dims; d++)
+        parallel |= qn__is_parallel(k, d) ? loops.dims & 1u << d : 0;
+    const double least = parallel ? cycles_of_grid(k, f, grid) : 0;
+    if (least <= 0 || !make_thread(k, declared, &loops, out))
+        return false;
+    const double cycles = cycles_of_grid(out->kernel, &out->facts, &out->planned.grid);
+    if (cycles > 0 && cycles < QN_OTHER_FORM * least)
+        return true;
+    qn__straight_release(out);
+    return false;
+}
+
 /** Short loops of a kernel as straight code. of: its analysis with the facts as declared. */
 static void try_short(const qn_analysis *of, qn_straight *best, double *least)
 {
@@ -583,7 +621,7 @@ bool qn__plan_kernel(const qn_kernel *k, qn_facts *f, qn_planned *p, qn_straight
     qn__collapse(k, f);
     if (f->target->has_grid) {
         qn__planned_make(k, f, p);
-        return false;
+        return plan_short(k, &declared, f, &p->grid, out);
     }
     qn__search(k, f, p);
     double least = p->cycles;

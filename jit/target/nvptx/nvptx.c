@@ -305,9 +305,9 @@ LLVMValueRef qn__nvptx_register(lower *g, const char *name, LLVMTypeRef t)
 
 /* ---------------------------------------------------------------- atomic reductions */
 
-/** Whether the sum of f32 of memory, which takes subnormal numbers for zero and makes none, rounds
- * as all others do: |v| >= 2^-100. Beside such a number a subnormal one is less than half a unit of
- * the last place, and differences of others from it are 0 or at least 2^-124. */
+/** Whether the sum of f32 of global memory, which takes subnormal numbers for zero and makes none,
+ * rounds as all others do: |v| >= 2^-100. Beside such a number a subnormal one is less than half a
+ * unit of the last place, and differences of others from it are 0 or at least 2^-124. */
 static LLVMValueRef is_large(lower *g, LLVMValueRef v)
 {
     enum { MAGNITUDE = 0x7fffffff, LEAST = (127 - 100) << 23 };
@@ -348,17 +348,20 @@ bool qn__nvptx_combine(lower *g, int combine, int dtype, LLVMValueRef pointer, L
     const char *operands = is_float      ? width == 64 ? "l,d,~{memory}" : "l,f,~{memory}"
                            : width == 64 ? "l,l,~{memory}"
                                          : "l,r,~{memory}";
+    const bool is_shared = LLVMGetPointerAddressSpace(LLVMTypeOf(pointer)) == SHARED_MEMORY,
+               may_flush = dtype == QN_F32 && !is_shared;
     branch quick = {.from = NULL};
-    if (dtype == QN_F32)
+    if (may_flush)
         quick = qn__begin_choice(g, is_large(g, v), "large", "small");
-    int n = snprintf(text, sizeof text, "red.global.%s%d [$0], $1;", red, width);
+    int n = snprintf(text, sizeof text, "red.%s.%s%d [$0], $1;", is_shared ? "shared" : "global",
+                     red, width);
     LLVMValueRef in[2] = {LLVMBuildPtrToInt(g->b, pointer, g->i64, ""), v};
     LLVMTypeRef types[2] = {g->i64, LLVMTypeOf(v)},
                 t = LLVMFunctionType(LLVMVoidTypeInContext(g->context), types, 2, false);
     LLVMValueRef code = LLVMGetInlineAsm(t, text, (size_t)n, operands, strlen(operands), true,
                                          false, LLVMInlineAsmDialectATT, false);
     LLVMBuildCall2(g->b, t, code, in, 2, "");
-    if (dtype == QN_F32) {
+    if (may_flush) {
         qn__begin_other(g, &quick);
         const update u = {.dtype = dtype, .combine = combine};
         qn__update_element(g, &u, pointer, v, NULL);

@@ -126,8 +126,8 @@ void qn__team_second(lower *g);
 
 /* ---- target/nvptx/rest.c: the iterations that share the reduces of a team */
 /** The reduces by all lanes of a warp, then what is left of the body by the lanes, each of which
- *  takes other iterations of grid->rest_dims. */
-void qn__rest_of_warp(lower *g);
+ *  takes other iterations of grid->rest_dims; or all of that by each thread. */
+void qn__rest_of_unit(lower *g);
 /** The body for all iterations of grid->rest_dims and of the tile that begins at `low`, by all
  *  threads of a block. */
 void qn__rest_of_block(lower *g, LLVMValueRef low);
@@ -171,7 +171,7 @@ LLVMValueRef qn__block_join(lower *g, uint32_t reduce, LLVMValueRef from, LLVMVa
 /** Shared memory of all copies. */
 int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p);
 /** Before the first unit of work, and behind the last. */
-void qn__private_open(lower *g);
+void qn__private_open(lower *g, LLVMValueRef iterations);
 void qn__private_close(lower *g);
 /** Shared memory of all records or rows that are moved. */
 int32_t qn__moved_bytes(const qn_grid *p);
@@ -181,7 +181,7 @@ void qn__move_records(lower *g, bool is_flush);
 /** The hook `move_rows`. */
 void qn__nvptx_move_rows(lower *g, LLVMValueRef index, int64_t count, bool is_flush);
 /** Where the element at `pointer` stands in the copy; NULL: the access goes to the view. */
-LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer);
+LLVMValueRef qn__place_in_block(lower *g, uint32_t i, LLVMValueRef pointer);
 
 /* ---- target/nvptx/stage.c: loads through shared memory */
 /** Bytes of shared memory of a block. */

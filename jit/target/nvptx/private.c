@@ -7,12 +7,13 @@
  * pieces of their rows, of the trips that follow.
  */
 #include "jit/target/nvptx/nvptx.h"
+#include "jit/lower/atomic.h"
 #include "jit/schedule/grid.h"
 
 /** A view with a copy. */
 typedef struct copy {
     int param, combine, type;
-    int64_t first, n; /* byte of shared memory; elements */
+    int64_t first, bytes; /* of shared memory */
     uint32_t inst;    /* one of its updates */
     bool is_end;      /* what it holds goes to the view */
 } copy;
@@ -30,10 +31,9 @@ static bool find_copy(const qn_kernel *k, const qn_facts *f, const qn_grid *grid
                 inst = k->access[n].inst;
         if (!inst)
             continue;
-        int64_t bytes = qn__private_bytes(k, f, p);
         const qn_inst *x = &k->inst[inst];
-        *out = (copy){p, x->sub, x->type, first, bytes / qn_dtype_bytes(x->type), inst, false};
-        first += bytes;
+        *out = (copy){p, x->sub, x->type, first, qn__private_bytes(k, f, grid, p), inst, false};
+        first += out->bytes;
     }
     return out->param == param;
 }
@@ -42,7 +42,7 @@ int32_t qn__private_all(const qn_kernel *k, const qn_facts *f, const qn_grid *p)
 {
     copy last;
     (void)find_copy(k, f, p, k->n_params - 1, &last);
-    return (int32_t)(last.param < 0 ? 0 : last.first + last.n * qn_dtype_bytes(last.type));
+    return (int32_t)(last.param < 0 ? 0 : last.first + last.bytes);
 }
 
 static LLVMValueRef place_of(lower *g, const copy *c, LLVMValueRef bytes)
@@ -164,14 +164,14 @@ void qn__move_records(lower *g, bool is_flush)
 
 /* ---------------------------------------------------------------- all accesses */
 
-LLVMValueRef qn__place_in_block(lower *g, uint32_t update, LLVMValueRef pointer)
+LLVMValueRef qn__place_in_block(lower *g, uint32_t i, LLVMValueRef pointer)
 {
     copy c;
-    int param = (int)g->k->inst[update].imm;
-    const qn_moved *moved = qn__grid_moved(g->grid, g->k, update);
+    int param = (int)g->k->inst[i].imm;
+    const qn_moved *moved = qn__grid_moved(g->grid, g->k, i);
     if (moved)
         return moved_place(g, moved, pointer);
-    if (!(g->grid->privatized >> g->site[update] & 1) || !find_copy(g->k, g->f, g->grid, param, &c))
+    if (!(g->grid->privatized >> g->site[i] & 1) || !find_copy(g->k, g->f, g->grid, param, &c))
         return NULL;
     LLVMValueRef base = qn__slot(g, g->f->param[param].slot, g->i64);
     LLVMValueRef at = LLVMBuildPtrToInt(g->b, pointer, g->i64, "");
@@ -191,7 +191,8 @@ static void for_element(lower *g, LLVMValueRef index, LLVMValueRef condition, vo
     LLVMValueRef none = qn__const_bits(g, c->type, qn__reduce_identity(c->combine, c->type));
     if (c->is_end) {
         LLVMValueRef v = qn__load_at(g, qn__memory_type(g, c->type), at, (unsigned)size);
-        branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, v, none, ""));
+        branch then = qn__begin_branch(g, LLVMBuildICmp(g->b, LLVMIntNE, qn__as_bits(g, c->type, v),
+                                                        qn__as_bits(g, c->type, none), ""));
         LLVMValueRef base = qn__slot(g, g->f->param[c->param].slot, g->ptr);
         qn__nvptx_combine(g, c->combine, c->type, qn__gep(g, g->i8, base, bytes), v);
         qn__end_branch(g, &then, NULL);
@@ -199,6 +200,21 @@ static void for_element(lower *g, LLVMValueRef index, LLVMValueRef condition, vo
         qn__store_at(g, none, at, (unsigned)size);
     }
     qn__loop_close(g, &once);
+}
+
+/** Elements from the first of a view to its last one. */
+static LLVMValueRef span_of(lower *g, const copy *c)
+{
+    LLVMValueRef n = qn__const_i64(g, 1), one = n;
+    for (int d = 0; d < g->k->param[c->param].rank; d++) {
+        const qn_dim_fact *dim = &g->f->param[c->param].dim[d];
+        if (!dim->n_digits)
+            continue;
+        LLVMValueRef last = LLVMBuildSub(g->b, qn__fact(g, &dim->extent), one, ""),
+                     stride = qn__fact(g, &g->f->digit[dim->first_digit].stride);
+        n = LLVMBuildAdd(g->b, n, LLVMBuildMul(g->b, last, stride, ""), "");
+    }
+    return n;
 }
 
 /** All elements of all copies by the threads of the block; threads are counted from 0. */
@@ -211,15 +227,44 @@ static void for_all(lower *g, bool is_end)
         if (!find_copy(g->k, g->f, g->grid, param, &c))
             continue;
         c.is_end = is_end;
-        qn__share_out(g, qn__const_i64(g, c.n), thread, threads, for_element, &c);
+        qn__share_out(g, span_of(g, &c), thread, threads, for_element, &c);
     }
 }
 
-void qn__private_open(lower *g)
+/** Whether blocks collect: all copies of a fixed size have room for their views, none of these has
+ * elements before its first one, and a block has an update for each element. NULL: they do. */
+static LLVMValueRef are_collected(lower *g, LLVMValueRef iterations)
+{
+    LLVMValueRef ok = NULL, zero = qn__const_i64(g, 0), elements = zero, least;
+    copy c;
+    if (!g->grid->private_room)
+        return NULL;
+    for (int param = 0; param < g->k->n_params; param++) {
+        if (!find_copy(g->k, g->f, g->grid, param, &c))
+            continue;
+        LLVMValueRef n = span_of(g, &c), room = qn__const_i64(g, c.bytes / qn_dtype_bytes(c.type));
+        ok = qn__mask_and(g, ok, LLVMBuildICmp(g->b, LLVMIntULE, n, room, ""));
+        elements = LLVMBuildAdd(g->b, elements, n, "");
+        for (int d = 0; d < g->k->param[param].rank; d++) {
+            const qn_dim_fact *dim = &g->f->param[param].dim[d];
+            const qn_fact *stride = &g->f->digit[dim->first_digit].stride;
+            if (dim->n_digits && stride->kind != QN_FACT_EXACT)
+                ok = qn__mask_and(g, ok,
+                                  LLVMBuildICmp(g->b, LLVMIntSGE, qn__fact(g, stride), zero, ""));
+        }
+    }
+    least = LLVMBuildMul(g->b, elements, qn__nvptx_register(g, "nctaid.x", g->i64), "");
+    return qn__mask_and(g, ok, LLVMBuildICmp(g->b, LLVMIntULE, least, iterations, ""));
+}
+
+void qn__private_open(lower *g, LLVMValueRef iterations)
 {
     if (!g->grid->privatized)
         return;
+    g->collects = are_collected(g, iterations);
+    branch then = qn__begin_branch(g, g->collects);
     for_all(g, false);
+    qn__end_branch(g, &then, NULL);
     qn__nvptx_barrier(g);
 }
 
@@ -228,5 +273,7 @@ void qn__private_close(lower *g)
     if (!g->grid->privatized)
         return;
     qn__nvptx_barrier(g);
+    branch then = qn__begin_branch(g, g->collects);
     for_all(g, true);
+    qn__end_branch(g, &then, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rest.c: the iterations of dimensions on which no reduce depends (grid->rest_dims), divided among
- * the threads of a team once the values of the reduces are known. Iterations count
- * lexicographically, and neighbouring threads take neighbouring ones. Of the last dimension a
+ * the threads of a team once the values of the reduces are known, or all of one thread. Iterations
+ * count lexicographically, and neighbouring threads take neighbouring ones. Of the last dimension a
  * thread takes grid->wide at once, whose accesses are vectors; here these count as one.
  */
 #include "jit/target/nvptx/nvptx.h"
@@ -73,7 +73,7 @@ void qn__share_out(lower *g, LLVMValueRef count, LLVMValueRef first, int64_t thr
     qn__loop_close(g, &l);
 }
 
-/* ---------------------------------------------------------------- warps */
+/* ---------------------------------------------------------------- warps and threads */
 
 /** Whether a load of the top is of all iterations of the rest: reduces may need it. */
 static bool is_shared_load(const lower *g, uint32_t i)
@@ -84,8 +84,9 @@ static bool is_shared_load(const lower *g, uint32_t i)
            !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 
-void qn__rest_of_warp(lower *g)
+void qn__rest_of_unit(lower *g)
 {
+    const bool is_warp = g->is_team;
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2])
         if (is_shared_load(g, i))
             qn__lower_load(g, i, 0);
@@ -95,8 +96,9 @@ void qn__rest_of_warp(lower *g)
     if (g->kept && g->grid->wide > 1) /* what other lanes have kept */
         qn__team_wait(g);
     g->is_team = false;
-    qn__share_out(g, r.count, g->lane, WARP_LANES, lower_iteration, &r);
-    g->is_team = true;
+    qn__share_out(g, r.count, is_warp ? g->lane : qn__const_i64(g, 0), is_warp ? WARP_LANES : 1,
+                  lower_iteration, &r);
+    g->is_team = is_warp;
     if (g->kept) /* the next unit's points may be another lane's than the iterations here */
         qn__team_wait(g);
 }

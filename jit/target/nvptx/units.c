@@ -361,7 +361,7 @@ static void thread_loops(lower *g, const span *spans, int at)
 void qn__thread_body(lower *g, const span *spans)
 {
     if (g->grid->rest_dims)
-        qn__rest_of_warp(g);
+        qn__rest_of_unit(g);
     else
         thread_loops(g, spans, 0);
 }
@@ -380,7 +380,10 @@ static void run_units(lower *g, const span *spans)
     count_units(g, &w);
     g->is_team = g->grid->team == QN_TEAM_WARP;
     qn__kept_open(g);
-    qn__private_open(g);
+    LLVMValueRef iterations = LLVMBuildZExtOrBitCast(g->b, w.units, g->i64, "");
+    for (int n = 0; n < w.n; n++)
+        iterations = LLVMBuildMul(g->b, iterations, qn__const_i64(g, g->grid->block[w.dim[n]]), "");
+    qn__private_open(g, iterations);
     LLVMValueRef first = qn__nvptx_register(g, "ctaid.x", w.type),
                  step = qn__nvptx_register(g, "nctaid.x", w.type);
     LLVMValueRef units = w.apart ? LLVMBuildMul(g->b, w.units, w.apart, "") : w.units;

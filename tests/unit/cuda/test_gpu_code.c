@@ -8,11 +8,12 @@
 
 #include <sys/mman.h>
 
-enum { TEXT_BYTES = 1 << 20, N = 1000 };
+enum { TEXT_BYTES = 1 << 20, N = 4000 };
 
 static qn_context *c;
 static char text[TEXT_BYTES];
-static int64_t memory[N];
+static int specialize = QN_SPECIALIZE_EXACT;
+static int64_t memory[N], values[N];
 
 static qn_arg vector(qn_view *v, int dtype, int64_t n)
 {
@@ -39,14 +40,13 @@ static qn_arg array(qn_view *v, int dtype, int rank, int64_t n0, int64_t n1)
 /** A matrix of f32 apart from the other views. */
 static qn_arg result(qn_view *v, int64_t n0, int64_t n1)
 {
-    static int64_t values[N];
     return array_at(v, values, QN_F32, 2, n0, n1);
 }
 
 /** A stage of a kernel for an instruction set, or "". */
 static const char *stage_for(int stage, int isa, const char *kernel, int n, const qn_arg *args)
 {
-    const qn_options o = {.bytes = sizeof o, .isa = isa, .specialize = QN_SPECIALIZE_EXACT};
+    const qn_options o = {.bytes = sizeof o, .isa = isa, .specialize = specialize};
     qn_error err = {0};
     qn_code *code = NULL;
     qn_kernel *k = kernel_of(kernel);
@@ -567,14 +567,14 @@ static void test_batches(void)
                                  "y: f32[,,] {extent 0 dynamic}) {\n"
                                  "  for all n, i, j in y { y[n,i,j] = x[n,i,j] + 1 }\n}\n";
     static int64_t to[N];
-    const int64_t extent[3] = {4, 32, 6};
+    const int64_t extent[3] = {40, 32, 6};
     qn_view v[2];
-    const qn_arg args[2] = {array(&v[0], QN_F32, 2, 15, 64), result(&v[1], 15, 64)};
+    const qn_arg args[2] = {array(&v[0], QN_F32, 2, 60, 64), result(&v[1], 60, 64)};
     tap_ok(strstr(plan_of(rows, 2, args), "moved rows 256 bytes apart of view 1"),
            "warps move rows of a batch");
     tap_ok(strstr(plan_of(sides, 2, args), "at once 4 of dimension 1"),
            "both sides of a branch are computed for a batch");
-    const qn_arg shorter[2] = {args[0], result(&v[1], 15, 32)};
+    const qn_arg shorter[2] = {args[0], result(&v[1], 60, 32)};
     tap_ok(strstr(plan_of(products, 2, shorter), "at once 4 of dimension 1"),
            "sums of a batch share what they load");
     qn_arg whole[2];
@@ -588,6 +588,42 @@ static void test_batches(void)
            "rows that follow each other are one dimension beside a batch");
 }
 
+/** Where all extents are left to the launch, a block has no more threads along a short one than its
+ * class has, a thread takes a short row, and updates of few elements are collected. */
+static void test_classes(void)
+{
+    static const char pixels[] = "kernel larger (x: f32[,], y: f32[,]) {\n"
+                                 " for all i, c in y { y[i,c] = x[i/2,c] }\n}\n",
+                      rows[] = "kernel rows (x: f32[,], y: f32[]) {\n"
+                               " for all i in y { y[i] = sum k in dim(x, 1) of x[i,k] }\n}\n",
+                      parts[] = "kernel parts (x: f32[,], y: f32[,]) striped {\n"
+                                " for all i, j in y {\n  y[i,j] = exp(x[i,j]) / "
+                                "(sum k in dim(x, 1) of exp(x[i,k])) }\n}\n",
+                      bins[] = "kernel bins (x: u8[], h: f32[]) {\n"
+                               " for all i in x { atomic h[x[i]] += 1 }\n}\n";
+    qn_view v[2];
+    qn_arg args[2] = {array(&v[0], QN_F32, 2, 50, 3), result(&v[1], 100, 3)};
+    specialize = QN_SPECIALIZE_DYNAMIC;
+    tap_ok(strstr(plan_of(pixels, 2, args), "threads 4 of dimension 1 64 of dimension 0"),
+           "four threads for three channels");
+    args[0] = array(&v[0], QN_F32, 2, 50, 9);
+    args[1] = array_at(&v[1], values, QN_F32, 1, 50, 0);
+    tap_ok(strstr(plan_of(rows, 2, args), "team threads"), "a thread for a row of nine");
+    args[0] = array(&v[0], QN_F32, 2, 50, 40);
+    tap_ok(strstr(plan_of(rows, 2, args), "team blocks"), "and a block for rows of any length");
+    args[0] = array(&v[0], QN_F32, 2, 50, 9);
+    args[1] = result(&v[1], 50, 9);
+    tap_ok(strstr(plan_of(parts, 2, args), "team threads") && strstr(text, "rest dimension 1"),
+           "a thread divides all of a short row by its sum");
+    args[0] = vector(&v[0], QN_U8, N);
+    args[1] = array_at(&v[1], values, QN_F32, 1, 300, 0);
+    tap_ok(strstr(plan_of(bins, 2, args), "room of"),
+           "room for bins whose number the launch knows");
+    tap_ok(strstr(ptx_of(bins, 2, args), "red.shared.add.f32") &&
+               strstr(text, "atom.global.cas.b32") != NULL,
+           "blocks collect them if they fit, and else update memory");
+    specialize = QN_SPECIALIZE_EXACT;
+}
 
 /** The inverse of what a loop does not change is made before the loop. */
 static void test_inverse(void)
@@ -633,6 +669,7 @@ int main(void)
     test_moved();
     test_quotients();
     test_batches();
+    test_classes();
     test_inverse();
     test_pairs();
     test_sums_ahead();

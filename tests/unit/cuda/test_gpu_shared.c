@@ -103,6 +103,17 @@ static const char forces[] =
     "    b[i] = sum j in x of m[j] * m[i] / ((x[j] - x[i]) * (x[j] - x[i]) + 1)\n  }\n}\n";
 static const char counts[] =
     "kernel k (x: u8[], h: u32[]) $ {\n  for all i in x { atomic h[x[i] / 4] += 1 }\n}\n";
+static const char weights[] =
+    "kernel k (x: u8[], h: f64[,]) $ {\n"
+    "  for all i in x { atomic h[x[i] / 32, x[i] % 9] += f64(x[i]) }\n}\n";
+static const char least_weights[] =
+    "kernel k (x: u8[], h: f32[,]) $ {\n"
+    "  for all i in x { atomic min h[x[i] / 32, x[i] % 9], f32(x[i]); }\n}\n";
+static const char parts_of_rows[] =
+    "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i, j in y {\n"
+    "    y[i,j] = exp(x[i,j]) / (sum k in dim(x, 1) of exp(x[i,k])) }\n}\n";
+static const char larger[] = "kernel k (x: u8[,,], y: u8[,,]) $ {\n"
+                             "  for all i, j, c in y { y[i,j,c] = x[i/2,j/2,c] }\n}\n";
 static const char two_reducers[] =
     "kernel k (x: i32[], h: i64[,], g: u32[0]) $ {\n  for all i in x {\n"
     "    atomic h[i % 3, 1] |= 5\n    atomic h[i % 3, 1] &= -3\n"
@@ -288,6 +299,27 @@ static const row rows[] = {
      4,
      {{QN_F32, 1, {67}}, {QN_F32, 1, {67}}, {QN_F32, 1, {67}}, {QN_F32, 1, {67}}}},
     {"a histogram", counts, "privatized", NULL, 2, {{QN_U8, 1, {300007}}, {QN_U32, 1, {64}}}},
+    {"bins without room", counts, "team", NULL, 2, {{QN_U8, 1, {30007}}, {QN_U32, 1, {9001}}}},
+    {"few updates of many bins",
+     counts,
+     "team",
+     NULL,
+     2,
+     {{QN_U8, 1, {3007}}, {QN_U32, 1, {4099}}}},
+    {"sums of weights",
+     weights,
+     "privatized",
+     NULL,
+     2,
+     {{QN_U8, 1, {300007}}, {QN_F64, 2, {8, 9}}}},
+    {"least weights", least_weights, "team", NULL, 2, {{QN_U8, 1, {300007}}, {QN_F32, 2, {8, 9}}}},
+    {"parts of short rows", parts_of_rows, NULL, NULL, 2, {F32(301, 9), F32(301, 9)}},
+    {"pixels with three channels, twice as large",
+     larger,
+     NULL,
+     NULL,
+     2,
+     {{QN_U8, 3, {9, 37, 3}}, {QN_U8, 3, {18, 74, 3}}}},
     {"a product of f16 and u8",
      product,
      "product with dimension",
