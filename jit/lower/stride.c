@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they
- * lie in |stride| vectors: each is accessed under a constant mask, so that no byte between the
- * elements is touched, and a permutation brings the lanes together. Else, and where that takes
- * longer (qn__is_one_by_one), each has an access of its own.
+ * lie in |stride| vectors, and a permutation brings the lanes together. Loads of all lanes read what
+ * lies between the first element and the last; stores, and loads of some lanes, have masks, so that
+ * no byte between the elements is touched. Else, and where that takes longer (qn__is_one_by_one),
+ * each has an access of its own.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/lower.h"
@@ -53,11 +54,12 @@ static LLVMValueRef load_one_by_one(lower *g, uint32_t i, const address *x, LLVM
     return all;
 }
 
-/** Pointer of vector k; the first starts at the lowest element, so many before that of lane 0. */
-static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int k, int ahead)
+/** Pointer of the vector that begins at an element; element 0 is the lowest one, so many before that
+ * of lane 0. */
+static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int begin, int ahead)
 {
     int64_t first = x->stride < 0 ? (g->width - 1) * x->stride : -ahead;
-    return qn__ahead(g, x->pointer, (first + (int64_t)k * g->width) * bytes);
+    return qn__ahead(g, x->pointer, (first + begin) * bytes);
 }
 
 /**
@@ -98,11 +100,12 @@ static int apart(const address *x)
     return (int)(x->stride < 0 ? -x->stride : x->stride);
 }
 
-/** lane[e]: the lane whose element is element e of vector k, if some point has that; else -1. */
-static void find_lanes(const lower *g, const address *x, uint32_t own, int k, int *lane)
+/** lane[e]: the lane whose element is element e of the vector that begins at an element, if some
+ * point has that; else -1. */
+static void find_lanes(const lower *g, const address *x, uint32_t own, int begin, int *lane)
 {
     for (int e = 0; e < g->width; e++) {
-        const int at = k * g->width + e, l = at / apart(x);
+        const int at = begin + e, l = at / apart(x);
         lane[e] = !(own >> at % apart(x) & 1) ? -1 : x->stride < 0 ? g->width - 1 - l : l;
     }
 }
@@ -118,30 +121,38 @@ static LLVMValueRef elements_of(lower *g, const int *lane, LLVMValueRef mask)
     return qn__shuffle(g, mask ? mask : LLVMConstAllOnes(LLVMTypeOf(none)), none, pick, g->width);
 }
 
-/** The elements of whole strides, or of what of them points have, and from them those of one. */
+/** The elements of whole strides, and from them those of one. Without a mask all vectors are whole:
+ * the last one ends where the last element of a point does, so that all bytes are between two
+ * elements. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               LLVMValueRef mask)
 {
     const int64_t bytes = qn__access_bytes(g->k, i);
     const unsigned align = qn__align_of(g, i);
-    const int n = apart(x);
+    const int n = apart(x), width = g->width;
     LLVMValueRef all = NULL;
     if (is_one_by_one(g, i, x, bytes))
         return load_one_by_one(g, i, x, t);
     const window w = window_of(g, i, x);
-    const bool is_whole = w.own == (1u << n) - 1 && !mask;
+    const int last = 31 - __builtin_clz(w.own), most = (width - 1) * n + last + 1 - width;
     for (int k = 0; k < n; k++) {
-        LLVMValueRef at = vector_pointer(g, x, bytes, k, w.place);
-        int pick[64], lane[64];
-        find_lanes(g, x, w.own, k, lane);
-        LLVMValueRef own = is_whole ? NULL : elements_of(g, lane, mask),
-                     v = qn__load_masked(g, t, at, align, own);
-        for (int l = 0; l < g->width; l++)
+        const int begin = mask || k * width < most ? k * width : most;
+        int pick[64], lane[64], n_picked = 0;
+        find_lanes(g, x, w.own, begin, lane);
+        for (int l = 0; l < width; l++)
             pick[l] = l;
-        for (int e = 0; e < g->width; e++)
-            if ((k * g->width + e) % n == w.place)
-                pick[lane[e]] = g->width + e;
-        all = qn__shuffle(g, all ? all : v, v, pick, g->width);
+        for (int e = k * width - begin; e < width; e++) {
+            const bool is_picked = (begin + e) % n == w.place;
+            n_picked += is_picked;
+            if (is_picked)
+                pick[lane[e]] = width + e;
+        }
+        if (!n_picked)
+            continue;
+        LLVMValueRef own = mask ? elements_of(g, lane, mask) : NULL,
+                     at = vector_pointer(g, x, bytes, begin, w.place),
+                     v = qn__load_masked(g, t, at, align, own);
+        all = qn__shuffle(g, all ? all : v, v, pick, width);
     }
     return all;
 }
@@ -161,11 +172,12 @@ void qn__store_strided(lower *g, uint32_t i, const address *x, LLVMValueRef v, L
     }
     for (int k = 0; k < apart(x); k++) {
         int pick[64], lane[64];
-        find_lanes(g, x, 1, k, lane);
+        const int begin = k * g->width;
+        find_lanes(g, x, 1, begin, lane);
         for (int e = 0; e < g->width; e++)
             pick[e] = lane[e] < 0 ? 0 : lane[e];
         LLVMValueRef to = qn__shuffle(g, v, NULL, pick, g->width);
-        qn__store_masked(g, to, vector_pointer(g, x, bytes, k, 0), align,
+        qn__store_masked(g, to, vector_pointer(g, x, bytes, begin, 0), align,
                          elements_of(g, lane, mask));
     }
 }

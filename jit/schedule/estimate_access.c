@@ -197,9 +197,10 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
         double run = together < lanes ? together : lanes;
         w.moves = registers * (double)lanes / run;
         w.shuffles = w.moves * shuffle * __builtin_ctz((unsigned)lanes);
-    } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && t->has_strided_loads) {
+    } else if (method == QN_METHOD_STRIDED && qn__is_small_stride(apart) && !r->is_single) {
         double taken = (double)(apart > 2 ? apart - 1 : 1); /* LLVM 19: of half registers by two */
         taken *= qn__register_bytes(e, bits, lanes) < t->vector_bytes ? 2 : 1;
+        taken += t->permutes_pairs ? 0 : 1; /* then across the halves */
         w.moves = registers * (double)apart;
         w.shuffles = is_load ? registers * taken * shuffle : w.moves * shuffle;
         w.slots = is_load ? 0 : w.moves; /* under masks */

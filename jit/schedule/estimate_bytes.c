@@ -290,16 +290,16 @@ int qn__stretches_of(const qn_analysis *x, uint32_t inst, const qn_box *box, qn_
             double most = n + 1 == d->n_digits || digit->extent.kind != QN_FACT_EXACT
                               ? left
                               : (double)digit->extent.value;
-            double own = most < left ? most : left, stride = QN_NOMINAL_EXTENT;
-            if (digit->stride.kind == QN_FACT_EXACT)
-                stride = (double)digit->stride.value;
+            bool is_known = digit->stride.kind == QN_FACT_EXACT;
+            double own = most < left ? most : left,
+                   stride = is_known ? (double)digit->stride.value : QN_NOMINAL_EXTENT;
             stride = (stride < 0 ? -stride : stride) * unit;
             left = most > 0 ? left / most : 1;
             int at = stride > 0 && own > 1 ? n_out++ : -1;
             for (; at > 0 && out[at - 1].stride > stride; at--)
                 out[at] = out[at - 1];
             if (at >= 0)
-                out[at] = (qn_stretch){own, stride};
+                out[at] = (qn_stretch){own, stride, is_known};
         }
     }
     return n_out;
@@ -349,8 +349,9 @@ static lines lines_of(const mover *m, const touched *t, int g)
             of_run *= s[i].n;
             continue;
         }
-        double distinct = way / greatest_divisor(s[i].stride, way);
-        is_aligned &= greatest_divisor(s[i].stride, line) == line;
+        /* runs a distance apart that is not known are not taken to share sets */
+        double distinct = s[i].is_known ? way / greatest_divisor(s[i].stride, way) : s[i].n;
+        is_aligned &= s[i].is_known && greatest_divisor(s[i].stride, line) == line;
         apart = runs == 1 ? s[i].stride : apart;
         runs *= s[i].n;
         sets *= distinct < s[i].n ? distinct : s[i].n;

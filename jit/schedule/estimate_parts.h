@@ -82,6 +82,7 @@ double qn__nominal_trips(const qn_analysis *x, uint32_t i);
 /** Elements of a view that lie evenly apart. */
 typedef struct qn_stretch {
     double n, stride; /* elements; bytes between them */
+    bool is_known;    /* the stride; else it is a nominal one */
 } qn_stretch;
 enum { QN_MOST_STRETCHES = 4 * QN_MAX_RANK };
 /** The digits of the extents of a box of an access, smallest strides first; how many there are. */

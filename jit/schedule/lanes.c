@@ -142,15 +142,14 @@ bool qn__plan_may_be_lanes(const qn_analysis *a, int d)
 
 /* ---------------------------------------------------------------- what lanes cost */
 
-/** The other way are vectors under masks, as many as the stride. AVX2 takes two operations for a
- * load of one, and many more for a store; AVX-512 about three for a store. Out of cache the
- * hardware fetches less ahead for them. */
+/** The other way are as many vectors as the stride says, of stores under masks: AVX2 takes many
+ * operations for one, AVX-512 about three, and out of cache the hardware fetches less ahead. */
 bool qn__is_one_by_one(const qn_facts *f, int apart, bool is_load, int64_t bytes, int width,
                        int64_t stride)
 {
     int64_t vectors = stride < 0 ? -stride : stride;
     bool is_narrow = bytes <= 2, is_wide = f->target->has_strided_loads;
-    if (!qn__is_small_stride(stride) || (is_narrow && !is_wide))
+    if (!qn__is_small_stride(stride) || (!is_load && is_narrow && !is_wide))
         return true;
     if (apart)
         return apart > 0;
@@ -180,12 +179,13 @@ qn_apart qn__apart_of(const qn_analysis *a, int lane_dim, int64_t lanes)
     const qn_machine *m = &f->machine;
     bool is_large = f->is_large || qn__touched_in_all(a) > (double)m->cache[QN_CACHE_LAST].bytes,
          is_apart = false;
-    double moves = 0, from_memory = 0; /* lanes and bytes of an iteration */
+    double moves = 0, from_memory = 0; /* lanes that are stored and bytes of an iteration */
     FOR_ACCESSES (k, n, i) {
         int64_t stride;
         bool is_known = qn__access_stride(a, i, lane_dim, &stride);
         bool is_far = is_known && !qn__is_small_stride(stride);
-        bool is_small = is_known && (stride > 1 || stride < -1) && !is_far;
+        bool is_small = is_known && (stride > 1 || stride < -1) && !is_far &&
+                        k->inst[i].op != QN_I_LOAD;
         is_apart |= is_small;
         moves += is_small;
         if (is_known && !is_far)

@@ -16,8 +16,6 @@ enum { LEAST_TILES = 8, LEAST_TILES_GATHERED = 2 };
 /* Lines of a set of the second-level cache that a load may fill: of more ways, half are for what
  * else comes. */
 enum { MOST_WAYS = 8 };
-/* Steps of the jammed dimension for which a copy of what the lanes load pays. */
-enum { LEAST_ROW_STEPS = 4 };
 uint32_t qn__single_reduce(const qn_kernel *k, uint32_t i)
 {
     uint32_t reduce = k->inst[i].parent;
@@ -145,7 +143,7 @@ static void choose_rows(const qn_analysis *a, qn_plan *p)
         int64_t points = qn__trips(a->f, qn__dim_of(k, qn__single_reduce(k, i), 0)), step,
                 all = (qn__trips(a->f, p->jam_dim) + p->jam - 1) / p->jam;
         if (__builtin_mul_overflow(points, p->jam * qn_dtype_bytes(k->inst[i].type), &step) ||
-            step > cache / 2 / LEAST_ROW_STEPS || all <= cache / step)
+            all <= cache / step)
             continue;
         int64_t near = (cache / 2 - 2 * p->scratch_bytes) / step,
                 most = a->f->plan.pack > 1 ? a->f->plan.pack : near > 1 ? near : 1,

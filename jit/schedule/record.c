@@ -222,7 +222,8 @@ static void ask_records(const qn_analysis *x, qn_schedule *s, int from)
         bool is_load = op == QN_I_LOAD,
              is_gathered = is_load && apart.gathers && !qn__is_small_stride(stride);
         r->is_single = !r->is_flat && !is_gathered &&
-                       qn__is_one_by_one(x->f, apart.few, is_load, bytes, width, stride);
+                       qn__is_one_by_one(x->f, is_load ? x->f->plan.apart : apart.few, is_load,
+                                         bytes, width, stride);
     }
     qn__free(is_flat);
 }

@@ -90,6 +90,17 @@ static inline void fill_f32(const qn_view *v, float first, float step)
         ((float *)v->data)[i] = first + step * (float)i;
 }
 
+/** Whether the processor runs code for x86-64-v4; without it, a skipped point says so. */
+static inline bool has_v4(const char *what)
+{
+    if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
+        return true;
+    char reason[QN_MESSAGE_BYTES];
+    snprintf(reason, sizeof reason, "no AVX-512 here: %s", what);
+    tap_skip(reason);
+    return false;
+}
+
 /** Whether code can be generated here; the reason if not. */
 static inline bool has_x86(char *reason, size_t reason_bytes)
 {

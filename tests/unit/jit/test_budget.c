@@ -655,7 +655,10 @@ static void test_conditions(void)
         (void)qn_code_text(f, QN_DUMP_SCHEDULE, plan, sizeof plan);
         (void)qn_context_history(c, history, sizeof history);
     }
-    tap_contains(plan, "axis t", "... its trips are lanes");
+    if (__builtin_cpu_supports("avx512bw")) /* which has the estimate for such lanes */
+        tap_contains(plan, "axis t", "... its trips are lanes");
+    else
+        tap_skip("no AVX-512 here: ... its trips are lanes");
     tap_ok(is_run && !strstr(history, "compiled again"), "... and it is compiled in time");
     qn_code_release(f);
     qn_context_release(c);
