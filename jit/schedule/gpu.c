@@ -252,6 +252,47 @@ static void choose_alone(const gpu_planner *s)
         *s->p = alone;
 }
 
+/** Whether a load differs along x and is the same for all iterations of d. */
+static bool shares_loads(const gpu_planner *s, int x, int d)
+{
+    bool is_shared = false;
+    FOR_ACCESSES (s->k, n, i) {
+        const uint32_t deps = s->a.value[i].deps;
+        is_shared |= s->k->inst[i].op == QN_I_LOAD && (deps >> x & 1) && !(deps >> d & 1);
+    }
+    return is_shared;
+}
+
+/** Several iterations of a dimension in a thread where they load the same and the estimate is
+ * clearly less. */
+static void choose_shared(const gpu_planner *s, qn_facts *f)
+{
+    enum { MOST_ROWS = 4 };
+    const double clearly_less = 0.9;
+    const int x = s->p->axis[0];
+    qn_grid *best = s->p, next;
+    qn_grid_estimate least, here;
+    gpu_planner own = *s;
+    own.p = &next;
+    if (best->tall > 1 || !qn__grid_estimate(&s->a, best, &least))
+        return;
+    least.cycles *= clearly_less;
+    for (int d = 0; d < s->k->n_dims; d++)
+        for (int rows = 2;
+             rows <= MOST_ROWS && qn__is_parallel(s->k, d) && d != x && shares_loads(s, x, d);
+             rows *= 2) {
+            f->plan.jam_dim = d + 1;
+            f->plan.jam = rows;
+            follow_rules(&own, true);
+            if (next.team == QN_TEAM_THREAD && next.tall_dim == d && next.tall == rows &&
+                qn__grid_estimate(&s->a, &next, &here) && here.cycles < least.cycles) {
+                *best = next;
+                least = here;
+            }
+        }
+    f->plan.jam_dim = f->plan.jam = 0;
+}
+
 /** Fewer neighbours in a thread where all have so many values at once that few threads have
  * registers for them. Several where the rules see none, as their loads are not aligned, and the
  * estimate is clearly less: they share addresses, conditions and what both load. */
@@ -289,7 +330,10 @@ void qn__grid_make(const qn_kernel *k, const qn_facts *f, qn_grid *out)
         choose_alone(&s);
     if (has_analysis && out->team == QN_TEAM_THREAD && out->axis[0] >= 0 && !out->is_crossed &&
         !out->skew && !out->staged && !out->n_moved && !out->rest_dims && !own.plan.width &&
-        !own.is_ordered)
+        !own.is_ordered) {
+        if (!own.plan.jam && !own.plan.jam_dim)
+            choose_shared(&s, &own);
         choose_width(&s, &own);
+    }
     qn__analysis_release(&s.a);
 }

@@ -540,9 +540,10 @@ static double cycles_of_grid(const qn_kernel *k, const qn_facts *f, const qn_gri
     return is_known ? e.cycles : 0;
 }
 
-/** All iterations of short dimensions in one thread, where the estimate is clearly less: what they
- * load is loaded once, and what they share is computed once. `declared`: the facts before
- * dimensions were merged; f, grid: those of the kernel as it is. */
+/** All iterations of short dimensions in one thread, where these are records that warps move and
+ * the estimate is clearly less: what they load is loaded once, and what they share is computed
+ * once. `declared`: the facts before dimensions were merged; f, grid: those of the kernel as it is.
+ */
 static bool plan_short(const qn_kernel *k, const qn_facts *declared, const qn_facts *f,
                        const qn_grid *grid, qn_straight *out)
 {
@@ -560,7 +561,7 @@ static bool plan_short(const qn_kernel *k, const qn_facts *declared, const qn_fa
     if (least <= 0 || !make_thread(k, declared, &loops, out))
         return false;
     const double cycles = cycles_of_grid(out->kernel, &out->facts, &out->planned.grid);
-    if (cycles > 0 && cycles < QN_OTHER_FORM * least)
+    if (out->planned.grid.n_moved && cycles > 0 && cycles < QN_OTHER_FORM * least)
         return true;
     qn__straight_release(out);
     return false;

@@ -599,10 +599,14 @@ static void test_classes(void)
                       parts[] = "kernel parts (x: f32[,], y: f32[,]) striped {\n"
                                 " for all i, j in y {\n  y[i,j] = exp(x[i,j]) / "
                                 "(sum k in dim(x, 1) of exp(x[i,k])) }\n}\n",
+                      pairs[] = "kernel pairs (a: f32[,], b: f32[,], y: f32[,]) {\n"
+                                " for all i, j in y {\n"
+                                "  s = max(b[j,0], a[i,0]) / max(b[j,1], a[i,1])\n"
+                                "  y[i,j] = s / max(b[j,2], a[i,2]) - max(b[j,3], a[i,3]) }\n}\n",
                       bins[] = "kernel bins (x: u8[], h: f32[]) {\n"
                                " for all i in x { atomic h[x[i]] += 1 }\n}\n";
-    qn_view v[2];
-    qn_arg args[2] = {array(&v[0], QN_F32, 2, 50, 3), result(&v[1], 100, 3)};
+    qn_view v[3];
+    qn_arg args[3] = {array(&v[0], QN_F32, 2, 50, 3), result(&v[1], 100, 3)};
     specialize = QN_SPECIALIZE_DYNAMIC;
     tap_ok(strstr(plan_of(pixels, 2, args), "threads 4 of dimension 1 64 of dimension 0"),
            "four threads for three channels");
@@ -615,6 +619,11 @@ static void test_classes(void)
     args[1] = result(&v[1], 50, 9);
     tap_ok(strstr(plan_of(parts, 2, args), "team threads") && strstr(text, "rest dimension 1"),
            "a thread divides all of a short row by its sum");
+    args[0] = array(&v[0], QN_F32, 2, 60, 4);
+    args[1] = array(&v[1], QN_F32, 2, 70, 4);
+    args[2] = result(&v[2], 60, 70);
+    tap_ok(strstr(plan_of(pairs, 3, args), "jam 4 of dimension 0"),
+           "several rows of a thread share the loads of columns");
     args[0] = vector(&v[0], QN_U8, N);
     args[1] = array_at(&v[1], values, QN_F32, 1, 300, 0);
     tap_ok(strstr(plan_of(bins, 2, args), "room of"),
