@@ -172,13 +172,25 @@ static int find_alike(const grouper *s, uint32_t *inst, int *place)
     return n;
 }
 
+/** Whether a store that may write the element of a load stands before `from`, but is made behind
+ * `from`, with its group. */
+static bool is_stored_late(const grouper *s, uint32_t load, uint32_t from)
+{
+    qn_group stores;
+    FOR_ACCESSES (s->k, site, i)
+        if (i < from && s->k->inst[i].op == QN_I_STORE && disturbs(s, load, i) &&
+            qn__group_of(s->a, s->lane_dim, i, &stores) && stores.last > from)
+            return true;
+    return false;
+}
+
 /** The first of the accesses alike from which on load `m` may be made. */
 static uint32_t earliest(const grouper *s, const uint32_t *inst, int n, uint32_t m)
 {
     if (!s->is_written)
         return inst[0];
     for (int n_first = 0; n_first < n && inst[n_first] < m; n_first++)
-        if (is_undisturbed(s, m, inst[n_first], m))
+        if (is_undisturbed(s, m, inst[n_first], m) && !is_stored_late(s, m, inst[n_first]))
             return inst[n_first];
     return m;
 }
