@@ -215,8 +215,11 @@ qn_access_work qn__estimate_access(const qn_estimator *e, uint32_t i, const qn_r
                qn__nearness(e->x, lane_dim_of(e), i) >= QN_NEAR_CERTAIN) {
         w.shuffles = 4 * registers * shuffle; /* the index, its mask, and the permutation */
     } else if (method == QN_METHOD_GATHER) {
+        const bool in_turns = r && r->is_plain; /* an element of each lane after the other */
         w.moves = lanes;
-        w.slots = e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);
+        w.slots = in_turns
+                      ? lanes * (double)qn__work_slots(QN_WORK_FLOAT, bits, 1, t)
+                      : e->m->gather_slots * (double)qn__work_slots(scattered, bits, lanes, t);
     }
     return w;
 }

@@ -139,6 +139,27 @@ static void test_rows_of_data(void)
                "rows that data says are read once, and rows written");
 }
 
+/** Atomics of lanes that no other thread meets: one element of each lane after the other. */
+static void test_turns_of_lanes(void)
+{
+    static const char adds[] =
+        "kernel \"adds\" { view x: f64[1]; view n: i64[1]; view y: f64[1]; %z: i64 = const 0;\n"
+        "%e: i64 = extent x, 0; %i: i64 = parallel %z, %e; %a: f64 = load x[%i];\n"
+        "%j: i64 = load n[%i]; %o: f64 = atomic sum y[%j], %a; }";
+    static const tree_view views[] = {{{4096}, false}, {{4096}, false}, {{4096}, false}};
+    tree_case c;
+    qn_error err = {0};
+    if (!tree_case_open(&c, adds, views, QN_ISA_V3, false))
+        return;
+    c.facts.atomics = QN_ATOMICS_OF_ONE;
+    memset(c.facts.proved, 1, c.facts.n_accesses);
+    tap_is_int(qn__schedule_begin(&c.x, c.schedule, &err), QN_OK, "atomics of one thread");
+    const qn_estimate e = estimate_of(&c, "split d0 4 tail=none; vectorize d0.1;");
+    tap_ok(e.arithmetic > 0 && e.arithmetic < 2 * 4096, "atomics of lanes in turns are no scatters: %.0f cycles",
+           e.arithmetic);
+    tree_case_close(&c);
+}
+
 /** Shifts of bytes by a number are no chain of shifts by each bit. */
 static void test_byte_shifts(void)
 {
@@ -480,6 +501,7 @@ int main(void)
     test_layers();
     test_conflicts();
     test_rows_of_data();
+    test_turns_of_lanes();
     test_byte_shifts();
     test_interleaved();
     test_tile();
