@@ -536,15 +536,6 @@ const qn_reduced *qn__tuple_of(const lower *g, uint32_t reduce)
     return r && r->n > 1 ? r : NULL;
 }
 
-/** Whether two reduces are over one or the same dimensions. */
-static bool has_dims_of(const qn_kernel *k, uint32_t i, uint32_t j)
-{
-    bool is_same = k->inst[i].n_args == k->inst[j].n_args;
-    for (int n = 0; is_same && n < k->inst[i].n_args; n++)
-        is_same = qn__args(k, i)[n] == qn__args(k, j)[n];
-    return is_same;
-}
-
 /** The reduce at i and later ones that a thread of a grid, or a team, folds in one loop with it: a
  * tuple that no schedule has said. */
 static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
@@ -561,7 +552,7 @@ static int reduces_ahead(const lower *g, uint32_t i, reduction *out)
         return 1;
     for (uint32_t j = k->inst[i].region[2]; j < end && n < MOST_JOINED; j = k->inst[j].region[2]) {
         const qn_inst *x = &k->inst[j];
-        if (x->op != QN_I_REDUCE || g->value[j].is_set || !has_dims_of(k, i, j) ||
+        if (x->op != QN_I_REDUCE || g->value[j].is_set || !qn__have_one_range(k, i, j) ||
             qn__order_rule(k, j) != qn__order_rule(k, i) || !qn__is_plain_reduce(g, &k->inst[i]) ||
             !qn__is_plain_reduce(g, x))
             continue;

@@ -49,8 +49,8 @@ static uint64_t product_loads(const gpu_planner *s, uint32_t reduce, int x, int 
     uint64_t found = 0;
     uint32_t either = 0;
     int64_t bytes = 0;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst, deps = s->a.value[i].deps;
+    FOR_ACCESSES (s->k, site, i) {
+        uint32_t deps = s->a.value[i].deps;
         int param = (int)s->k->inst[i].imm;
         int64_t size = qn__product_value_bytes(s->k, i);
         bool has_x = deps >> x & 1, has_y = deps >> y & 1;

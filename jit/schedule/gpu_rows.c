@@ -107,8 +107,8 @@ bool qn__gpu_loads_points(const gpu_planner *s, int x)
             op == QN_I_ASSERT || is_striped || s->has_assertions)
             return false;
     }
-    for (uint32_t site = 0; site < k->n_accesses; site++) {
-        const uint32_t i = k->access[site].inst, reduce = k->inst[i].parent;
+    FOR_ACCESSES (k, site, i) {
+        const uint32_t reduce = k->inst[i].parent;
         int64_t stride;
         if (qn__is_checked(s->f, k, site))
             return false;

@@ -69,8 +69,8 @@ static bool only_reduces(const gpu_planner *s)
 static bool are_pairs(const gpu_planner *s)
 {
     bool has_loads = false;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        const uint32_t i = s->k->access[n].inst, r = s->k->inst[i].parent;
+    FOR_ACCESSES (s->k, n, i) {
+        const uint32_t r = s->k->inst[i].parent;
         const int d = r ? qn__dim_of(s->k, r, 0) : -1;
         int64_t stride;
         if (!r)
@@ -130,8 +130,8 @@ static uint32_t outermost_reduce(const qn_kernel *k, uint32_t i)
 static void compare_costs(const gpu_planner *s, int lanes, double *points, double *iterations)
 {
     *points = *iterations = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t i = s->k->access[n].inst, r = outermost_reduce(s->k, i);
+    FOR_ACCESSES (s->k, n, i) {
+        uint32_t r = outermost_reduce(s->k, i);
         if (!r)
             continue;
         *points += qn__gpu_access_cost(s, i, qn__dim_of(s->k, r, s->k->inst[r].n_args - 1));

@@ -48,8 +48,7 @@ bool qn__gpu_is_aligned(const gpu_planner *s, uint32_t site, int x, int width, i
 static int64_t aligned_bytes(const gpu_planner *s, int x, int width, int lead)
 {
     int64_t sum = 0;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         if (qn__gpu_is_aligned(s, site, x, width, qn__wrap_sub(s->f->begin[x].value, lead)))
             sum += qn__gpu_element_bytes(s, i) * (s->k->inst[i].op == QN_I_LOAD ? 1 : 4);
     }
@@ -64,8 +63,7 @@ static bool stores_all_parts(const gpu_planner *s, uint32_t i)
 {
     int64_t sum = 0;
     uint32_t seen = 0;
-    for (uint32_t n = 0; n < s->k->n_accesses; n++) {
-        uint32_t j = s->k->access[n].inst;
+    FOR_ACCESSES (s->k, n, j) {
         const qn_inst *x = &s->k->inst[j];
         if (x->op != QN_I_STORE || x->imm != s->k->inst[i].imm || x->sub >= 32 ||
             (seen >> x->sub & 1))
@@ -85,8 +83,7 @@ static bool is_filled(const gpu_planner *s, uint32_t site, int x, int64_t stride
     uint32_t seen = 0;
     if (stride < 2 || stride > MOST_FILLED || qn__is_checked(s->f, k, site))
         return false;
-    for (uint32_t other = 0; other < k->n_accesses; other++) {
-        const uint32_t j = k->access[other].inst;
+    FOR_ACCESSES (k, other, j) {
         int64_t apart, step;
         if (k->inst[j].op == QN_I_LOAD && k->inst[j].imm == k->inst[i].imm &&
             !qn__is_checked(s->f, k, other) && qn__access_stride(&s->a, j, x, &step) &&
@@ -113,8 +110,7 @@ static bool is_filled_by(const gpu_planner *s, uint32_t i, int x, int d, int64_t
  * of none. */
 static bool suits_all(const gpu_planner *s, int x, int d)
 {
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         bool is_load = s->k->inst[i].op == QN_I_LOAD;
         int64_t stride;
         if (s->k->inst[i].parent && s->k->inst[s->k->inst[i].parent].op == QN_I_IF)
@@ -297,8 +293,7 @@ static void choose_skew(const gpu_planner *s, int x)
         return;
     if (!qn__is_exact(s->f, x) || !qn__is_exact(s->f, p->tall_dim))
         return;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         if (s->k->inst[i].op == QN_I_STORE && !qn__access_stride(&s->a, i, p->tall_dim, &stride))
             return;
     }
@@ -327,8 +322,7 @@ static int other_dimension(const gpu_planner *s, int x)
         if (qn__is_parallel(s->k, d) && d != x && qn__is_exact(s->f, d) &&
             qn__trips(s->f, d) >= QN_ACCESS_BYTES)
             candidates |= 1u << d;
-    for (uint32_t site = 0; site < s->k->n_accesses; site++) {
-        uint32_t i = s->k->access[site].inst;
+    FOR_ACCESSES (s->k, site, i) {
         int64_t stride;
         gpu_course c;
         if (qn__access_stride(&s->a, i, x, &stride) &&
