@@ -507,6 +507,12 @@ static void test_staged(void)
            "a load across the threads is staged");
     tap_ok(count(ptx_of(kernel, 2, words), "bar.sync") == 2 && strstr(text, "ld.shared"),
            "in a tile in shared memory");
+    const qn_arg pairs[] = {array_at(&v[0], at, QN_I16, 2, SIDE, SIDE),
+                            array_at(&v[1], at + bytes, QN_I16, 2, SIDE, SIDE)};
+    snprintf(kernel, sizeof kernel, form, "i16", "i16");
+    ptx_of(kernel, 2, pairs);
+    tap_ok(strstr(text, "ld.global.nc.u32") && !strstr(text, "ld.global.nc.u16"),
+           "elements of two bytes are staged by words");
     const qn_arg small[] = {array_at(&v[0], at, QN_U8, 2, SIDE, SIDE),
                             array_at(&v[1], at + bytes, QN_U8, 2, SIDE, SIDE)};
     snprintf(kernel, sizeof kernel, form, "u8", "u8");
