@@ -43,6 +43,21 @@ static LLVMValueRef wide_of(const lower *g, LLVMValueRef v)
                : NULL;
 }
 
+/** Whether the lanes of a part are side by side, and `n` parts each, of so many bytes. */
+static bool are_parts_together(lower *g, uint32_t i, int64_t bytes, int n)
+{
+    address x, first;
+    FOR_PARTS (g, p) {
+        const int ahead = p_u % n;
+        qn__make_address(g, i, p, NULL, &x);
+        qn__make_address(g, i, p - ahead * g->jam_max, NULL, &first);
+        if (x.kind != ADDRESS_UNIT || x.pointer != first.pointer ||
+            qn__wrap_sub(x.constant, first.constant) != ahead * bytes)
+            return false;
+    }
+    return true;
+}
+
 /** Whether store i is of narrow integers, for all lanes of all parts, to elements side by side. */
 static bool may_join(lower *g, uint32_t i)
 {
@@ -55,9 +70,7 @@ static bool may_join(lower *g, uint32_t i)
     FOR_PARTS(g, p)
         if (g->mask[p] || g->tail_mask[p])
             return false;
-    address x;
-    qn__make_address(g, i, 0, NULL, &x);
-    return x.kind == ADDRESS_UNIT;
+    return are_parts_together(g, i, bits / 8 * g->width, register_bits(g) / (bits * g->width));
 }
 
 int qn__stored_together(lower *g, uint32_t i, uint32_t value)
