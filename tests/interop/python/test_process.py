@@ -49,7 +49,8 @@ def test_gil():
     raises(q.Cancelled, lambda: slow(q.zeros(1)), "", "a launch runs out of time")
     stop.set()
     t.join()
-    ok(len(ticks) > 50, "the lock of the interpreter is free during a launch: %d ticks" % len(ticks))
+    # On a busy machine there are few in 300 ms; while a launch held the lock there would be two.
+    ok(len(ticks) > 10, "the lock of the interpreter is free during a launch: %d ticks" % len(ticks))
 
 
 def test_fork():
