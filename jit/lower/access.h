@@ -151,6 +151,9 @@ void qn__lower_body(lower *g);
 void qn__mark_invariant(lower *g, LLVMValueRef load);
 /** Makes a load or store of one element a relaxed atomic one. */
 void qn__make_relaxed(const lower *g, LLVMValueRef access);
+/** What load i loads where earlier steps of the loop that is emitted stored it, as in memory; NULL:
+ * that is not so. */
+LLVMValueRef qn__recurrent(const lower *g, uint32_t i);
 /** A load, and those tested alike before `end` with nothing but loads and pure ones between. */
 void qn__lower_load(lower *g, uint32_t i, uint32_t end);
 /** Emits canonical part p of load i. */

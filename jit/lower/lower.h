@@ -107,6 +107,15 @@ enum {
 };
 enum { MEMO_HEADS = 1024 };
 
+enum { QN_MOST_RECURRENT = 4 };
+/** Values that the last steps of a dimension stored with one store. */
+typedef struct recurrence {
+    uint32_t store; /* 0: there is none */
+    int dim, n;
+    LLVMValueRef value[QN_MOST_RECURRENT]; /* the first one is that of the step before */
+    LLVMValueRef stored;                   /* by this step, as in memory */
+} recurrence;
+
 typedef struct lower {
     LLVMContextRef context;
     LLVMModuleRef module;
@@ -189,6 +198,7 @@ typedef struct lower {
         LLVMValueRef memory; /* where row 0 would have its line */
         LLVMValueRef first;  /* index of the lanes' first step; NULL: nothing is carried now */
     } ends;                  /* see lower/line_ends.c */
+    recurrence recurrence; /* see lower/recurrence.c */
     LLVMValueRef scratch_memory; /* of the launch: for the sums of a strip, the lines of
                                     line ends, or buffers of the schedule */
     int lanes_level;   /* where the bounds of the loop over the lanes are known */
@@ -636,6 +646,8 @@ void qn__reduce_in_order(lower *g, const reduction *r, int n, LLVMValueRef (*acc
  * another for some. */
 LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
+/** Whether there are several blocks, whose results go through arrays; NULL: there are. */
+LLVMValueRef qn__are_several(lower *g, LLVMValueRef blocks);
 /** Makes the arrays of levels `first` to the highest and fills them with the identity. */
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t);
 /** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */

@@ -102,12 +102,33 @@ static LLVMValueRef mask_at(const lower *g, LLVMValueRef pointer, LLVMValueRef m
                                            : LLVMConstAllOnes(qn__as_many(g->i1, pointer));
 }
 
+/** Constant memory, from which lanes that are left out load 0. */
+static LLVMValueRef zeros(lower *g)
+{
+    static const char name[] = "qn_zeros";
+    LLVMTypeRef type = LLVMArrayType2(g->i64, 2);
+    LLVMValueRef found = LLVMGetNamedGlobal(g->module, name);
+    if (found)
+        return found;
+    found = LLVMAddGlobal(g->module, type, name);
+    LLVMSetInitializer(found, LLVMConstNull(type));
+    LLVMSetLinkage(found, LLVMInternalLinkage);
+    LLVMSetGlobalConstant(found, true);
+    LLVMSetAlignment(found, LINE_BYTES);
+    return found;
+}
+
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,
                              LLVMValueRef mask)
 {
     mask = mask_at(g, pointer, mask);
     if (!mask)
         return qn__load_at(g, t, pointer, align);
+    if (qn__is_vector(pointer) && !LLVMIsConstant(mask) && !g->f->target->has_gathers) {
+        /* a load for each lane, each of which would be behind a branch */
+        pointer = LLVMBuildSelect(g->b, mask, pointer, qn__splat(g, zeros(g), 0), "");
+        mask = mask_at(g, pointer, NULL);
+    }
     const char *name = qn__is_vector(pointer) ? "llvm.masked.gather" : "llvm.masked.load";
     LLVMTypeRef types[2] = {t, LLVMTypeOf(pointer)};
     LLVMValueRef args[4] = {pointer, LLVMConstInt(g->i32, align, false), mask, LLVMConstNull(t)};
@@ -307,9 +328,10 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
     }
     if (buffer >= 0 && qn__is_at_hand(g, i, p))
         return;
-    LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i, p) : NULL;
-    if (held) {
-        qn__set(g, i, p, held, g->depth);
+    LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i, p) : NULL,
+                 recurrent = qn__recurrent(g, i);
+    if (held || recurrent) {
+        qn__set(g, i, p, held ? held : qn__to_register(g, g->k->inst[i].type, recurrent), g->depth);
         return;
     }
     int at = g->depth;
@@ -415,7 +437,8 @@ static void store_scalar(lower *g, uint32_t i, int p, const check *c, uint32_t v
     address x;
     qn__make_address(g, i, p, c->is_clamped ? c->position : NULL, &x);
     const unsigned align = displace(g, i, &x);
-    LLVMValueRef store = qn__store_at(g, qn__to_memory(g, dtype, v), x.pointer, align);
+    LLVMValueRef store = qn__store_at(g, g->recurrence.stored = qn__to_memory(g, dtype, v),
+                                      x.pointer, align);
     if (is_atomic_view(g, i))
         qn__make_relaxed(g, store);
     qn__end_branch(g, &then, NULL);

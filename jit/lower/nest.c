@@ -14,14 +14,22 @@ void qn__nest_some(lower *g, const steps *of, span s, int64_t step, bool guarded
     loop l;
     if (qn__is_known_empty(s))
         return;
+    if (is_sequential)
+        qn__recurrence_open(g, d, s, guarded);
+    const int n_recurrent = is_sequential ? g->recurrence.n : 0;
     qn__loop_open(g, &l, s, step,
                   (guarded ? LOOP_MAY_BE_EMPTY : 0) | (is_sequential ? LOOP_IS_SEQUENTIAL : 0));
+    qn__loop_carry(g, &l, g->recurrence.value, n_recurrent);
     qn__loop_bound(g, &l, d);
     if (!l.is_single)
         qn__loop_most(&l, most);
     qn__set_index(g, d, l.index);
     of->inside(g, of);
+    if (n_recurrent)
+        qn__recurrence_step(g);
     qn__loop_close(g, &l);
+    if (n_recurrent)
+        g->recurrence.n = 0;
 }
 
 void qn__nest_over(lower *g, const steps *of, span s, int64_t step, bool guarded)

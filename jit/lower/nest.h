@@ -39,6 +39,11 @@ void qn__nest_jammed(lower *g, const steps *of, int64_t step, int64_t rest, bool
 void qn__rest_in_halves(lower *g, const steps *of, span s, int64_t step);
 /** The loop over the lanes (lower/lanes.c). */
 void qn__nest_lanes(lower *g, const steps *of);
+/** Begins the loop over s of a sequential dimension: g->recurrence.n values are carried through it.
+ */
+void qn__recurrence_open(lower *g, int d, span s, bool guarded);
+/** The step that was emitted becomes the one before. */
+void qn__recurrence_step(lower *g);
 /** Whole steps of the lanes; `streaming`: STREAM_... */
 void qn__lanes_whole(lower *g, const steps *of, span s, bool guarded, int streaming);
 /** Lanes of a range shorter than `step`: under masks, or one by one. */

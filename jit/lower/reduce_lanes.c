@@ -263,17 +263,23 @@ static void whole_row(lower *g, rows *x, span s)
     x->outside = qn__enter_lanes(g, g->block);
 }
 
-/** The block that ends with so many points goes up. */
-static void push_block(lower *g, rows *x, LLVMValueRef points)
+/** The result of the block that ends with so many points goes up. */
+static void push_result(lower *g, rows *x, LLVMValueRef points, sums *result)
 {
-    sums result[MOST_JOINED];
-    sum_lanes(g, x, result);
-    qn__leave_lanes(g, &x->outside);
     for (int m = 0; m < x->n; m++) {
         addend a = {0};
         memcpy(a.value, result[m], sizeof a.value);
         qn__stripes_push(g, &x->r[m], &x->blocks[m], 1, qn__count_blocks(g, points, BLOCK), &a);
     }
+}
+
+/** The block in the lanes, which ends with so many points, goes up. */
+static void push_block(lower *g, rows *x, LLVMValueRef points)
+{
+    sums result[MOST_JOINED];
+    sum_lanes(g, x, result);
+    qn__leave_lanes(g, &x->outside);
+    push_result(g, x, points, result);
     x->outside = qn__enter_lanes(g, g->block);
 }
 
@@ -382,24 +388,37 @@ static void close_blocks(lower *g, const reduction *r, int n_reduces, const stri
         qn__stripes_close(g, &r[m], &s[m], 1, blocks, acc[m]);
 }
 
-/** One row in blocks of 4096, each in 64 lanes; block results go through stripes of their own. */
+/** One row in blocks of 4096, each in 64 lanes; results of several blocks go through stripes of
+ * their own. */
 static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
     stripes s[MOST_JOINED] = {0};
-    open_blocks(g, r, n_reduces, s);
     span all = qn__points_of(g, r, r->dim[0]);
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK),
+                 are_several = qn__are_several(g, blocks);
     rows x = {.r = r, .n = n_reduces, .blocks = s};
     loop l;
+    branch several = qn__begin_branch(g, are_several);
+    open_blocks(g, r, n_reduces, s);
+    qn__end_branch(g, &several, NULL);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
+    for (int m = 0; m < n_reduces; m++)
+        qn__loop_carry(g, &l, acc[m], r[m].n);
     rows_open(g, &x);
     whole_row(g, &x, qn__block_at(g, all, l.index, BLOCK));
+    sum_lanes(g, &x, acc);
+    qn__leave_lanes(g, &x.outside);
+    several = qn__begin_branch(g, are_several);
     LLVMValueRef points = LLVMBuildMul(g->b, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
                                        qn__const_i64(g, BLOCK), "");
-    push_block(g, &x, points);
-    qn__leave_lanes(g, &x.outside);
+    push_result(g, &x, points, acc);
+    qn__end_branch(g, &several, NULL);
     qn__loop_close(g, &l);
+    several = qn__begin_branch(g, are_several);
+    for (int m = 0; m < n_reduces; m++)
+        qn__branch_keep(g, &several, acc[m], r[m].n);
     close_blocks(g, r, n_reduces, s, blocks, acc);
+    qn__end_branch(g, &several, NULL);
 }
 
 /** Rows that begin at any partial. */

@@ -10,6 +10,8 @@
 #include "jit/lower/lower.h"
 #include "jit/schedule/forms.h"
 
+#include <string.h>
+
 static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVMValueRef n)
 {
     return qn__gep(g, s->t, array, n);
@@ -115,6 +117,14 @@ static void close_stripe(lower *g, const reduction *r, const stripes *s, int dep
 {
     join(g, r, s, depth, PARTIALS, out);
     fill_identity(g, r, s, depth);
+}
+
+LLVMValueRef qn__are_several(lower *g, LLVMValueRef blocks)
+{
+    int64_t known;
+    return qn__is_const(blocks, &known)
+               ? NULL
+               : LLVMBuildICmp(g->b, LLVMIntUGT, blocks, qn__const_i64(g, 1), "");
 }
 
 LLVMValueRef qn__is_multiple_of_block(lower *g, LLVMValueRef count)
@@ -247,19 +257,30 @@ static void fold_blocks(lower *g, const reduction *r, LLVMValueRef *acc)
     addend result = {0};
     span all = qn__points_of(g, r, r->dim[0]);
     loop l;
-    qn__stripes_open(g, r, &s, 1, qn__accumulator_type(g, r));
+    s.t = qn__accumulator_type(g, r);
     for (int m = 0; m < r->n; m++)
         s.array[0][m] = take_scratch(g);
     if (r->n_levels == 0) {
         fold_block(g, r, &s, all, acc);
         return;
     }
-    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK);
+    LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK),
+                 are_several = qn__are_several(g, blocks);
+    branch several = qn__begin_branch(g, are_several);
+    qn__stripes_open(g, r, &s, 1, s.t);
+    qn__end_branch(g, &several, NULL);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
-    fold_block(g, r, &s, qn__block_at(g, all, l.index, BLOCK), result.value);
+    qn__loop_carry(g, &l, acc, r->n);
+    fold_block(g, r, &s, qn__block_at(g, all, l.index, BLOCK), acc);
+    memcpy(result.value, acc, (size_t)r->n * sizeof *acc);
+    several = qn__begin_branch(g, are_several);
     qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
+    qn__end_branch(g, &several, NULL);
     qn__loop_close(g, &l);
+    several = qn__begin_branch(g, are_several);
+    qn__branch_keep(g, &several, acc, r->n);
     qn__stripes_close(g, r, &s, 1, blocks, acc);
+    qn__end_branch(g, &several, NULL);
 }
 
 void qn__fold_striped(lower *g, const reduction *r, LLVMValueRef *acc)

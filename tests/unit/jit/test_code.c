@@ -667,6 +667,48 @@ static void test_bytes_in_loops(qn_context *c)
           2, v, 0, "no such word", "x i8>", false, "in one whose length data say they are not");
 }
 
+/** Elements that the step before stored are in registers, lanes that are out of range load zeros
+ * without a branch each, and the result of the only block of a striped sum is that of the sum. */
+static void test_ahead_of_memory(qn_context *c)
+{
+    static char code[400000];
+    qn_view v[3] = {view(1, DIMS(1000), false), view(1, DIMS(1000), false),
+                    view(1, DIMS(1000), false)};
+    check(c,
+          "kernel sums (x: f64[], y: f64[]) {\n"
+          "for sequential i in 1 .. extent(x, 0) { y[i] = y[i - 1] + x[i] } }",
+          2, v, 0, "lanes -1", " = phi double", true, "a recurrence is in registers");
+    check(c,
+          "kernel sums (x: f64[], y: f64[]) {\n"
+          "for sequential i in 2 .. extent(x, 0) { y[i] = y[i - 2] + x[i] } }",
+          2, v, 0, "lanes -1", " = load double", true, "that of every other step is in memory");
+    v[1].dtype = QN_I64;
+    check(c,
+          "kernel far (x: f64[], at: i64[], y: f64[]) {\n"
+          "for all i in y { y[i] = exp(x[at[i]]) } }",
+          3, v, 0, "lanes 0", "@qn_zeros", true, "lanes out of range load zeros");
+    v[1].dtype = QN_F64;
+    v[0] = view(2, DIMS(10, 64), false);
+    qn_kernel *k = kernel_of("kernel sums (x: f64[,], y: f64[]) striped {\n"
+                             "for all i in y { y[i] = sum k in dim(x, 1) of x[i, k] } }");
+    qn_code *f = NULL;
+    qn_error err = {0};
+    qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1])};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_NATIVE,
+                          .isa = QN_ISA_V3,
+                          .specialize = QN_SPECIALIZE_DYNAMIC};
+    bool ok = k && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+              qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    bool is_tested = false;
+    for (const char *at = code; ok && (at = strstr(at, "icmp ugt i64 %")) != NULL; at++)
+        is_tested |= strstr(at, ", 1\n") == strchr(at, ',');
+    if (!tap_ok(is_tested, "one block is no matter of partials"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
+    qn_kernel_release(k);
+}
+
 int main(void)
 {
     char reason[QN_MESSAGE_BYTES];
@@ -750,6 +792,7 @@ int main(void)
     test_tuples(c);
     test_window(c);
     test_strided(c);
+    test_ahead_of_memory(c);
     qn_context_release(c);
     return tap_done();
 }
