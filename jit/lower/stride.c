@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they
- * lie in |stride| vectors, and a permutation brings the lanes together. Loads of all lanes read what
- * lies between the first element and the last; stores, and loads of some lanes, have masks, so that
- * no byte between the elements is touched. Else, and where that takes longer (qn__is_one_by_one),
+ * lie in |stride| vectors, and a permutation brings the lanes together. Loads of all lanes read
+ * what lies between the first element and the last; stores, and loads of some lanes, have masks, so
+ * that no byte between the elements is touched. Else, and where that takes longer (qn__is_one_by_one),
  * each has an access of its own.
  */
 #include "jit/lower/hooks.h"
@@ -54,8 +54,8 @@ static LLVMValueRef load_one_by_one(lower *g, uint32_t i, const address *x, LLVM
     return all;
 }
 
-/** Pointer of the vector that begins at an element; element 0 is the lowest one, so many before that
- * of lane 0. */
+/** Pointer of the vector that begins at an element; element 0 is the lowest one, so many before
+ * that of lane 0. */
 static LLVMValueRef vector_pointer(lower *g, const address *x, int64_t bytes, int begin, int ahead)
 {
     int64_t first = x->stride < 0 ? (g->width - 1) * x->stride : -ahead;

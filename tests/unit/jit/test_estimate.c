@@ -155,8 +155,8 @@ static void test_turns_of_lanes(void)
     memset(c.facts.proved, 1, c.facts.n_accesses);
     tap_is_int(qn__schedule_begin(&c.x, c.schedule, &err), QN_OK, "atomics of one thread");
     const qn_estimate e = estimate_of(&c, "split d0 4 tail=none; vectorize d0.1;");
-    tap_ok(e.arithmetic > 0 && e.arithmetic < 2 * 4096, "atomics of lanes in turns are no scatters: %.0f cycles",
-           e.arithmetic);
+    tap_ok(e.arithmetic > 0 && e.arithmetic < 2 * 4096,
+           "atomics of lanes in turns are no scatters: %.0f cycles", e.arithmetic);
     tree_case_close(&c);
 }
 
