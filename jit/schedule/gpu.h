@@ -70,6 +70,9 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes);
 /** Whether warps, for what they keep or as they are few, would leave half of the threads idle, so
  * that a block for each row is better. */
 bool qn__gpu_wants_blocks(const gpu_planner *s);
+/** Whether all blocks may divide the blocks of 4096 points of all reduces, and it is worth a second
+ * kernel. */
+bool qn__gpu_may_divide(const gpu_planner *s);
 /** Several warps for a team whose iterations are few and have many points, once the threads are
  * chosen: warps. */
 void qn__gpu_choose_warps(const gpu_planner *s);

@@ -66,6 +66,24 @@ static uint64_t sites_of(const gpu_planner *s, int param)
     return found;
 }
 
+/** Whether neighbouring iterations update different elements of a long dimension, as those of rows
+ * do that are added to rows at indices: these are no bins. */
+static bool are_rows(const gpu_planner *s, uint64_t sites)
+{
+    bool are = false;
+    FOR_ACCESSES (s->k, n, i) {
+        const qn_dim_fact *dim = s->f->param[s->k->inst[i].imm].dim;
+        for (int r = 0; n < 64 && (sites >> n & 1) && r < qn__n_indices(s->k, i); r++) {
+            const uint32_t index = qn__args(s->k, i)[r];
+            const qn_fact *extent = &dim[r].extent;
+            const int64_t most = extent->kind == QN_FACT_EXACT ? extent->value : extent->most;
+            are |= s->a.value[index].deps && !s->a.affine[index].sym[0] &&
+                   (most == 0 || most > QN_SHORT_EXTENT);
+        }
+    }
+    return are;
+}
+
 int64_t qn__private_bytes(const qn_kernel *k, const qn_facts *f, const qn_grid *p, int param)
 {
     const int64_t n = span_of(k, f, param, f->machine.block_shared_bytes);
@@ -91,7 +109,7 @@ void qn__gpu_choose_private(const gpu_planner *s)
     for (int param = 0; param < s->k->n_params; param++) {
         uint64_t sites = s->k->param[param].rank >= 0 ? sites_of(s, param) : 0;
         int64_t n = sites ? span_of(s->k, s->f, param, s->f->machine.block_shared_bytes) : 0;
-        if (n == 0)
+        if (n == 0 || (n < 0 && are_rows(s, sites)))
             continue;
         all |= sites;
         n_unknown += n < 0;

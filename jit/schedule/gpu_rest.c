@@ -4,7 +4,7 @@
  * iterations, as the sum of a row by which each element of the row is divided. A team computes the
  * reduces once, and its threads divide the rest: the iterations of these dimensions. The team is a
  * warp where its lanes may share the points of all reduces, else a block (schedule/gpu_block.c). Or
- * it is one thread, where rows are short.
+ * it is one thread, where rows are short; or all blocks, where no dimension is left.
  */
 #include "jit/schedule/gpu.h"
 #include "jit/analysis/distribute.h"
@@ -33,6 +33,12 @@ bool qn__gpu_choose_rest(const gpu_planner *s)
         return false;
     move_rest_inside(p);
     const int lanes = qn__gpu_best_lanes(s);
+    if (lanes < 0 && !wanted && !s->is_alone && qn__gpu_may_divide(s)) {
+        p->team = QN_TEAM_GRID;
+        qn__gpu_choose_warps(s);
+        qn__gpu_widen_rest(s);
+        return true;
+    }
     if (s->is_alone) {
         qn__gpu_choose_threads(s, 0);
         qn__gpu_widen_rest(s);

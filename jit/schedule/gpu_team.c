@@ -141,6 +141,21 @@ static void compare_costs(const gpu_planner *s, int lanes, double *points, doubl
 
 /* Iterations for each multiprocessor that leave threads idle. */
 enum { FEW_ITERATIONS = 128, FEW_POINTS = 64 };
+/* Blocks of 4096 points that are worth a second kernel. */
+enum { FEW_BLOCKS = 2 };
+
+bool qn__gpu_may_divide(const gpu_planner *s)
+{
+    int64_t points;
+    const int n_reduces = count_reduces(s, &points);
+    bool may_be = n_reduces > 0 && !s->has_assertions && points >= FEW_BLOCKS * QN_BLOCK_POINTS;
+    FOR_TOP_REDUCES (s->k, i) {
+        const bool is_in_order = !qn__may_share_points(s->k, i);
+        may_be &=
+            !is_in_order || (qn__order_rule(s->k, i) == QN_INDEXED && s->k->inst[i].n_args == 1);
+    }
+    return may_be && qn__are_independent(s->k, n_reduces);
+}
 
 int qn__gpu_choose_team(const gpu_planner *s, int lanes)
 {
@@ -150,6 +165,8 @@ int qn__gpu_choose_team(const gpu_planner *s, int lanes)
     int wanted = s->f->plan.team;
     bool is_wanted = wanted == QN_TEAM_WARP || wanted == QN_TEAM_GRID;
     const bool in_pieces = lanes >= 0 && qn__gpu_may_share(s->k, true);
+    if (lanes < 0 && wanted == QN_TEAM_NONE && qn__gpu_may_divide(s))
+        return QN_TEAM_GRID;
     if (!n_reduces || !(in_pieces || qn__gpu_may_share(s->k, false)) ||
         (points < FEW_POINTS && !is_wanted) || (wanted != QN_TEAM_NONE && !is_wanted))
         return QN_TEAM_THREAD;

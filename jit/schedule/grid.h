@@ -10,9 +10,10 @@
 #include "jit/jit.h"
 
 /** Who runs an iteration: a thread; a warp, whose lanes share the points of reduces; in kernels
- * without parallel dimensions, all blocks share the points of the reduces, and a second kernel does
- * the rest; or the threads of a block evaluate the points of a block of iterations, and one for
- * each iteration adds them and does the rest. The numbers are those of qn_plan_options. */
+ * whose reduces depend on no parallel dimension, all blocks share the points of the reduces, and
+ * all blocks of a second kernel do the rest; or the threads of a block evaluate the points of a
+ * block of iterations, and one for each iteration adds them and does the rest. The numbers are
+ * those of qn_plan_options. */
 enum { QN_TEAM_NONE = 0, QN_TEAM_THREAD, QN_TEAM_WARP, QN_TEAM_GRID, QN_TEAM_BLOCK };
 
 /** A value of each point that a team keeps in shared memory: reduce `writer` computes it as `from`,

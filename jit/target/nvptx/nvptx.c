@@ -173,8 +173,28 @@ LLVMValueRef qn__nvptx_scratch(lower *g)
     return word(g, g->slots, g->f->n_slots + 2 * qn__n_sequential(g->k) + 1, g->ptr);
 }
 
+/** So many blocks divide the rest as a GPU holds, or fewer that have an iteration for each thread.
+ */
+static void share_rest(const qn_facts *f, const qn_grid *p, qn_gpu_step *step)
+{
+    const int64_t threads = (int64_t)step->threads[0] * step->threads[1];
+    int64_t n = 1;
+    for (int d = 0; d < f->n_dims; d++) {
+        if (!(p->rest_dims >> d & 1))
+            continue;
+        if (!qn__is_exact(f, d))
+            step->tile[d] = n = 1;
+        else if (__builtin_mul_overflow(n, qn__trips(f, d), &n))
+            n = INT64_MAX / 2;
+    }
+    n /= p->wide;
+    step->units = n / threads + (n % threads != 0);
+    step->most_blocks = (int32_t)(f->machine.multiprocessors * f->machine.threads / threads);
+}
+
 /** Two steps: blocks of points, of each tile or of the whole kernel; then tiles, or one block. */
-static void set_two_steps(const qn_kernel *k, const qn_grid *p, qn_gpu_info *info)
+static void set_two_steps(const qn_kernel *k, const qn_facts *f, const qn_grid *p,
+                          qn_gpu_info *info)
 {
     const bool is_grid = p->team == QN_TEAM_GRID;
     const int64_t together = is_grid ? FIRST_WARPS : 1,
@@ -184,6 +204,8 @@ static void set_two_steps(const qn_kernel *k, const qn_grid *p, qn_gpu_info *inf
     if (is_grid)
         info->step[1].shared_bytes = QN_TEAM_VALUES * 8;
     block_of(k, p, 1, info->step[1].threads);
+    if (p->rest_dims && is_grid)
+        share_rest(f, p, &info->step[1]);
     info->step[0].points = together * BLOCK;
     info->scratch_per_unit = qn__n_top_reduces(k) * tile * (int64_t)sizeof(int64_t);
 }
@@ -212,7 +234,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
     info->words_in_memory = info->n_words * 8 > MOST_PARAMETER_BYTES;
     block_of(k, p, 0, info->step[0].threads);
     if (p->team == QN_TEAM_GRID) {
-        set_two_steps(k, p, info);
+        set_two_steps(k, f, p, info);
         return;
     }
     count_units(f, p, &info->step[0]);
@@ -226,7 +248,7 @@ static void describe(const qn_kernel *k, const qn_facts *f, const qn_grid *p, in
                                  : p->n_moved               ? qn__moved_bytes(p)
                                                             : qn__stage_bytes(k, p);
     if (p->is_split)
-        set_two_steps(k, p, info);
+        set_two_steps(k, f, p, info);
 }
 
 LLVMValueRef qn__nvptx_shared(lower *g)

@@ -128,6 +128,8 @@ void qn__team_second(lower *g);
 /** The reduces by all lanes of a warp, then what is left of the body by the lanes, each of which
  *  takes other iterations of grid->rest_dims; or all of that by each thread. */
 void qn__rest_of_unit(lower *g);
+/** The body for all iterations of grid->rest_dims, by all threads of all blocks. */
+void qn__rest_of_grid(lower *g);
 /** The body for all iterations of grid->rest_dims and of the tile that begins at `low`, by all
  *  threads of a block. */
 void qn__rest_of_block(lower *g, LLVMValueRef low);

@@ -103,6 +103,25 @@ void qn__rest_of_unit(lower *g)
         qn__team_wait(g);
 }
 
+/* ---------------------------------------------------------------- all blocks */
+
+static void next_iteration(lower *g, LLVMValueRef q, void *arg)
+{
+    lower_iteration(g, q, NULL, arg);
+}
+
+void qn__rest_of_grid(lower *g)
+{
+    rest r = find_rest(g);
+    LLVMValueRef threads = qn__const_i64(g, (int64_t)WARP_LANES * g->grid->warps), first, step;
+    first = LLVMBuildMul(g->b, qn__nvptx_register(g, "ctaid.x", g->i64), threads, "");
+    step = LLVMBuildMul(g->b, qn__nvptx_register(g, "nctaid.x", g->i64), threads, "");
+    threads = LLVMBuildMul(g->b, qn__nvptx_register(g, "tid.y", g->i64),
+                           qn__const_i64(g, WARP_LANES), "");
+    first = LLVMBuildAdd(g->b, first, LLVMBuildAdd(g->b, threads, g->lane, ""), "");
+    qn__nvptx_stride(g, first, r.count, step, next_iteration, &r);
+}
+
 /* ---------------------------------------------------------------- blocks */
 
 /** Threads that take one row at a time: all, or as many as are not idle. */

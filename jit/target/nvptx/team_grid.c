@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * team_grid.c: kernels that only reduce, by all blocks of a grid: a first kernel leaves the result
- * of each block of 4096 points in scratch memory, a second one combines them and runs the body.
+ * team_grid.c: kernels whose reduces depend on no parallel dimension, by all blocks of a grid: a
+ * first kernel leaves the result of each block of 4096 points in scratch memory, a second one
+ * combines them and runs the body, of which all its blocks divide the iterations.
  */
 #include "jit/target/nvptx/nvptx.h"
 
@@ -39,6 +40,23 @@ static void put(lower *g, LLVMValueRef array, LLVMValueRef n, LLVMValueRef v)
     qn__end_branch(g, &then, NULL);
 }
 
+/** Points of a reduce in index order, all lanes alike: of one block, or its results of blocks. */
+static LLVMValueRef in_order(lower *g, reduction r, span of, LLVMValueRef results)
+{
+    LLVMValueRef acc[1][MOST_PARTS], begin = g->begin[r.dim[0]];
+    const bool is_team = g->is_team;
+    r.low = results ? of.low : LLVMBuildAdd(g->b, begin, of.low, "");
+    r.high = results ? of.high : LLVMBuildAdd(g->b, begin, of.high, "");
+    r.points = -1;
+    r.n_levels = results ? r.n_levels - (r.n_levels > 0) : 0;
+    r.results = results;
+    r.product = results ? 0 : r.product;
+    g->is_team = false;
+    qn__reduce_in_order(g, &r, 1, acc);
+    g->is_team = is_team;
+    return acc[0][0];
+}
+
 /** One block of points for each reduce; loads between them are team code. */
 static void first_block(lower *g, LLVMValueRef block, void *arg)
 {
@@ -47,8 +65,8 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
     span points = qn__block_at(g, qn__up_to(g, x->total), block, BLOCK);
     for (uint32_t i = g->k->body; i < g->k->n_insts; i = g->k->inst[i].region[2]) {
         const qn_inst *inst = &g->k->inst[i];
-        bool is_needed =
-            qn__next_reduce(g->k, i) < g->k->n_insts; /* nothing after the last reduce is */
+        bool is_needed = qn__next_reduce(g->k, i) < g->k->n_insts && /* nothing after the last is */
+                         !(g->a.value[i].deps & g->grid->rest_dims);
         if (inst->op == QN_I_LOAD && is_needed)
             qn__lower_load(g, i, 0);
         if (inst->op != QN_I_REDUCE)
@@ -56,7 +74,10 @@ static void first_block(lower *g, LLVMValueRef block, void *arg)
         reduction r = qn__describe_reduction(g, i);
         team_source s = {.r = &r, .total = x->total};
         LLVMValueRef v;
-        qn__team_block(g, &s, points, &v);
+        if (qn__may_share_points(g->k, i))
+            qn__team_block(g, &s, points, &v);
+        else
+            v = in_order(g, r, points, NULL);
         put(g, array_of(g, x, n++), block, v);
     }
 }
@@ -83,15 +104,25 @@ void qn__team_second(lower *g)
         const reduction r = qn__describe_reduction(g, i);
         const team_source s = {.r = &r, .array = array_of(g, &x, n), .total = x.blocks};
         const int depth = r.n_levels > 1 ? r.n_levels - 1 : 0;
-        qn__team_range(g, &s, depth, qn__up_to(g, x.blocks), &value[n]);
+        const span all = qn__up_to(g, x.blocks);
+        if (qn__may_share_points(g->k, i))
+            qn__team_range(g, &s, depth, all, &value[n]);
+        else
+            value[n] = in_order(g, r, all, s.array);
         value[n] = qn__or_empty(g, &r, value[n]);
         n++;
     }
-    branch one = qn__begin_branch(g, qn__team_begin(g));
+    LLVMValueRef first = g->grid->rest_dims ? NULL : qn__team_begin(g);
+    branch one = qn__begin_branch(g, first);
     n = 0;
-    FOR_TOP_REDUCES (g->k, i)
-        qn__set(g, i, 0, value[n++], g->depth);
+    FOR_TOP_REDUCES (g->k, i) {
+        qn__set(g, i, 0, first ? value[n] : qn__team_same(g, value[n]), g->depth);
+        n++;
+    }
     g->is_team = false;
-    qn__lower_region(g, g->k->body, g->k->n_insts);
+    if (g->grid->rest_dims)
+        qn__rest_of_grid(g);
+    else
+        qn__lower_region(g, g->k->body, g->k->n_insts);
     qn__end_branch(g, &one, NULL);
 }

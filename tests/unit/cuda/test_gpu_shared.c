@@ -109,6 +109,11 @@ static const char weights[] =
 static const char least_weights[] =
     "kernel k (x: u8[], h: f32[,]) $ {\n"
     "  for all i in x { atomic min h[x[i] / 32, x[i] % 9], f32(x[i]); }\n}\n";
+static const char total[] = "kernel k (x: f32[], s: f32[]) $ {\n"
+                            "  for all i in s { s[i] = sum k in x of x[k] }\n}\n";
+static const char of_total[] =
+    "kernel k (x: f32[], y: f32[]) $ {\n"
+    "  for all i in y { y[i] = x[i] * (max k in x of x[k]) / (sum k in x of x[k]) }\n}\n";
 static const char parts_of_rows[] =
     "kernel k (x: f32[,], y: f32[,]) $ {\n  for all i, j in y {\n"
     "    y[i,j] = exp(x[i,j]) / (sum k in dim(x, 1) of exp(x[i,k])) }\n}\n";
@@ -313,6 +318,13 @@ static const row rows[] = {
      2,
      {{QN_U8, 1, {300007}}, {QN_F64, 2, {8, 9}}}},
     {"least weights", least_weights, "team", NULL, 2, {{QN_U8, 1, {300007}}, {QN_F32, 2, {8, 9}}}},
+    {"a total", total, "team all blocks", NULL, 2, {{QN_F32, 1, {20011}}, {QN_F32, 1, {1}}}},
+    {"parts of a total",
+     of_total,
+     "rest dimension 0",
+     NULL,
+     2,
+     {{QN_F32, 1, {20011}}, {QN_F32, 1, {3005}}}},
     {"parts of short rows", parts_of_rows, NULL, NULL, 2, {F32(301, 9), F32(301, 9)}},
     {"pixels with three channels, twice as large",
      larger,
