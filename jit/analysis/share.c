@@ -18,11 +18,6 @@ typedef struct sharer {
     qn_analysis a;
 } sharer;
 
-static bool is_atomic(const qn_kernel_parameter *p)
-{
-    return p->has_atomics || (p->traits & QN_ATOMIC);
-}
-
 /** Which region of its parent an instruction stands in: 0 or 1. */
 static int side_of(const qn_kernel *k, uint32_t i)
 {
@@ -153,7 +148,7 @@ static uint32_t earlier_load(const sharer *s, uint32_t site)
     const qn_kernel *k = s->k;
     uint32_t i = k->access[site].inst;
     const qn_inst *x = &k->inst[i];
-    if (x->op != QN_I_LOAD || is_atomic(&k->param[x->imm]))
+    if (x->op != QN_I_LOAD || k->param[x->imm].has_atomics || (k->param[x->imm].traits & QN_ATOMIC))
         return 0;
     for (uint32_t n = 0; n < site; n++) {
         uint32_t m = k->access[n].inst;

@@ -44,13 +44,6 @@ bool qn__write_known(qn_writer *w, uint32_t i)
 
 /* ---------------------------------------------------------------- sides of branches */
 
-/** The condition of an `if` inside of that of another one. */
-static uint32_t guarded(qn_writer *w, uint32_t guard, uint32_t condition)
-{
-    return guard ? qn__write_op(w, QN_OP_and, QN_BOOL, 2, (uint32_t[]){guard, condition})
-                 : condition;
-}
-
 bool qn__write_both(qn_writer *w, uint32_t i)
 {
     const qn_kernel *k = w->k;
@@ -62,7 +55,8 @@ bool qn__write_both(qn_writer *w, uint32_t i)
         uint32_t holds = condition;
         if (side)
             holds = qn__write_op(w, QN_OP_not, QN_BOOL, 1, &condition);
-        w->guard = guarded(w, outer, holds);
+        w->guard =
+            outer ? qn__write_op(w, QN_OP_and, QN_BOOL, 2, (uint32_t[]){outer, holds}) : holds;
         qn__write_body(w, x->region[side], x->region[side + 1] - 1, 0);
     }
     w->guard = outer;

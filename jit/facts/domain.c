@@ -36,11 +36,6 @@ static bool is_exact(const qn_kernel *k, const qn_facts *f, uint32_t i, const ui
 
 /* ---------------------------------------------------------------- multiples */
 
-static int32_t least_of(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
-}
-
 static int32_t greatest_of(int32_t a, int32_t b)
 {
     return a > b ? a : b;
@@ -62,7 +57,7 @@ static int32_t multiple_of_pure(const qn_kernel *k, uint32_t i, const int32_t *m
     case QN_OP_max:
     case QN_OP_or:
     case QN_OP_xor:
-        return least_of(a, b);
+        return a < b ? a : b;
     case QN_OP_and:
         return greatest_of(a, b);
     case QN_OP_mul:

@@ -72,6 +72,11 @@ LLVMValueRef qn__every(lower *g, LLVMValueRef mask);
 LLVMValueRef qn__mask_bits(lower *g, LLVMValueRef mask);
 /** The number of the lowest bit that is set of an integer, i64; 64: none is. */
 LLVMValueRef qn__first_set(lower *g, LLVMValueRef bits);
+/** Whether access i is tested where it stands: it was not proved, nor tested before. */
+static inline bool qn__is_tested(const lower *g, uint32_t i)
+{
+    return qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
+}
 /** mask & more; either may be NULL. */
 LLVMValueRef qn__mask_and(lower *g, LLVMValueRef mask, LLVMValueRef more);
 /** Code that runs only under a condition, or one of two pieces of code. Of code that runs in any
@@ -260,8 +265,6 @@ LLVMValueRef qn__buffer_pointer(lower *g, int buffer, int p);
 void qn__store_copy(lower *g, uint32_t i, LLVMValueRef v, LLVMValueRef pointer);
 /** Part p of load i from a buffer in memory. */
 void qn__load_through(lower *g, int buffer, uint32_t i, int p);
-/** Whether part p of load i is a value already. */
-bool qn__is_at_hand(const lower *g, uint32_t i, int p);
 
 /* ---- lower/strip.c */
 /** Iterations [low, high) of the lanes, whole steps, in strips. */

@@ -57,8 +57,7 @@ static operand keep_value(lower *g, int which, uint32_t value, int p, int dtype)
 {
     if (g->a.value[value].shape == QN_UNIFORM)
         return (operand){.scalar = qn__as_bits(g, dtype, qn__scalar(g, value, p))};
-    return qn__keep_lanes(g, lane_buffer(g, which),
-                          qn__as_bits(g, dtype, qn__vector(g, value, p)));
+    return qn__keep_lanes(g, lane_buffer(g, which), qn__as_bits(g, dtype, qn__vector(g, value, p)));
 }
 
 /** What the lanes of an atomic bring to their turns. */
@@ -81,9 +80,8 @@ void qn__keep_offsets(lower *g, turns *t)
 {
     LLVMValueRef offsets = t->x->scaled ? t->x->scaled : t->x->lanes;
     if (t->x->kind == ADDRESS_LANES)
-        t->offset = t->is_straight
-                        ? (operand){.lanes = offsets}
-                        : qn__keep_lanes(g, lane_buffer(g, BUFFER_OFFSETS), offsets);
+        t->offset = t->is_straight ? (operand){.lanes = offsets}
+                                   : qn__keep_lanes(g, lane_buffer(g, BUFFER_OFFSETS), offsets);
 }
 
 static LLVMValueRef lane_pointer(lower *g, const turns *t, LLVMValueRef lane)
@@ -102,11 +100,6 @@ static LLVMValueRef lane_pointer(lower *g, const turns *t, LLVMValueRef lane)
 
 /* ---------------------------------------------------------------- each in its turn */
 
-static bool is_kept(const operand *o)
-{
-    return o->scalar || o->buffer;
-}
-
 static void take_turn(lower *g, const turns *t, LLVMValueRef lane)
 {
     LLVMValueRef first = NULL;
@@ -116,7 +109,7 @@ static void take_turn(lower *g, const turns *t, LLVMValueRef lane)
         LLVMValueRef v = qn__from_bits(g, dtype, lane_of(g, &r->values, lane)), expected = NULL;
         if (r->u.of)
             qn__expression_take(g, r->u.of, lane);
-        if (is_kept(&r->expected))
+        if (r->expected.scalar || r->expected.buffer)
             expected = qn__from_bits(g, dtype, lane_of(g, &r->expected, lane));
         first = first ? first : lane_pointer(g, t, lane);
         LLVMValueRef at = r->constant ? qn__ahead(g, first, r->constant) : first,
@@ -228,8 +221,14 @@ static LLVMValueRef update_vector(lower *g, const update *u, const lanes *l)
 
 /** LLVM's intrinsics that combine the lanes of a vector of integers: unsigned and signed. */
 static const char *const folds[QN_N_COMBINES][2] = {
-#define WORDS(s, u) {"llvm.vector.reduce." #u, "llvm.vector.reduce." #s}
-#define NONE {NULL}
+#define WORDS(s, u)                                                                                \
+    {                                                                                              \
+        "llvm.vector.reduce." #u, "llvm.vector.reduce." #s                                         \
+    }
+#define NONE                                                                                       \
+    {                                                                                              \
+        NULL                                                                                       \
+    }
 #define QN_REDUCER(NAME, number, text, is_reduction, is_atomic, classes, op, neutral, rmw, fold,   \
                    ...)                                                                            \
     [number] = fold,

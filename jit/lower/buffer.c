@@ -53,7 +53,7 @@ void qn__go_through(lower *g, qn_node n, bool is_begin)
 bool qn__is_rest(const lower *g)
 {
     bool is_masked = false;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         is_masked |= g->tail_mask[p] != NULL;
     return is_masked || g->width != g->block->width || g->unroll != g->block->unroll;
 }
@@ -123,8 +123,7 @@ static LLVMValueRef relative_index(lower *g, const filled *b, int d, int64_t ahe
 {
     sharing x;
     *at = g->iv_level[d] > b->base_level[d] ? g->iv_level[d] : b->base_level[d];
-    LLVMValueRef r =
-        qn__memo_begin(g, &x, (memo_key){MEMO_PLACE, g->iv[d], b->base[d], ahead}, at);
+    LLVMValueRef r = qn__memo_begin(g, &x, (memo_key){MEMO_PLACE, g->iv[d], b->base[d], ahead}, at);
     if (r)
         return r;
     r = LLVMBuildSub(g->b, g->iv[d], b->base[d], "");
@@ -217,9 +216,4 @@ void qn__load_through(lower *g, int buffer, uint32_t i, int p)
     t = is_vector(g, i) ? qn__vector_of(g, t) : t;
     LLVMValueRef v = qn__load_at(g, t, qn__buffer_pointer(g, buffer, p), alignment(g, i));
     qn__set(g, i, p, qn__to_register(g, g->k->inst[i].type, v), g->depth);
-}
-
-bool qn__is_at_hand(const lower *g, uint32_t i, int p)
-{
-    return g->value[i].is_set && g->value[i].part[qn__canonical_part(g, i, p)];
 }

@@ -107,9 +107,9 @@ static bool is_open(const lower *g, uint32_t i, int r)
                     dim->extent.kind == QN_FACT_EXACT;
     for (int d = 0; d < qn__n_indexed(&g->a) && is_known; d++)
         is_known = !sum->coef[d] || (d < g->k->n_dims && widen(g->f, d, sum->coef[d], &low, &high));
-    return dim->n_digits > 0 && !(is_known && low >= dim->lower.value &&
-                                  (uint64_t)high - (uint64_t)dim->lower.value <
-                                      (uint64_t)dim->extent.value);
+    return dim->n_digits > 0 &&
+           !(is_known && low >= dim->lower.value &&
+             (uint64_t)high - (uint64_t)dim->lower.value < (uint64_t)dim->extent.value);
 }
 
 /** Whether an index that access i may be out of range by differs between lanes. */
@@ -126,7 +126,7 @@ check qn__make_check(lower *g, uint32_t i, int p)
     check c = {0};
     const qn_param_fact *param = &g->f->param[g->k->inst[i].imm];
     const uint32_t *arg = qn__args(g->k, i);
-    if (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]])
+    if (!qn__is_tested(g, i))
         return c;
     c.is_vector = differs_in_lanes(g, i);
     c.is_clamped = param->checks == QN_CHECKS_CLAMP;
@@ -218,8 +218,7 @@ static int next_open(const lower *g, uint32_t i, int r)
 /** Whether access i is tested, and branches may decide what is performed. */
 static bool may_branch(const lower *g, uint32_t i)
 {
-    return next_open(g, i, 0) < qn__n_indices(g->k, i) &&
-           qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]] &&
+    return next_open(g, i, 0) < qn__n_indices(g->k, i) && qn__is_tested(g, i) &&
            g->f->param[g->k->inst[i].imm].checks != QN_CHECKS_CLAMP &&
            !g->f->target->branches_diverge;
 }
@@ -266,9 +265,9 @@ bool qn__is_row(const lower *g, uint32_t i)
     bool is = g->block->lane_dim >= 0 && !g->in_range && may_branch(g, i) && differs_in_lanes(g, i);
     for (int r = next_open(g, i, 0); r < qn__n_indices(g->k, i); r = next_open(g, i, r + 1)) {
         const uint32_t v = qn__args(g->k, i)[r];
-        is = is && (g->a.value[v].shape == QN_UNIFORM ||
-                    (g->a.value[v].shape == QN_LINEAR &&
-                     g->a.affine[v].coef[g->block->lane_dim] == 1));
+        is = is &&
+             (g->a.value[v].shape == QN_UNIFORM ||
+              (g->a.value[v].shape == QN_LINEAR && g->a.affine[v].coef[g->block->lane_dim] == 1));
     }
     return is;
 }
@@ -295,7 +294,7 @@ branch qn__begin_row(lower *g, uint32_t i, int p)
         first = LLVMBuildAdd(g->b, first, qn__const_i64(g, more), "");
         if (are_lanes && !is_long)
             ok = LLVMBuildAnd(g->b, ok, in_range(g, first, &dim, false), "");
-        c.ok = c.ok ? LLVMBuildAnd(g->b, c.ok, ok, "") : ok;
+        c.ok = qn__mask_and(g, c.ok, ok);
     }
     return qn__begin_checked(g, &c);
 }
@@ -303,7 +302,6 @@ branch qn__begin_row(lower *g, uint32_t i, int p)
 void qn__end_checked(lower *g, branch *x, uint32_t i, int p)
 {
     qn__begin_other(g, x);
-    qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false),
-                   QN_ERR_BOUNDS);
+    qn__note_fault(g, i, p, g->mask[p] ? g->mask[p] : LLVMConstInt(g->i1, 1, false), QN_ERR_BOUNDS);
     qn__end_branch(g, x, NULL);
 }

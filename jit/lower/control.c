@@ -128,7 +128,7 @@ void qn__loop_most(loop *l, int64_t n_indices)
 {
     int64_t trips = n_indices / LLVMConstIntGetSExtValue(l->step);
     trips += trips < INT64_MAX; /* the last one may not be whole */
-    if (n_indices >= 0) /* else they are 2^63 and more */
+    if (n_indices >= 0)         /* else they are 2^63 and more */
         l->most_trips = trips < l->most_trips ? trips : l->most_trips;
 }
 
@@ -214,8 +214,8 @@ void qn__loop_close(lower *g, loop *l)
     int64_t trips = qn__strip_trips(g, l->head, l->most_trips, l->outer_work);
     if (!l->is_guarded)
         l->after = qn__new_block(g, "after");
-    LLVMBasicBlockRef latch = trips > 1 ? qn__strip_close(g, l, index, trips)
-                                        : close_simple(g, l, index, trips > 0);
+    LLVMBasicBlockRef latch =
+        trips > 1 ? qn__strip_close(g, l, index, trips) : close_simple(g, l, index, trips > 0);
     qn__level_close(g);
     if (l->is_guarded)
         qn__level_close(g);
@@ -261,17 +261,14 @@ bool qn__wants_vector(const lower *g, uint32_t receiver)
     return g->width > 1 && g->a.value[receiver].shape != QN_UNIFORM;
 }
 
-static LLVMValueRef shaped(lower *g, uint32_t value, int p, uint32_t receiver)
-{
-    return qn__wants_vector(g, receiver) ? qn__vector(g, value, p) : qn__scalar(g, value, p);
-}
-
 void qn__collect(lower *g, yields *y, const uint32_t *operand)
 {
     for (int n = 0; n < y->n; n++)
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             if (y->receiver[n] && qn__canonical_part(g, y->receiver[n], p) == p)
-                *slot_of(y, n, p) = shaped(g, operand[n], p, y->receiver[n]);
+                *slot_of(y, n, p) = qn__wants_vector(g, y->receiver[n])
+                                        ? qn__vector(g, operand[n], p)
+                                        : qn__scalar(g, operand[n], p);
 }
 
 void qn__join_yields(lower *g, const yields *then, const yields *other, const branch *x)
@@ -321,7 +318,7 @@ LLVMValueRef qn__any_part(lower *g)
 static LLVMValueRef any_of(lower *g, const LLVMValueRef *masks)
 {
     LLVMValueRef all = NULL;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         all = !all || all == masks[p] ? masks[p] : LLVMBuildOr(g->b, all, masks[p], "");
     return qn__any(g, all);
 }
@@ -333,7 +330,7 @@ static int64_t cost_of_values(const lower *g, uint32_t begin, uint32_t end)
     int64_t units = 0;
     for (uint32_t i = begin; i < end; i++) {
         int n_parts = 0;
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             n_parts += qn__canonical_part(g, i, p) == p;
         if (g->width == 1 || g->a.value[i].shape != QN_UNIFORM)
             units += n_parts * qn__cost_of_instruction(&g->a, i, false, g->width);
@@ -395,7 +392,7 @@ static void lower_branched_side(lower *g, uint32_t i, int side, yields *y, const
         qn__begin_choice(g, is_pure ? any_of(g, takes) : qn__any_part(g), "active", NULL);
     lower_side(g, begin, end, y);
     for (int n = 0; last && n < y->n; n++)
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             if (*slot_of(y, n, p) && *slot_of(last, n, p))
                 *slot_of(y, n, p) =
                     side ? chosen(g, i, last, y, n, p) : chosen(g, i, y, last, n, p);
@@ -467,7 +464,7 @@ static void lower_rare_if(lower *g, uint32_t i, yields *rare, yields *usual)
         if (n_parts > 1)
             qn__end_branch(g, &one, NULL);
         for (int m = 0; m < rare->n && n_parts > 1; m++)
-            FOR_PARTS(g, p)
+            FOR_PARTS (g, p)
                 if (*slot_of(rare, m, p))
                     *slot_of(rare, m, p) =
                         qn__join(g, &one, *slot_of(rare, m, p), *slot_of(usual, m, p));

@@ -15,20 +15,15 @@
 typedef struct caller {
     lower *g;
     const qn_piece *p;
-    const char *symbol; /* of the piece */
+    const char *symbol;                       /* of the piece */
     LLVMValueRef slots, range[2];             /* in the frame */
     LLVMValueRef result[QN_MOST_DISTRIBUTED]; /* arrays in the frame */
     LLVMValueRef scratch;                     /* a word; NULL: there is none */
 } caller;
 
-static LLVMValueRef word_at(lower *g, LLVMValueRef array, int64_t n)
-{
-    return qn__ahead(g, array, n * (int64_t)sizeof(int64_t));
-}
-
 static void set_word(lower *g, LLVMValueRef array, int64_t n, LLVMValueRef v)
 {
-    qn__store_at(g, v, word_at(g, array, n), 8);
+    qn__store_at(g, v, qn__ahead(g, array, n * (int64_t)sizeof(int64_t)), 8);
 }
 
 /** The part of dimension d that this call is to do. */

@@ -8,12 +8,6 @@
 #include "jit/analysis/group.h"
 #include "jit/lower/weave.h"
 
-/** Whether an access is in range in all lanes. */
-static bool is_plain(const lower *g, uint32_t i)
-{
-    return !qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]];
-}
-
 /** How many lanes are active in part p, the first ones; *count is NULL: all. False: it may be any.
  */
 static bool active_lanes(const lower *g, uint32_t i, int p, LLVMValueRef *count)
@@ -54,7 +48,7 @@ static bool weave_of(const lower *g, uint32_t i, qn_group *x, qn_weave *w)
         !qn__group_of(&g->a, g->block->lane_dim, i, x))
         return false;
     for (int p = 0; p < x->n; p++)
-        if (x->inst[p] && is_plain(g, x->inst[p]) && is_asked(g, x->inst[p]) &&
+        if (x->inst[p] && !qn__is_tested(g, x->inst[p]) && is_asked(g, x->inst[p]) &&
             qn__ignores_masks(g, x->inst[p]) == ignores_masks)
             places |= UINT32_C(1) << p;
     if (!(places >> x->place & 1) || (places & (places - 1)) == 0)
@@ -76,8 +70,8 @@ static kept kept_of(lower *g, const qn_group *x, uint32_t i, int p)
     address a;
     bool is_written = g->written_too >> g->k->inst[i].imm & 1;
     int64_t bytes = qn__access_bytes(g->k, i);
-    int64_t which = (int64_t)(is_written ? x->first : 0) << 32 |
-                    (int64_t)x->n << 16 | (int64_t)g->width << 8 | bytes;
+    int64_t which = (int64_t)(is_written ? x->first : 0) << 32 | (int64_t)x->n << 16 |
+                    (int64_t)g->width << 8 | bytes;
     qn__make_address(g, i, p, NULL, &a);
     return (kept){a.pointer, qn__const_i64(g, which), a.constant - x->place * bytes};
 }

@@ -149,9 +149,8 @@ static LLVMValueRef test(lower *g, const ranges *all)
     LLVMValueRef ok = NULL;
     for (int n = 0; n < all->n; n++) {
         const range *r = &all->range[n];
-        LLVMValueRef position = position_of(g, r), limit = limit_of(g, r),
-                     inside = LLVMBuildICmp(g->b, LLVMIntULT, position, limit, "");
-        ok = ok ? LLVMBuildAnd(g->b, ok, inside, "") : inside;
+        LLVMValueRef position = position_of(g, r), limit = limit_of(g, r);
+        ok = qn__mask_and(g, ok, LLVMBuildICmp(g->b, LLVMIntULT, position, limit, ""));
     }
     return ok;
 }
@@ -164,10 +163,8 @@ static bool is_worth(const lower *g)
 {
     bool is_small =
         g->k->n_insts - g->k->body <= MOST_TWICE && g->depth + LEVELS_LEFT < MOST_LEVELS;
-    for (uint32_t i = g->k->body; i < g->k->n_insts && g->grid; i++)
-        if (g->k->inst[i].op == QN_I_REDUCE)
-            return false;
-    return is_small;
+    return is_small &&
+           !(g->grid && qn__has_insts(g->k, g->k->body, g->k->n_insts, 1u << QN_I_REDUCE));
 }
 
 void qn__lower_body(lower *g)

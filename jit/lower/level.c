@@ -17,9 +17,7 @@ bool qn__spend(lower *g, uint32_t i)
     bool is_access = qn__is_access(&g->k->inst[i]), is_assertion = g->k->inst[i].op == QN_I_ASSERT;
     if (g->is_over || g->budget == INT64_MAX)
         return !g->is_over;
-    bool is_checked =
-        is_access && qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
-    g->spent += qn__cost_of_instruction(&g->a, i, is_checked, g->width) *
+    g->spent += qn__cost_of_instruction(&g->a, i, is_access && qn__is_tested(g, i), g->width) *
                 (is_access || is_assertion ? g->unroll * g->jam : 1);
     if (g->spent <= g->budget / WALKS)
         return true;

@@ -198,9 +198,7 @@ static bool may_repeat(const lower *g, const counted *t)
             return false;
         if (y->op != QN_I_LOAD)
             continue;
-        const bool is_sure =
-            t->in_range || g->covered[g->site[n]] || !qn__is_checked(g->f, g->k, g->site[n]);
-        if (!is_sure || !g->f->param[y->imm].is_constant_memory ||
+        if ((!t->in_range && qn__is_tested(g, n)) || !g->f->param[y->imm].is_constant_memory ||
             (g->k->param[y->imm].traits & QN_ATOMIC))
             return false;
     }
@@ -274,8 +272,7 @@ static LLVMValueRef lower_lanes(lower *g, counted *t, LLVMValueRef n_trips)
     const qn_inst *x = &g->k->inst[t->inst];
     const qn_block *b = &g->trip_block;
     FOR_ACCESSES (g->k, n, i)
-        if (i >= x->region[0] && i < x->region[2] && qn__is_checked(g->f, g->k, n) &&
-            !g->covered[n])
+        if (i >= x->region[0] && i < x->region[2] && qn__is_tested(g, i))
             return qn__const_i64(g, 0);
     LLVMValueRef whole = n_trips;
     if (b->tail == QN_TAIL_SCALAR)

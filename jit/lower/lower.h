@@ -604,8 +604,9 @@ LLVMValueRef qn__add_point(lower *g, const reduction *r, LLVMValueRef accumulate
 /** Emits the region once, for the indices that stand in g->iv, and adds the point to each
  * accumulator. */
 void qn__fold_point(lower *g, const reduction *r, LLVMValueRef *acc);
-/** Adds all points one behind the other, in the order of their index. */
-void qn__fold_points(lower *g, const reduction *r, LLVMValueRef *acc);
+/** Adds all points one behind the other, in the order of their index: dimensions from number `at`
+ * on. */
+void qn__fold_from(lower *g, const reduction *r, int at, LLVMValueRef *acc);
 /** Whether loads of a reduce may be emitted where they are first used: nothing branches, and no
  * load is checked. */
 bool qn__is_plain_reduce(const lower *g, const qn_inst *reduce);

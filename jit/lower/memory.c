@@ -98,8 +98,7 @@ LLVMValueRef qn__store_at(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsign
 /** The mask of accesses at a vector of pointers: all lanes where there is none. */
 static LLVMValueRef mask_at(const lower *g, LLVMValueRef pointer, LLVMValueRef mask)
 {
-    return mask || !qn__is_vector(pointer) ? mask
-                                           : LLVMConstAllOnes(qn__as_many(g->i1, pointer));
+    return mask || !qn__is_vector(pointer) ? mask : LLVMConstAllOnes(qn__as_many(g->i1, pointer));
 }
 
 /** Constant memory, from which lanes that are left out load 0. */
@@ -229,7 +228,7 @@ static LLVMValueRef load_scalar(lower *g, uint32_t i, int p, const check *c, int
     LLVMTypeRef t = qn__memory_type(g, dtype);
     LLVMValueRef condition = qn__ignores_masks(g, i) ? NULL : any_active(g, p);
     if (c->is_needed)
-        condition = condition ? LLVMBuildAnd(g->b, c->ok, condition, "") : c->ok;
+        condition = qn__mask_and(g, c->ok, condition);
     else if (!condition && g->grid && g->tail_mask[p]) /* parts are scalars there */
         condition = g->tail_mask[p];
     address x;
@@ -326,7 +325,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
         qn__load_through(g, buffer, i, p);
         return;
     }
-    if (buffer >= 0 && qn__is_at_hand(g, i, p))
+    if (buffer >= 0 && g->value[i].is_set && g->value[i].part[qn__canonical_part(g, i, p)])
         return;
     LLVMValueRef held = g->hooks->held ? g->hooks->held(g, i, p) : NULL,
                  recurrent = qn__recurrent(g, i);
@@ -361,7 +360,7 @@ void qn__lower_load_part(lower *g, uint32_t i, int p)
 static bool is_branched(const lower *g, uint32_t i)
 {
     bool is = qn__buffer_of(g, i) < 0 && qn__is_one_branch(g, i);
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         is = is && (!g->mask[p] || qn__canonical_part(g, i, p) == p);
     return is;
 }

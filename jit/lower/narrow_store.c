@@ -62,12 +62,11 @@ static bool are_parts_together(lower *g, uint32_t i, int64_t bytes, int n)
 static bool may_join(lower *g, uint32_t i)
 {
     int dtype = qn__access_dtype(g->k, i), bits = qn__dtype_width(dtype);
-    bool is_checked = qn__is_checked(g->f, g->k, g->site[i]) && !g->covered[g->site[i]];
     if (g->f->target->truncates || !g->hooks->pack || !qn__is_integer(dtype) || bits > 16 ||
-        is_checked || (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) ||
+        qn__is_tested(g, i) || (g->k->param[g->k->inst[i].imm].traits & QN_ATOMIC) ||
         bits * g->width >= register_bits(g) || g->unroll % (register_bits(g) / (bits * g->width)))
         return false;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         if (g->mask[p] || g->tail_mask[p])
             return false;
     return are_parts_together(g, i, bits / 8 * g->width, register_bits(g) / (bits * g->width));
@@ -77,7 +76,7 @@ int qn__stored_together(lower *g, uint32_t i, uint32_t value)
 {
     if (g->a.value[value].shape != QN_VARYING || !may_join(g, i))
         return 1;
-    FOR_PARTS(g, p)
+    FOR_PARTS (g, p)
         if (!wide_of(g, qn__vector(g, value, p)))
             return 1;
     return register_bits(g) / (qn__dtype_width(qn__access_dtype(g->k, i)) * g->width);

@@ -185,8 +185,9 @@ typedef struct run {
 static void fold_steps(lower *g, const run *x, span s, int step, LLVMValueRef *acc)
 {
     const reduction *r = x->r;
-    const int d = x->d, together =
-        qn_dtype_bytes(r->type) < 8 ? 4 : 2; /* points of which 16 bytes move at once */
+    const int d = x->d, together = qn_dtype_bytes(r->type) < 8
+                                       ? 4
+                                       : 2; /* points of which 16 bytes move at once */
     loop l;
     if (qn__is_known_empty(s))
         return;
@@ -234,17 +235,16 @@ void qn__fold_run(lower *g, const reduction *r, int d, span s, int how, LLVMValu
 static bool is_unrolled(const lower *g, const reduction *r, int d)
 {
     const qn_reduced *tuple = g->schedule ? qn__reduction_of(g->schedule, r->inst) : NULL;
-    for (uint16_t n = 1; tuple && n <= g->schedule->n_nodes; n++) {
-        const qn_node_info *l = &g->schedule->node[n];
+    if (!tuple)
+        return false;
+    FOR_LOOPS (g->schedule, l) {
         const qn_axis_info *a = qn__axis(g->schedule, l->axis);
-        if (l->kind == QN_NODE_LOOP && l->role == QN_ROLE_UNROLLED && a->kind == QN_AXIS_POINT &&
-            a->inst == tuple->inst[0] && a->number == d)
+        if (l->role == QN_ROLE_UNROLLED && a->kind == QN_AXIS_POINT && a->inst == tuple->inst[0] &&
+            a->number == d)
             return qn__trips(g->f, d) > 0;
     }
     return false;
 }
-
-static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc);
 
 /** The iterations of dimension number `at`, one behind the other. */
 static void fold_straight(lower *g, const reduction *r, int at, LLVMValueRef *acc)
@@ -255,13 +255,12 @@ static void fold_straight(lower *g, const reduction *r, int at, LLVMValueRef *ac
         LLVMValueRef first = qn__points_of(g, r, d).low;
         qn__once_open(g, &once, NULL);
         qn__set_index(g, d, LLVMBuildAdd(g->b, first, qn__const_i64(g, n), ""));
-        fold(g, r, at + 1, acc);
+        qn__fold_from(g, r, at + 1, acc);
         qn__loop_close(g, &once);
     }
 }
 
-/** Strict order over dimensions from `at` on. */
-static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
+void qn__fold_from(lower *g, const reduction *r, int at, LLVMValueRef *acc)
 {
     if (at == r->n_dims) {
         qn__fold_point(g, r, acc);
@@ -280,13 +279,8 @@ static void fold(lower *g, const reduction *r, int at, LLVMValueRef *acc)
     loop l;
     qn__loop_points(g, &l, r, d);
     carry_sums(g, &l, r, acc);
-    fold(g, r, at + 1, acc);
+    qn__fold_from(g, r, at + 1, acc);
     qn__loop_close(g, &l);
-}
-
-void qn__fold_points(lower *g, const reduction *r, LLVMValueRef *acc)
-{
-    fold(g, r, 0, acc);
 }
 
 static void set_identity(lower *g, const reduction *r, LLVMValueRef *acc)
@@ -402,7 +396,7 @@ static void fold_in_order(lower *g, const reduction *r, LLVMValueRef *acc)
     if (qn__order_rule(g->k, r->inst) == QN_INDEXED && r->n_levels > 0)
         fold_indexed(g, r, acc);
     else
-        fold(g, r, 0, acc);
+        qn__fold_from(g, r, 0, acc);
 }
 
 /* ---------------------------------------------------------------- the reduce instruction */

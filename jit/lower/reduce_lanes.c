@@ -128,7 +128,7 @@ static void lane_step(lower *g, const reduction *r, int n_reduces, span active, 
 static void carry_parts(lower *g, loop *l, int n_reduces, sums *acc)
 {
     for (int m = 0; m < n_reduces; m++)
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             qn__loop_carry(g, l, &acc[m][p], 1);
 }
 
@@ -200,7 +200,7 @@ typedef struct rows {
 static void set_identity(lower *g, rows *x)
 {
     for (int m = 0; m < x->n; m++)
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             x->acc[m][p] = qn__constant_like(sums_type(g, &x->r[m]), x->r[m].identity);
 }
 
@@ -290,7 +290,7 @@ static void push_if_full(lower *g, rows *x, LLVMValueRef points)
         return;
     branch full = qn__begin_branch(g, qn__is_multiple_of_block(g, points));
     for (int m = 0; m < x->n; m++)
-        FOR_PARTS(g, p)
+        FOR_PARTS (g, p)
             qn__branch_keep(g, &full, &x->acc[m][p], 1);
     push_block(g, x, points);
     set_identity(g, x);
@@ -455,7 +455,7 @@ static void tell_zeros(lower *g, const reduction *r, LLVMValueRef *acc)
     qn__branch_keep(g, &x, acc, r->n);
     for (int n = 0; n < r->n; n++)
         acc[n] = r->identity;
-    qn__fold_points(g, r, acc);
+    qn__fold_from(g, r, 0, acc);
     qn__end_branch(g, &x, NULL);
 }
 

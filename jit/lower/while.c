@@ -187,12 +187,6 @@ static LLVMValueRef count_down(lower *g, LLVMValueRef most)
     return qn__is_const(left, &known) && known <= UINT32_MAX ? qn__int(g->i32, known) : left;
 }
 
-/** Trips in lanes before the loop: how many ran. */
-static LLVMValueRef run_lanes(lower *g, uint32_t i, headed *h, LLVMValueRef most)
-{
-    return qn__has_trip_lanes(g, i) ? qn__lanes_while(g, i, most, &h->now) : NULL;
-}
-
 void qn__lower_while(lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
@@ -200,7 +194,8 @@ void qn__lower_while(lower *g, uint32_t i)
     headed h = {.is_divergent = !qn__is_uniform(g, test)};
     if (!qn__open_carried(g, i, &h.now))
         return;
-    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), ran = run_lanes(g, i, &h, most);
+    LLVMValueRef most = qn__scalar(g, qn__args(g->k, i)[0], 0), /* and how many ran in lanes */
+        ran = qn__has_trip_lanes(g, i) ? qn__lanes_while(g, i, most, &h.now) : NULL;
     most = ran ? LLVMBuildSub(g->b, most, ran, "") : most;
     h.left = ran ? NULL : count_down(g, most);
     FOR_PARTS (g, p)

@@ -21,8 +21,7 @@ static bool is_taken(const lower *g, uint32_t i)
 {
     const qn_inst *x = &g->k->inst[i];
     bool is_here = g->grid && g->grid->wide_dim >= 0;
-    return is_here && !x->parent &&
-           (!qn__is_checked(g->f, g->k, g->site[i]) || g->covered[g->site[i]]) &&
+    return is_here && !x->parent && !qn__is_tested(g, i) &&
            !(g->k->param[x->imm].traits & QN_ATOMIC);
 }
 

@@ -166,11 +166,6 @@ static int compare_needs(const void *a, const void *b)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-static bool is_same(const element *a, const element *b)
-{
-    return a->base == b->base && a->at == b->at && a->type == b->type;
-}
-
 bool qn__wide_sort(lower *g, group *s)
 {
     s->element = qn__zalloc((size_t)s->n + 1, sizeof *s->element);
@@ -180,7 +175,7 @@ bool qn__wide_sort(lower *g, group *s)
     for (int n = 0; n < s->n; n++) {
         element *last = s->n_elements ? &s->element[s->n_elements - 1] : NULL;
         const element *e = &s->need[n].e;
-        if (!last || !is_same(last, e)) {
+        if (!last || last->base != e->base || last->at != e->at || last->type != e->type) {
             s->element[s->n_elements++] = *e;
         } else {
             qn__wide_unite(g, last, e->condition, e->edges);

@@ -27,9 +27,8 @@ bool qn__is_of_block(const qn_analysis *x, const qn_schedule *s, qn_node loop)
 {
     const qn_node_info *l = qn__node(s, loop);
     int d = qn__node_dim(x, s, l);
-    return d >= 0 &&
-           (l->role == QN_ROLE_VECTOR || (l->role == QN_ROLE_UNROLLED && !x->f->is_ordered &&
-                                          qn__is_parallel(x->k, d)));
+    return d >= 0 && (l->role == QN_ROLE_VECTOR || (l->role == QN_ROLE_UNROLLED &&
+                                                    !x->f->is_ordered && qn__is_parallel(x->k, d)));
 }
 
 qn_node qn__loop_below(const qn_analysis *x, const qn_schedule *s, qn_node n, int d)
@@ -119,9 +118,9 @@ typedef struct shaper {
     qn_axis block[QN_MOST_DEPTH]; /* axes of the block of the first statement */
     int n_block;
     bool has_block;
-    qn_node vector; /* a loop over lanes; 0: none so far */
+    qn_node vector;         /* a loop over lanes; 0: none so far */
     qn_steps points, trips; /* lanes over points of reduces, over trips; width 0: none so far */
-    qn_node strip_loop;  /* 0: none so far */
+    qn_node strip_loop;     /* 0: none so far */
     qn_strip strip;
     int n_shared;   /* reduces whose points threads divide */
     bool is_shared; /* the reduce that is looked at is one of them */
@@ -179,10 +178,8 @@ static bool may_be_loop(shaper *m, int n)
             return false;
     for (int i = 0; i < n; i++) {
         int64_t around = qn__axis_weight(m->x, m->s, loop_at(m, i)->axis, &other);
-        bool is_slower =
-            around > weight ||
-            (around == weight && weight > 1 &&
-             qn__axis_count(m->x, m->s, l->axis).most == 1);
+        bool is_slower = around > weight || (around == weight && weight > 1 &&
+                                             qn__axis_count(m->x, m->s, l->axis).most == 1);
         if (other.id == root.id && !is_slower)
             return qn__no_code(m->r, "faster digits around slower ones", l->axis);
         if (other.id == root.id && around % weight != 0)
@@ -339,9 +336,8 @@ static bool may_be_trips(shaper *m, uint32_t loop, qn_node n)
     if (own.dim < 0 || qn__axis(m->s, qn__axis(m->s, l->axis)->of)->kind != QN_AXIS_TRIP ||
         !are_steps(m->s, n, 0, &own))
         return qn__no_code(m->r, "trips that are cut like this", l->axis);
-    if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) ||
-        own.width < 2 || own.unroll > MOST_BLOCK ||
-        own.unroll * qn__trips_sums(m->x, loop) > MOST_BLOCK ||
+    if ((own.tail == QN_TAIL_MASK && !m->x->f->target->has_masks) || own.width < 2 ||
+        own.unroll > MOST_BLOCK || own.unroll * qn__trips_sums(m->x, loop) > MOST_BLOCK ||
         (m->x->k->inst[loop].op == QN_I_WHILE && own.width * own.unroll > MOST_SEARCHED) ||
         (m->trips.width && memcmp(&own, &m->trips, sizeof own) != 0))
         return qn__no_code(m->r, "lanes over trips like these", l->axis);
@@ -563,19 +559,14 @@ static void read_tuples(shaper *m, const qn_block *b)
     }
 }
 
-/** Whether a buffer is memory of the launch that has a place of its own there. */
-static bool is_scratch_copy(const qn_buffer_info *b)
-{
-    return b->content == QN_CONTENT_COPY && b->storage == QN_STORAGE_SCRATCH;
-}
-
 /** What buffers are. Memory of the launch is that of copies, of line ends or of a strip. */
 static void read_buffers(shaper *m, qn_block *b)
 {
     bool has_copies = false;
     for (int n = 0; n < m->s->n_buffers && m->r->status == QN_OK; n++) {
         b->ends |= (uint32_t)qn__are_line_ends(m->x, m->s, b, n) << n;
-        has_copies |= is_scratch_copy(&m->s->buffer[n]);
+        has_copies |= m->s->buffer[n].content == QN_CONTENT_COPY &&
+                      m->s->buffer[n].storage == QN_STORAGE_SCRATCH;
     }
     const char *form = qn__buffers_without_code(m->x, m->s, b->ends);
     if (form)
@@ -606,12 +597,8 @@ static void read_inner_lanes(shaper *m, qn_block *b)
 
 qn_block qn__block_of_one(void)
 {
-    return (qn_block){.lane_dim = -1,
-                      .width = 1,
-                      .unroll = 1,
-                      .split_dim = -1,
-                      .granule = 1,
-                      .second_dim = -1};
+    return (qn_block){
+        .lane_dim = -1, .width = 1, .unroll = 1, .split_dim = -1, .granule = 1, .second_dim = -1};
 }
 
 void qn__block_of_trips(const qn_block *around, qn_block *out)

@@ -88,14 +88,6 @@ static bool has_order(const qn_kernel *k, const qn_facts *f, uint32_t reduce, in
     return is_followed && qn__points(k, f, reduce) != 0;
 }
 
-/** Whether the region of a reduce may be emitted for several points at once, and its failures told
- * in order. */
-static bool has_plain_region(const qn_kernel *k, uint32_t reduce)
-{
-    return !qn__has_insts(k, k->inst[reduce].region[0], k->inst[reduce].region[2],
-                          1u << QN_I_REDUCE | 1u << QN_I_WHILE | 1u << QN_I_ASSERT);
-}
-
 int qn__strip_dim(const qn_analysis *a, int lane_dim)
 {
     const qn_kernel *k = a->k;
@@ -115,7 +107,9 @@ int qn__strip_dim(const qn_analysis *a, int lane_dim)
         int n_long, last = qn__long_dim(k, a->f, i, &n_long);
         bool is_same = d < 0 || d == last, depends = a->value[i].deps >> lane_dim & 1;
         if (has_effect || !is_same || !depends || !has_order(k, a->f, i, n_long) ||
-            !has_plain_region(k, i) || ++n > MOST_STRIPPED)
+            qn__has_insts(k, x->region[0], x->region[2],
+                          1u << QN_I_REDUCE | 1u << QN_I_WHILE | 1u << QN_I_ASSERT) ||
+            ++n > MOST_STRIPPED) /* regions of several points at once, whose failures have order */
             return -1;
         d = last;
     }

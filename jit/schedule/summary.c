@@ -148,12 +148,6 @@ static bool is_free(const qn_analysis *x, const qn_schedule *s, uint32_t reduce,
     return *is_partial;
 }
 
-static bool is_parallel_role(int role)
-{
-    return role == QN_ROLE_THREADS || role == QN_ROLE_GRID || role == QN_ROLE_BLOCK ||
-           role == QN_ROLE_THREAD;
-}
-
 static bool has_lanes(const qn_walk *w)
 {
     bool has = false;
@@ -178,7 +172,9 @@ bool qn__may_walk_points(const qn_analysis *x, const qn_schedule *s, uint32_t re
             *why = "lanes must be the partials of the striped order";
             return false;
         }
-        if (is_parallel_role(w->role[i]) && !may_stand) {
+        bool is_divided = w->role[i] == QN_ROLE_THREADS || w->role[i] == QN_ROLE_GRID ||
+                          w->role[i] == QN_ROLE_BLOCK || w->role[i] == QN_ROLE_THREAD;
+        if (is_divided && !may_stand) {
             *why =
                 "threads must take whole blocks of 4096 points, or partials of the striped order";
             return false;

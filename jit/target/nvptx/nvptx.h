@@ -60,7 +60,6 @@ enum { WARP_LANES = 32, FIRST_WARPS = 8 };
 
 /* Hooks (lower/hooks.h). The team is a warp: lane 0 stores, and its value is that of all. */
 LLVMValueRef qn__team_begin(lower *g);
-void qn__team_end(lower *g);
 LLVMValueRef qn__team_same(lower *g, LLVMValueRef v);
 void qn__team_reduce(lower *g, const reduction *r, int n, LLVMValueRef *out);
 bool qn__team_trips(lower *g, uint32_t i);

@@ -75,11 +75,6 @@ LLVMValueRef qn__team_begin(lower *g)
     return is_first;
 }
 
-void qn__team_end(lower *g)
-{
-    qn__team_wait(g);
-}
-
 /* ---------------------------------------------------------------- what is added */
 
 static LLVMValueRef ahead(lower *g, LLVMValueRef q, int64_t n)
@@ -408,8 +403,7 @@ static LLVMValueRef reduce_pieces(lower *g, const team_source *s)
     reduction any = *s->r;
     any.is_unordered = true;
     const team_source all = {.r = &any, .array = s->array, .total = s->total};
-    LLVMValueRef v = qn__team_same(g, qn__team_pieces(g, &all)),
-                 zero = LLVMConstNull(g->f32);
+    LLVMValueRef v = qn__team_same(g, qn__team_pieces(g, &all)), zero = LLVMConstNull(g->f32);
     branch then = qn__begin_branch(g, LLVMBuildFCmp(g->b, LLVMRealOEQ, v, zero, ""));
     qn__branch_keep(g, &then, &v, 1);
     v = fold_pieces(g, s, 1);

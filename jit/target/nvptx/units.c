@@ -167,8 +167,7 @@ static LLVMValueRef thread_index(lower *g, walk *w, int n, LLVMValueRef tile_num
     LLVMValueRef extent = extent_from(g, w, n, t);
     note_place(g, w, d, ahead, extent);
     if (tile != 1 && !is_corner && !(qn__is_const(extent, &known) && known % tile == 0)) {
-        LLVMValueRef inside = LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, "");
-        *ok = *ok ? LLVMBuildAnd(g->b, *ok, inside, "") : inside;
+        *ok = qn__mask_and(g, *ok, LLVMBuildICmp(g->b, LLVMIntULT, ahead, extent, ""));
     }
     if (!qn__is_const(w->low[n], &low))
         return LLVMBuildAdd(g->b, w->low[n], ahead, "");
