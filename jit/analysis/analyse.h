@@ -226,7 +226,12 @@ uint32_t qn__next_reduce(const qn_kernel *k, uint32_t i);
 #define FOR_TOP_REDUCES(k, i)                                                                      \
     for (uint32_t i = qn__next_reduce(k, (k)->body); i < (k)->n_insts;                             \
          i = qn__next_reduce(k, (k)->inst[i].region[2]))
-/** How many there are. */
+/** All reduces of a kernel, wherever they stand. */
+#define FOR_REDUCES(k, i)                                                                          \
+    for (uint32_t i = (k)->body; i < (k)->n_insts; i++)                                            \
+        if ((k)->inst[i].op != QN_I_REDUCE) {                                                      \
+        } else
+/** How many there are at the top. */
 int qn__n_top_reduces(const qn_kernel *k);
 /** The reduce an instruction stands in, 0 if none. */
 uint32_t qn__enclosing_reduce(const qn_kernel *k, uint32_t i);

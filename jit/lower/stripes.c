@@ -21,9 +21,8 @@ static LLVMValueRef element(lower *g, const stripes *s, LLVMValueRef array, LLVM
 static unsigned widest_bytes(const qn_kernel *k)
 {
     unsigned most = 4;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_REDUCE && k->inst[i].type == QN_F64)
-            most = 8;
+    FOR_REDUCES (k, i)
+        most = k->inst[i].type == QN_F64 ? 8 : most;
     return most;
 }
 

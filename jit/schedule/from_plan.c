@@ -287,16 +287,13 @@ static void cut_points(maker *m)
     const qn_plan *p = m->p;
     const qn_kernel *k = m->x->k;
     int n_shared = 0;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
+    FOR_REDUCES (k, i) {
         int n = 0;
-        if (k->inst[i].op != QN_I_REDUCE)
-            continue;
         const bool is_shared = !k->inst[i].parent && n_shared++ < p->n_shared_reduces;
         if (!has_loops(m, i))
             continue;
         int d = is_shared ? qn__long_dim(k, m->x->f, i, &n) : p->lane_dim;
-        bool has_lanes =
-            d == p->lane_dim && qn__may_have_lanes(m->x, i, d) && p->width > 1;
+        bool has_lanes = d == p->lane_dim && qn__may_have_lanes(m->x, i, d) && p->width > 1;
         int64_t lanes = has_lanes ? (int64_t)p->width * p->unroll : 1, extent[3];
         int64_t block = is_shared ? QN_BLOCK_POINTS / lanes : 1;
         qn_axis part[4] = {{0}};

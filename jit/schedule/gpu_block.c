@@ -11,12 +11,7 @@
 
 /* Loads of a thread that are under way together, in bytes and in points; bodies above a size take
  * fewer points. */
-enum {
-    BYTES_UNDER_WAY = 64,
-    SMALL_REGION = 16,
-    MEDIUM_REGION = 40,
-    LARGE_REGION = 120
-};
+enum { BYTES_UNDER_WAY = 64, SMALL_REGION = 16, MEDIUM_REGION = 40, LARGE_REGION = 120 };
 /* Points that are worth the barriers: in rows, and where neighbouring threads take neighbouring
  * iterations. */
 enum { SHORTEST_ROW = 32, SHORTEST_COLUMN = 64 };
@@ -90,9 +85,7 @@ static bool may_share(const gpu_planner *s, uint32_t reduce)
 static bool is_applicable(const gpu_planner *s)
 {
     int n_reduces = 0;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        if (s->k->inst[i].op != QN_I_REDUCE)
-            continue;
+    FOR_REDUCES (s->k, i) {
         if (!may_share(s, i))
             return false;
         n_reduces++;
@@ -111,10 +104,10 @@ typedef struct survey {
     bool is_slow;          /* sums of f64: additions take longer than loads */
     bool may_split;        /* blocks of 4096 points may be apart: known dimensions, not in order */
     bool is_striped;       /* some reduces are in the striped order */
-    uint32_t size;      /* instructions of the largest region */
-    bool is_read_again; /* by a later reduce, or by the iterations that share the reduces */
-    bool is_whole;      /* each has a load that no two iterations share */
-    uint64_t loads;     /* bits: sites of loads that are made ahead of time */
+    uint32_t size;         /* instructions of the largest region */
+    bool is_read_again;    /* by a later reduce, or by the iterations that share the reduces */
+    bool is_whole;         /* each has a load that no two iterations share */
+    uint64_t loads;        /* bits: sites of loads that are made ahead of time */
 } survey;
 
 /** May a load be made before its point is evaluated? */
@@ -216,11 +209,10 @@ static survey look(const gpu_planner *s, int lanes)
     survey v = {.is_whole = true, .is_read_again = s->p->rest_dims != 0};
     uint32_t reduced = 0; /* by all reduces, if blocks of their points are apart */
     bool is_one = true;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        if (s->k->inst[i].op == QN_I_REDUCE) {
-            is_one = is_one && (!reduced || reduced == reduced_dims(s, i));
-            reduced = reduced_dims(s, i);
-        }
+    FOR_REDUCES (s->k, i) {
+        is_one = is_one && (!reduced || reduced == reduced_dims(s, i));
+        reduced = reduced_dims(s, i);
+    }
     v.may_split = is_one && reduced && !v.is_read_again;
     for (uint32_t site = 0; site < s->k->n_accesses && site < 64; site++) {
         uint32_t i = s->k->access[site].inst;
@@ -228,9 +220,8 @@ static survey look(const gpu_planner *s, int lanes)
         if (s->k->inst[i].op == QN_I_LOAD && !is_rest && is_free(s, i, MOST_INDEX_DEPTH, false))
             v.loads |= UINT64_C(1) << site;
     }
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        if (s->k->inst[i].op == QN_I_REDUCE)
-            survey_reduce(s, i, lanes, &v);
+    FOR_REDUCES (s->k, i)
+        survey_reduce(s, i, lanes, &v);
     return v;
 }
 

@@ -203,9 +203,7 @@ static void choose_columns(const gpu_planner *s, int x, int n_reduces)
 bool qn__gpu_choose_rows(const gpu_planner *s, int x)
 {
     qn_grid *p = s->p;
-    int n_reduces = 0;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        n_reduces += s->k->inst[i].op == QN_I_REDUCE && !s->k->inst[i].parent;
+    const int n_reduces = qn__n_top_reduces(s->k);
     if (qn__gpu_iterations(s) == 0)
         return false;
     choose_jam(s, x, n_reduces);
@@ -220,10 +218,7 @@ void qn__gpu_order_batches(const gpu_planner *s)
 {
     qn_grid *p = s->p;
     int order[QN_MAX_RANK], n = 0;
-    bool has_reduces = false;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++)
-        has_reduces |= s->k->inst[i].op == QN_I_REDUCE;
-    if (!has_reduces || p->tall == 1)
+    if (p->tall == 1 || !qn__has_insts(s->k, s->k->body, s->k->n_insts, 1u << QN_I_REDUCE))
         return;
     for (int pass = 0; pass < 3; pass++)
         for (int at = 0; at < p->n_loops; at++) {

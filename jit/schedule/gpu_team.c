@@ -15,8 +15,8 @@ bool qn__may_share_points(const qn_kernel *k, uint32_t i)
 
 bool qn__gpu_may_share(const qn_kernel *k, bool in_pieces)
 {
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        if (k->inst[i].op == QN_I_REDUCE && !qn__enclosing_reduce(k, i) &&
+    FOR_REDUCES (k, i)
+        if (!qn__enclosing_reduce(k, i) &&
             !(in_pieces ? qn__is_associative(k, i) : qn__may_share_points(k, i)))
             return false;
     return true;
@@ -27,8 +27,8 @@ static int count_reduces(const gpu_planner *s, int64_t *points)
 {
     int n = 0;
     *points = 0;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        if (s->k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(s->k, i))
+    FOR_REDUCES (s->k, i) {
+        if (qn__enclosing_reduce(s->k, i))
             continue;
         int64_t here = qn__usual_points(s->k, s->f, i);
         *points = here < 0 ? INT64_MAX : here > *points ? here : *points;

@@ -96,8 +96,8 @@ static bool reduction_is_applicable(const qn_analysis *a, int d)
     const qn_kernel *k = a->k;
     const qn_facts *f = a->f;
     bool is_used = false;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        if (k->inst[i].op != QN_I_REDUCE || !qn__is_over(k, i, d))
+    FOR_REDUCES (k, i) {
+        if (!qn__is_over(k, i, d))
             continue;
         is_used = true;
         if (!is_straight_reduce(a, i) || is_tiled(a, i) || !qn__may_have_lanes(a, i, d))

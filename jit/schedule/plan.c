@@ -18,9 +18,9 @@ typedef struct planner {
     const qn_analysis *a; /* NULL: there was no memory for it */
     qn_plan *p;
     bool has_one_step; /* of all lanes */
-    bool has_rows; /* the jammed dimension is that of the rows that scalar code sums */
-    bool has_strip; /* sums in memory: the jammed dimension is that of the points */
-    bool has_tile; /* a register tile was chosen: the jammed dimension is innermost */
+    bool has_rows;     /* the jammed dimension is that of the rows that scalar code sums */
+    bool has_strip;    /* sums in memory: the jammed dimension is that of the points */
+    bool has_tile;     /* a register tile was chosen: the jammed dimension is innermost */
 } planner;
 
 /* ---------------------------------------------------------------- sides that are skipped */
@@ -199,8 +199,7 @@ static void choose_width(planner *s)
     int64_t t = qn__trips(s->f, p->lane_dim);
     p->width = lanes_of(s);
     if (qn__is_reduction(s->k, p->lane_dim)) {
-        if (!are_in_digits(s, p->lane_dim, p->width) &&
-            are_in_digits(s, p->lane_dim, p->width / 2))
+        if (!are_in_digits(s, p->lane_dim, p->width) && are_in_digits(s, p->lane_dim, p->width / 2))
             p->width /= 2; /* neighbours, instead of a gather */
         p->unroll = 64 / p->width > 8 ? 8 : 64 / p->width;
         p->width = 64 / p->unroll; /* 64 partials exactly */
@@ -224,8 +223,8 @@ static int most_of_partials(const planner *s)
 {
     enum { MOST_VECTORS = 4 }; /* of one level of blocks; 4 KiB each */
     int most = MOST_VECTORS;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        if (s->k->inst[i].op != QN_I_REDUCE || qn__order_rule(s->k, i) != QN_STRIPED)
+    FOR_REDUCES (s->k, i) {
+        if (qn__order_rule(s->k, i) != QN_STRIPED)
             continue;
         int64_t points = qn__points(s->k, s->f, i);
         bool is_kept = qn__keeps_partials(s->k, s->f, i) && !s->k->inst[i].parent && points >= 0;
@@ -320,8 +319,8 @@ static void choose_remainder(const planner *s)
     else if (has_rest_tile(s))
         p->remainder = QN_TAIL_NARROWER;
     else
-        p->remainder = s->f->target->has_masks && !has_rows_in_place(s) ? QN_TAIL_MASK
-                                                                        : QN_TAIL_SCALAR;
+        p->remainder =
+            s->f->target->has_masks && !has_rows_in_place(s) ? QN_TAIL_MASK : QN_TAIL_SCALAR;
 }
 
 /* ---------------------------------------------------------------- the plan */
@@ -409,8 +408,8 @@ int32_t qn__plan_straight(const qn_kernel *k, const qn_facts *f)
     int32_t n = 0;
     if (f->target->has_grid)
         return QN_GPU_STRAIGHT;
-    for (uint32_t i = k->body; i < k->n_insts; i++)
-        n += k->inst[i].op == QN_I_REDUCE;
+    FOR_REDUCES (k, i)
+        n++;
     return n ? MOST_ADDITIONS / n : 0;
 }
 

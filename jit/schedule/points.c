@@ -161,8 +161,8 @@ int qn__shared_dim(const qn_kernel *k, const qn_facts *f, int *n)
     for (int other = 0; other < k->n_dims; other++)
         if (!qn__is_reduction(k, other))
             return -1;
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        if (k->inst[i].op != QN_I_REDUCE || qn__enclosing_reduce(k, i))
+    FOR_REDUCES (k, i) {
+        if (qn__enclosing_reduce(k, i))
             continue;
         d = (*n)++ ? d : qn__long_dim(k, f, i, &n_long);
         if (n_long != 1 || k->inst[i].parent || qn__order_rule(k, i) == QN_ORDERED)

@@ -126,8 +126,8 @@ double qn__touched_in_all(const qn_analysis *a)
 /** Whether each iteration does so much that its stores do not count. */
 static bool has_long_reduce(const qn_kernel *k, const qn_facts *f)
 {
-    for (uint32_t i = k->body; i < k->n_insts; i++) {
-        int64_t points = k->inst[i].op == QN_I_REDUCE ? qn__points(k, f, i) : 0;
+    FOR_REDUCES (k, i) {
+        int64_t points = qn__points(k, f, i);
         if (points < 0 || points >= LONG_REDUCE)
             return true;
     }

@@ -144,9 +144,7 @@ static bool fits_registers(const tiler *s, const shape *t)
 {
     int n = 0, held = 0, most = s->f->target->vectors;
     int spare = t->c >= 0 ? SPARE_CROSSED : SPARE_REGISTERS;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        if (s->k->inst[i].op != QN_I_REDUCE)
-            continue;
+    FOR_REDUCES (s->k, i) {
         n += parts(s, i, t);
         int now = held_registers(s, i, t);
         held = now > held ? now : held;
@@ -183,8 +181,8 @@ static double share(const tiler *s, uint32_t i, const shape *t)
 static double points(const tiler *s)
 {
     double most = 1, window = s->f->machine.window;
-    for (uint32_t i = s->k->body; i < s->k->n_insts; i++) {
-        int64_t n = s->k->inst[i].op == QN_I_REDUCE ? qn__points(s->k, s->f, i) : 0;
+    FOR_REDUCES (s->k, i) {
+        int64_t n = qn__points(s->k, s->f, i);
         most = n < 0 && most < window ? window : (double)n > most ? (double)n : most;
     }
     return most;
