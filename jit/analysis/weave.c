@@ -158,8 +158,7 @@ static void make_pieces(const qn_target *t, bool is_load, qn_weave *w)
     if (w->per_chunk > 1) {
         int chunks = w->lanes / w->per_chunk;
         add_pieces(t, is_load, chunks, w->slots, w);
-        if (w->bytes < w->unit)
-            w->shuffles += w->slots;
+        w->shuffles += w->slots;
         return;
     }
     int n = qn__weave_windows(w, is_load, window);
@@ -229,19 +228,20 @@ bool qn__weave_of(const qn_target *t, bool is_load, int held, qn_weave *out)
     memset(out, 0, sizeof *out);
     if (n < 2 || n > QN_MOST_PLACES || lanes < 2 || !places || lanes * bytes > t->vector_bytes)
         return false;
-    set_chunk(&w, step <= QN_CHUNK_BYTES / 2 ? QN_CHUNK_BYTES / power_from(step) : 1);
+    bool has_chunks = bytes < 4 && step <= QN_CHUNK_BYTES / 2;
+    set_chunk(&w, has_chunks ? QN_CHUNK_BYTES / power_from(step) : 1);
     bool has_all = ((is_load ? places | w.known : places) & window_bits(0, n)) == window_bits(0, n);
     if (w.per_chunk > 1 && has_all) {
         make_pieces(t, is_load, &w);
         keep(&w, is_load, out);
     }
-    if (w.per_chunk > 1 && bytes < 4 && may_be_pairs(t, &w)) {
+    if (w.per_chunk > 1 && may_be_pairs(t, &w)) {
         make_pairs(t, is_load, &w);
         if (has_all || w.is_side_by_side)
             keep(&w, is_load, out);
     }
     set_chunk(&w, 1);
-    if (may_be_pairs(t, &w) && (bytes >= 4 || step > QN_CHUNK_BYTES / 2)) {
+    if (!has_chunks && may_be_pairs(t, &w)) {
         make_pairs(t, is_load, &w);
         keep(&w, is_load, out);
     }

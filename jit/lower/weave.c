@@ -244,18 +244,6 @@ static void store_windows(lower *g, const woven *x, const LLVMValueRef *member)
     }
 }
 
-/** Even and odd elements of chunks of four, two of which become one. */
-static void load_two(lower *g, const qn_weave *w, const LLVMValueRef *r, int n,
-                     LLVMValueRef *member)
-{
-    int index[QN_MOST_UNITS];
-    for (int p = 0; p < 2; p++) {
-        for (int i = 0; i < n; i++)
-            index[i] = i / 4 * 4 + i % 2 * 2 + p + (i % 4 < 2 ? 0 : n);
-        member[p] = qn__resized(g, qn__shuffle(g, r[0], r[1], index, n), w->lanes);
-    }
-}
-
 /* Chunks are joined first: one shuffle sorts those of a register. */
 static void load_pieces_of_chunks(lower *g, const woven *x, LLVMValueRef *member)
 {
@@ -267,18 +255,10 @@ static void load_pieces_of_chunks(lower *g, const woven *x, LLVMValueRef *member
         for (int c = 0; c < joined; c++)
             own[c] = qn__load_chunk(g, x, c * registers + k);
         LLVMValueRef all = qn__join_pieces(g, own, joined, QN_CHUNK_BYTES);
-        if (w->bytes == 4)
-            r[k] = qn__as_units(g, all, w->bytes, bytes / w->bytes);
-        else
-            r[k] =
-                qn__as_units(g, qn__sort_chunks(g, w, all, bytes, true), w->unit, bytes / w->unit);
+        r[k] = qn__as_units(g, qn__sort_chunks(g, w, all, bytes, true), w->unit, bytes / w->unit);
     }
     for (int k = registers; k < w->slots; k++)
         r[k] = LLVMGetPoison(LLVMTypeOf(r[0]));
-    if (w->bytes == 4) { /* two places: sorted and transposed at once */
-        load_two(g, w, r, bytes / 4, member);
-        return;
-    }
     qn__transpose_groups(g, r, w->slots, bytes / w->unit);
     for (int p = 0; p < w->n; p++)
         member[p] = w->places >> p & 1 ? qn__resized(g, r[p], chunks) : NULL;

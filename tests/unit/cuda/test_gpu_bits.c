@@ -94,6 +94,43 @@ static const char *text_of(const char *form, const char *dtype, const char *word
 
 /* ---------------------------------------------------------------- elements */
 
+static const char crossing[] = "kernel crossing (x: @[,], w: @[,], y: f32[,]) {\n"
+                               " for all i, j in y { y[i, j] = f32(x[j, i]) * f32(w[i, j]) } }\n";
+
+/** Narrow elements that go through a tile in shared memory, a word at once. */
+static void test_words_of_tiles(void)
+{
+    static const int dtypes[] = {QN_F16, QN_BF16, QN_U8, QN_I16};
+    static char code[1 << 20];
+    int64_t of[] = {is_real ? 1028 : 100, is_real ? 516 : 68}, to[] = {of[1], of[0]};
+    for (size_t t = 0; t < sizeof dtypes / sizeof dtypes[0]; t++) {
+        const char *name = qn_dtype_name(dtypes[t]), *text = text_of(crossing, name, "");
+        char what[64];
+        qn_error err = {0};
+        job j = {.plan = {.bytes = sizeof j.plan, .width = 1}};
+        add_view(&j, dtypes[t], 2, of);
+        add_view(&j, dtypes[t], 2, to);
+        add_view(&j, QN_F32, 2, to);
+        const qn_options o = {.bytes = sizeof o,
+                              .isa = QN_ISA_SM80,
+                              .specialize = QN_SPECIALIZE_EXACT,
+                              .plan = &j.plan};
+        qn_kernel *k = kernel_of(text);
+        qn_code *f = NULL;
+        bool ok = qn_specialize(d.context, k, j.j.n, j.j.arg, &o, &f, &err) == QN_OK;
+        ok = ok && qn_code_text(f, QN_DUMP_PLAN, code, sizeof code) &&
+             strstr(code, "staged access 0") && qn_code_text(f, QN_DUMP_PTX, code, sizeof code) &&
+             strstr(code, "ld.global.nc.u32");
+        if (!tap_ok(ok, "%s go through a tile by words", name))
+            tap_note("%s", err.message);
+        qn_code_release(f);
+        qn_kernel_release(k);
+        snprintf(what, sizeof what, "words of %s through a tile", name);
+        compare(&j, text, what);
+        free_job(&j);
+    }
+}
+
 static const char axpy[] =
     "kernel \"axpy\" $ {\n view x: @[1]; view y: @[1]; scalar s: @;\n"
     " %n: i64 = extent y, 0; %z: i64 = const 0; %i: i64 = parallel %z, %n; %s: @ = param s;\n"
@@ -308,6 +345,7 @@ int main(void)
     if (!is_real)
         tap_skip(d.no_gpu[0] ? d.no_gpu : "the stub driver was asked for: smaller sizes");
     test_elements();
+    test_words_of_tiles();
     test_reductions();
     test_digits();
     test_shared_loads();

@@ -451,6 +451,50 @@ static void test_strided(qn_context *c)
     }
 }
 
+/** Sums in the indexed order of more points than a block of 4096, in strips. */
+static void test_strip_blocks(qn_context *c)
+{
+    static char plan[8192];
+    enum { POINTS = 2 * 4096 + 70, SUMS = 37 };
+    static const char text[] = "kernel blocks (x: f32[,], y: f32[]) {\n"
+                               " for all i in y { y[i] = sum indexed k in dim(x, 0) of x[k, i] } }";
+    const int64_t n = SUMS, both[2] = {POINTS, SUMS};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of(text);
+    qn_code *f = NULL;
+    qn_view x = {0}, y = vector_of(c, "y", QN_F32, n), expected = vector_of(c, "y", QN_F32, n);
+    if (qn_view_new(c, "x", QN_F32, 2, both, &x, &err) != QN_OK)
+        tap_ok(false, "test view: %s", err.message);
+    for (int64_t i = 0; i < (int64_t)POINTS * SUMS; i++)
+        ((float *)x.data)[i] = (float)(i * 7919 % 2001 - 1000) / 7;
+    const qn_arg args[2] = {qn_arg_view(&x), qn_arg_view(&y)},
+                 wanted[2] = {args[0], qn_arg_view(&expected)};
+    const qn_options interp = {.bytes = sizeof interp, .engine = QN_ENGINE_INTERP};
+    bool has_expected = qn_launch(c, k, 2, wanted, &interp, &err) == QN_OK;
+    for (int specialize = QN_SPECIALIZE_EXACT; specialize <= QN_SPECIALIZE_DYNAMIC; specialize++) {
+        const qn_options o = {.bytes = sizeof o,
+                              .engine = QN_ENGINE_NATIVE,
+                              .specialize = specialize,
+                              .isa = QN_ISA_V3,
+                              .plan = PLAN_WITH(.strip = 16)};
+        bool ok = has_expected && qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+                  qn_code_text(f, QN_DUMP_PLAN, plan, sizeof plan) &&
+                  qn_launch(c, k, 2, args, &o, &err) == QN_OK;
+        if (!tap_ok(ok && strstr(plan, "strip ") &&
+                        memcmp(y.data, expected.data, SUMS * sizeof(float)) == 0,
+                    "blocks of sums in strips, %s: the bits of the interpreter",
+                    specialize == QN_SPECIALIZE_EXACT ? "exact" : "dynamic"))
+            tap_note("%s, plan: %s", err.message, plan);
+        memset(y.data, 0, SUMS * sizeof(float));
+        qn_code_release(f);
+        f = NULL;
+    }
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_view_release(&expected);
+    qn_kernel_release(k);
+}
+
 /** A row at an index that all lanes share: one test of the index, and vectors without masks. */
 static void test_rows(qn_context *c)
 {
@@ -793,6 +837,7 @@ int main(void)
     test_window(c);
     test_strided(c);
     test_ahead_of_memory(c);
+    test_strip_blocks(c);
     qn_context_release(c);
     return tap_done();
 }

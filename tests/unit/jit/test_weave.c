@@ -46,5 +46,12 @@ int main(void)
         tap_ok(is_words == r->has_words && (!is_words || w.slots == r->slots), "%s: %s", r->name,
                r->has_words ? "words" : "no words");
     }
+    for (int is_load = 0; is_load < 2; is_load++) {
+        qn_weave w = {.bytes = 4, .n = 2, .lanes = 4, .places = 3, .known = 3};
+        bool has = qn__weave_of(qn__target_row(QN_ISA_NEON), is_load, 4, &w);
+        tap_ok(has && w.method == QN_WEAVE_PAIRS && w.per_chunk == 1 && w.registers == 2,
+               "pairs of f32 of AArch64, %s: two registers are permuted as they are",
+               is_load ? "loaded" : "stored");
+    }
     return tap_done();
 }

@@ -426,7 +426,8 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
     qn_error expected = {0};
     int n_wrong = 0;
     const qn_status status = run_group(c, k, dtype, bad, &reference, &y, &expected);
-    for (int way = 0; way < 12; way++) {
+    for (int n = 0; n < (bad < 0 ? 24 : 12); n++) {
+        const int way = n % 12;
         const qn_plan_options plan = {
             .bytes = sizeof plan, .lane_dim = 1, .width = way & 1 ? 0 : 4, .chunk = 20};
         const qn_options o = {.bytes = sizeof o,
@@ -434,6 +435,7 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
                               .plan = &plan,
                               .isa = way & 2 ? QN_ISA_V3 : QN_ISA_AUTO,
                               .executor = way / 4 ? QN_THREADS : QN_SERIAL,
+                              .checks = n < 12 ? QN_CHECKS_REPORT : QN_CHECKS_NONE,
                               .specialize =
                                   way / 4 == 2 ? QN_SPECIALIZE_DYNAMIC : QN_SPECIALIZE_EXACT};
         qn_view other;
@@ -445,7 +447,7 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
                       memcmp(y.data, other.data,
                              (size_t)(qn_dtype_bytes(dtype) * GROUP_ROWS * GROUP_COLUMNS)) == 0;
         if (!is_same)
-            tap_note("%s, bad %d, way %d: %s", qn_dtype_name(dtype), (int)bad, way, err.message);
+            tap_note("%s, bad %d, way %d: %s", qn_dtype_name(dtype), (int)bad, n, err.message);
         n_wrong += !is_same;
         qn_view_release(&other);
     }
@@ -454,9 +456,42 @@ static int compare_group(qn_context *c, const qn_kernel *k, int dtype, int64_t b
     return n_wrong;
 }
 
+/** On one thread and without checks nothing decides whether atomics go together: they do, and
+ * neighbours are one vector. */
+static void test_groups_of_one_thread(qn_context *c)
+{
+    static char code[1 << 18];
+    char form[2048];
+    size_t n = fill_in(GROUP_HEAD, "f32", "", form, sizeof form);
+    fill_in(group_kernels[0], "f32", "", form + n, sizeof form - n);
+    qn_kernel *k = kernel_of(form);
+    qn_view x = vector_of(c, "x", QN_U8, GROUP_POINTS), y = {0};
+    qn_error err = {0};
+    qn_code *f = NULL;
+    const qn_arg args[] = {qn_arg_view(&x), qn_arg_view(&y)};
+    const qn_plan_options plan = {.bytes = sizeof plan, .lane_dim = 1, .width = 4};
+    const qn_options o = {.bytes = sizeof o,
+                          .engine = QN_ENGINE_NATIVE,
+                          .isa = QN_ISA_V3,
+                          .checks = QN_CHECKS_NONE,
+                          .plan = &plan};
+    bool ok =
+        qn_view_new(c, "y", QN_F32, 2, (int64_t[]){GROUP_ROWS, GROUP_COLUMNS}, &y, &err) == QN_OK &&
+        qn_specialize(c, k, 2, args, &o, &f, &err) == QN_OK &&
+        qn_code_text(f, QN_DUMP_LLVM, code, sizeof code);
+    if (!tap_ok(ok && strstr(code, "fadd <2 x float>") && !strstr(code, "each"),
+                "without checks they go together, and nothing else is in the code"))
+        tap_note("%s", err.message);
+    qn_code_release(f);
+    qn_view_release(&x);
+    qn_view_release(&y);
+    qn_kernel_release(k);
+}
+
 static void test_groups(void)
 {
     qn_context *c = context_with(NULL);
+    test_groups_of_one_thread(c);
     static const int dtypes[] = {QN_F64, QN_F32, QN_I32, QN_U8};
     for (size_t i = 0; i < sizeof group_kernels / sizeof group_kernels[0]; i++) {
         int n_wrong = 0;
