@@ -153,6 +153,14 @@ LLVMValueRef qn__relative_index(lower *g, uint32_t value, int p, const qn_fact *
     return LLVMBuildSub(g->b, v, vector ? qn__splat(g, low, 0) : low, "");
 }
 
+/** The level at which qn__relative_index makes a scalar: that of the value where nothing is
+ * subtracted. */
+static int relative_level(lower *g, uint32_t value, int p, const qn_fact *lower_bound)
+{
+    bool is_zero = lower_bound->kind == QN_FACT_EXACT && lower_bound->value == 0;
+    return is_zero ? qn__level_of(g, value, p) : g->depth;
+}
+
 LLVMValueRef qn__shared(lower *g, int kind, LLVMValueRef a, LLVMValueRef b, int64_t n, int *at)
 {
     sharing x;
@@ -211,7 +219,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
     if (dim->n_digits == 0)
         return;
     if (dim->n_digits > 1 && qn__lanes_share_digits(g, value, dim)) {
-        int at = dim->lower.value == 0 ? qn__level_of(g, value, p) : g->depth;
+        int at = relative_level(g, value, p, &dim->lower);
         LLVMValueRef index = qn__relative_index(g, value, p, &dim->lower, false);
         if (!add_whole_digits(g, x, index, at, dim, bytes))
             add_digits(g, x, index, at, dim, bytes);
@@ -225,7 +233,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
                       *stride = &g->f->digit[dim->first_digit + 1].stride;
         int first = p - p % g->jam_max; /* the first jammed iteration: the fastest digit is 0 */
         LLVMValueRef index = qn__relative_index(g, value, first, &dim->lower, false);
-        add_term(g, x, index, qn__level_of(g, value, first),
+        add_term(g, x, index, relative_level(g, value, first, &dim->lower),
                  qn__wrap_mul(stride->value, bytes) / extent->value, NULL);
         x->constant = qn__wrap_add(
             x->constant,
@@ -235,10 +243,7 @@ static void add_dimension(lower *g, address *x, uint32_t value, int p, const qn_
     if (dim->n_digits > 1) {
         bool vector = g->width > 1 && g->a.value[value].shape != QN_UNIFORM;
         LLVMValueRef position = qn__relative_index(g, value, p, &dim->lower, vector);
-        int at = dim->lower.kind == QN_FACT_EXACT && dim->lower.value == 0
-                     ? qn__level_of(g, value, p)
-                     : g->depth;
-        add_digits(g, x, position, at, dim, bytes);
+        add_digits(g, x, position, relative_level(g, value, p, &dim->lower), dim, bytes);
         return;
     }
     const qn_digit_fact *digit = &g->f->digit[dim->first_digit];

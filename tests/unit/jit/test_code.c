@@ -451,6 +451,47 @@ static void test_strided(qn_context *c)
     }
 }
 
+/** Iterations side by side that share a tile, of a view whose indices begin below 0. */
+static void test_jammed_digits(qn_context *c)
+{
+    static const char text[] =
+        "kernel tiles (x: i32[,], y: i32[,,]) {\n"
+        " for all i in dim(y, 0), j in dim(y, 1), l in dim(y, 2) {\n"
+        "  y[i, j, l] = x[l - 2, 1 - l] * x[l - 2, 1 - l + j] } }";
+    enum { SIDE = 4, ROWS = 3, WIDE = 9, LOW = -2 };
+    static int32_t x[SIDE * (SIDE + WIDE + 3)], y[2][ROWS * WIDE * SIDE];
+    const int64_t extents[2] = {SIDE, SIDE + WIDE - 1}, tile[2] = {2, 2}, low[2] = {LOW, LOW},
+                  of_y[3] = {ROWS, WIDE, SIDE};
+    const int order[2] = {1, 0};
+    qn_layout tiles, shifted, right;
+    qn_view v[3] = {{0}};
+    qn_error err = {0};
+    qn_kernel *k = kernel_of(text);
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = (int32_t)(i * i + 3);
+    bool ok = qn_layout_tiled(2, extents, tile, order, order, &tiles, &err) == QN_OK &&
+              qn_layout_offset(&tiles, low, &shifted, &err) == QN_OK &&
+              qn_layout_right(3, of_y, &right, &err) == QN_OK &&
+              qn_view_wrap("x", x, QN_I32, &shifted, 0, &v[0], &err) == QN_OK;
+    for (int n = 0; n < 2; n++) {
+        ok = ok && qn_view_wrap("y", y[n], QN_I32, &right, 0, &v[1 + n], &err) == QN_OK;
+        const qn_arg args[2] = {qn_arg_view(&v[0]), qn_arg_view(&v[1 + n])};
+        const qn_options o = {.bytes = sizeof o,
+                              .engine = n ? QN_ENGINE_NATIVE : QN_ENGINE_INTERP,
+                              .isa = n ? QN_ISA_V3 : QN_ISA_AUTO,
+                              .specialize = QN_SPECIALIZE_EXACT,
+                              .plan = PLAN_WITH(.jam_dim = 3, .jam = 2)};
+        ok = ok && qn_launch(c, k, 2, args, &o, &err) == QN_OK;
+    }
+    if (!tap_ok(ok && memcmp(y[0], y[1], sizeof y[0]) == 0,
+                "jammed iterations of a tile whose indices begin below 0: as the interpreter"))
+        tap_note("%s", err.message);
+    qn_view_release(&v[0]);
+    qn_layout_release(&tiles);
+    qn_layout_release(&shifted);
+    qn_kernel_release(k);
+}
+
 /** Sums in the indexed order of more points than a block of 4096, in strips. */
 static void test_strip_blocks(qn_context *c)
 {
@@ -838,6 +879,7 @@ int main(void)
     test_strided(c);
     test_ahead_of_memory(c);
     test_strip_blocks(c);
+    test_jammed_digits(c);
     qn_context_release(c);
     return tap_done();
 }
