@@ -649,7 +649,10 @@ LLVMValueRef qn__or_empty(lower *g, const reduction *r, LLVMValueRef v);
 LLVMValueRef qn__combine(lower *g, const reduction *r, LLVMValueRef a, LLVMValueRef b);
 /** Whether there are several blocks, whose results go through arrays; NULL: there are. */
 LLVMValueRef qn__are_several(lower *g, LLVMValueRef blocks);
-/** Makes the arrays of levels `first` to the highest and fills them with the identity. */
+/** Whether so many are less than a block. */
+LLVMValueRef qn__is_below_block(lower *g, LLVMValueRef count);
+/** Makes the arrays of levels `first` to the highest. That of points, level 0, gets the identity;
+ * any other gets the identity when its first entry comes. */
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t);
 /** Adds entry number count - 1 of a level; when its block is full, the block's result goes up. */
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,

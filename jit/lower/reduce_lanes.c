@@ -398,9 +398,7 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
                  are_several = qn__are_several(g, blocks);
     rows x = {.r = r, .n = n_reduces, .blocks = s};
     loop l;
-    branch several = qn__begin_branch(g, are_several);
     open_blocks(g, r, n_reduces, s);
-    qn__end_branch(g, &several, NULL);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     for (int m = 0; m < n_reduces; m++)
         qn__loop_carry(g, &l, acc[m], r[m].n);
@@ -408,7 +406,7 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
     whole_row(g, &x, qn__block_at(g, all, l.index, BLOCK));
     sum_lanes(g, &x, acc);
     qn__leave_lanes(g, &x.outside);
-    several = qn__begin_branch(g, are_several);
+    branch several = qn__begin_branch(g, are_several);
     LLVMValueRef points = LLVMBuildMul(g->b, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""),
                                        qn__const_i64(g, BLOCK), "");
     push_result(g, &x, points, acc);
@@ -425,6 +423,7 @@ static void lane_blocks(lower *g, const reduction *r, int n_reduces, sums *acc)
 static void shifted_rows(lower *g, const reduction *r, int n_reduces, sums *acc)
 {
     stripes s[MOST_JOINED] = {0};
+    sums few[MOST_JOINED];
     open_blocks(g, r, n_reduces, s);
     rows x = {.r = r, .n = n_reduces, .count = qn__const_i64(g, 0), .blocks = s};
     rows_open(g, &x);
@@ -433,12 +432,19 @@ static void shifted_rows(lower *g, const reduction *r, int n_reduces, sums *acc)
         rows_close(g, &x, acc);
         return;
     }
+    branch size = qn__begin_choice(g, qn__is_below_block(g, x.count), "few", "many");
+    sum_lanes(g, &x, few);
+    qn__begin_other(g, &size);
     LLVMValueRef is_full = qn__is_multiple_of_block(g, x.count);
     branch some = qn__begin_branch(g, LLVMBuildNot(g->b, is_full, ""));
     push_block(g, &x, x.count);
     qn__end_branch(g, &some, NULL);
     qn__leave_lanes(g, &x.outside);
     close_blocks(g, r, n_reduces, s, qn__count_blocks(g, x.count, BLOCK), acc);
+    qn__end_branch(g, &size, NULL);
+    for (int m = 0; m < n_reduces; m++)
+        for (int n = 0; n < r[m].n; n++)
+            acc[m][n] = qn__join(g, &size, few[m][n], acc[m][n]);
 }
 
 /** The order tells zeros of floats from one another, and nothing else: in theirs where one is the

@@ -59,11 +59,11 @@ static void fill_identity(lower *g, const reduction *r, const stripes *s, int de
 void qn__stripes_open(lower *g, const reduction *r, stripes *s, int first, LLVMTypeRef t)
 {
     s->t = t;
-    for (int v = first; v <= r->n_levels; v++) {
+    for (int v = first; v <= r->n_levels; v++)
         for (int n = 0; n < r->n; n++)
             s->array[v][n] = take_scratch(g);
-        fill_identity(g, r, s, v);
-    }
+    if (first == 0)
+        fill_identity(g, r, s, 0);
 }
 
 /** partial[count mod 64] = it combined with value. */
@@ -132,9 +132,20 @@ LLVMValueRef qn__is_multiple_of_block(lower *g, LLVMValueRef count)
     return LLVMBuildICmp(g->b, LLVMIntEQ, rest, qn__const_i64(g, 0), "");
 }
 
+LLVMValueRef qn__is_below_block(lower *g, LLVMValueRef count)
+{
+    return LLVMBuildICmp(g->b, LLVMIntULT, count, qn__const_i64(g, BLOCK), "");
+}
+
 void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth, LLVMValueRef count,
                       const addend *a)
 {
+    if (depth > 0) {
+        LLVMValueRef is_first = LLVMBuildICmp(g->b, LLVMIntEQ, count, qn__const_i64(g, 1), "");
+        branch first = qn__begin_branch(g, is_first);
+        fill_identity(g, r, s, depth);
+        qn__end_branch(g, &first, NULL);
+    }
     add_to_stripe(g, r, s, depth, LLVMBuildSub(g->b, count, qn__const_i64(g, 1), ""), a);
     if (depth == r->n_levels)
         return;
@@ -146,20 +157,34 @@ void qn__stripes_push(lower *g, const reduction *r, const stripes *s, int depth,
     qn__end_branch(g, &full, NULL);
 }
 
+/** Of a level of which blocks have gone up: the rest of it does, and the levels above end. */
+static void close_above(lower *g, const reduction *r, const stripes *s, int depth,
+                        LLVMValueRef count, LLVMValueRef *acc)
+{
+    LLVMValueRef above = qn__count_blocks(g, count, BLOCK);
+    branch left = qn__begin_branch(g, LLVMBuildNot(g->b, qn__is_multiple_of_block(g, count), ""));
+    addend result = {0};
+    join(g, r, s, depth, PARTIALS, result.value);
+    qn__stripes_push(g, r, s, depth + 1, above, &result);
+    qn__end_branch(g, &left, NULL);
+    qn__stripes_close(g, r, s, depth + 1, above, acc);
+}
+
 void qn__stripes_close(lower *g, const reduction *r, const stripes *s, int depth,
                        LLVMValueRef count, LLVMValueRef *acc)
 {
-    for (; depth < r->n_levels; depth++) {
-        LLVMValueRef above = qn__count_blocks(g, count, BLOCK);
-        branch left =
-            qn__begin_branch(g, LLVMBuildNot(g->b, qn__is_multiple_of_block(g, count), ""));
-        addend result = {0};
-        close_stripe(g, r, s, depth, result.value);
-        qn__stripes_push(g, r, s, depth + 1, above, &result);
-        qn__end_branch(g, &left, NULL);
-        count = above;
+    LLVMValueRef few[MOST_PARTS];
+    if (depth == r->n_levels) {
+        join(g, r, s, depth, PARTIALS, acc);
+        return;
     }
-    close_stripe(g, r, s, depth, acc);
+    branch x = qn__begin_choice(g, qn__is_below_block(g, count), "few", "many");
+    join(g, r, s, depth, PARTIALS, few);
+    qn__begin_other(g, &x);
+    close_above(g, r, s, depth, count, acc);
+    qn__end_branch(g, &x, NULL);
+    for (int n = 0; n < r->n; n++)
+        acc[n] = qn__join(g, &x, few[n], acc[n]);
 }
 
 /** Adds points one by one, in memory. */
@@ -265,14 +290,12 @@ static void fold_blocks(lower *g, const reduction *r, LLVMValueRef *acc)
     }
     LLVMValueRef blocks = qn__count_blocks(g, LLVMBuildSub(g->b, all.high, all.low, ""), BLOCK),
                  are_several = qn__are_several(g, blocks);
-    branch several = qn__begin_branch(g, are_several);
     qn__stripes_open(g, r, &s, 1, s.t);
-    qn__end_branch(g, &several, NULL);
     qn__loop_open(g, &l, qn__up_to(g, blocks), 1, LOOP_MAY_BE_EMPTY);
     qn__loop_carry(g, &l, acc, r->n);
     fold_block(g, r, &s, qn__block_at(g, all, l.index, BLOCK), acc);
     memcpy(result.value, acc, (size_t)r->n * sizeof *acc);
-    several = qn__begin_branch(g, are_several);
+    branch several = qn__begin_branch(g, are_several);
     qn__stripes_push(g, r, &s, 1, LLVMBuildAdd(g->b, l.index, qn__const_i64(g, 1), ""), &result);
     qn__end_branch(g, &several, NULL);
     qn__loop_close(g, &l);
