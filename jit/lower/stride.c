@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * stride.c: loads and stores of lanes a constant number of elements apart. Where that is small they
- * lie in |stride| vectors, and a permutation brings the lanes together. Loads of all lanes read
- * what lies between the first element and the last; stores, and loads of some lanes, have masks, so
- * that no byte between the elements is touched. Else, and where that takes longer (qn__is_one_by_one),
- * each has an access of its own.
+ * lie in |stride| vectors, and a permutation brings the lanes together. Loads of all lanes may read
+ * what lies between the first element and the last; stores, and loads of some lanes, have masks,
+ * so that no byte between the elements is touched. Else, and where that takes longer
+ * (qn__is_one_by_one), each has an access of its own.
  */
 #include "jit/lower/hooks.h"
 #include "jit/lower/lower.h"
@@ -121,9 +121,9 @@ static LLVMValueRef elements_of(lower *g, const int *lane, LLVMValueRef mask)
     return qn__shuffle(g, mask ? mask : LLVMConstAllOnes(LLVMTypeOf(none)), none, pick, g->width);
 }
 
-/** The elements of whole strides, and from them those of one. Without a mask all vectors are whole:
- * the last one ends where the last element of a point does, so that all bytes are between two
- * elements. */
+/** The elements of whole strides, and from them those of one. Vectors are whole where the processor
+ * fetches nothing ahead for masks: the last one ends where the last element of a point does, so
+ * that all bytes are between two elements. */
 LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRef t,
                               LLVMValueRef mask)
 {
@@ -134,9 +134,10 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
     if (is_one_by_one(g, i, x, bytes))
         return load_one_by_one(g, i, x, t);
     const window w = window_of(g, i, x);
+    const bool is_whole = !mask && (w.own == (1u << n) - 1 || !g->f->machine.fetches_masked);
     const int last = 31 - __builtin_clz(w.own), most = (width - 1) * n + last + 1 - width;
     for (int k = 0; k < n; k++) {
-        const int begin = mask || k * width < most ? k * width : most;
+        const int begin = is_whole && k * width > most ? most : k * width;
         int pick[64], lane[64], n_picked = 0;
         find_lanes(g, x, w.own, begin, lane);
         for (int l = 0; l < width; l++)
@@ -149,7 +150,7 @@ LLVMValueRef qn__load_strided(lower *g, uint32_t i, const address *x, LLVMTypeRe
         }
         if (!n_picked)
             continue;
-        LLVMValueRef own = mask ? elements_of(g, lane, mask) : NULL,
+        LLVMValueRef own = is_whole ? NULL : elements_of(g, lane, mask),
                      at = vector_pointer(g, x, bytes, begin, w.place),
                      v = qn__load_masked(g, t, at, align, own);
         all = qn__shuffle(g, all ? all : v, v, pick, width);

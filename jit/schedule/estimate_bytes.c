@@ -292,7 +292,8 @@ int qn__stretches_of(const qn_analysis *x, uint32_t inst, const qn_box *box, qn_
                               : (double)digit->extent.value;
             bool is_known = digit->stride.kind == QN_FACT_EXACT;
             double own = most < left ? most : left,
-                   stride = is_known ? (double)digit->stride.value : QN_NOMINAL_EXTENT;
+                   stride = is_known ? (double)digit->stride.value
+                                     : (double)QN_NOMINAL_EXTENT;
             stride = (stride < 0 ? -stride : stride) * unit;
             left = most > 0 ? left / most : 1;
             int at = stride > 0 && own > 1 ? n_out++ : -1;

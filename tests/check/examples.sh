@@ -15,6 +15,7 @@
 #   > text that the output contains  (any number)
 #   ! text that the errors contain   (any number)
 #   ? x86                            (needs generated code: skipped with ENGINE=interp)
+#   ? v4                             (needs generated code and a processor with AVX-512)
 #   ? cuda                           (needs a GPU, or the stub driver, and generated code)
 # and commands see make_npy FILE HEADER DATA (data as for printf %b).
 
@@ -161,6 +162,10 @@ run_case() {
     [ -n "$command" ] || return
     if [ -n "$needs_code" ] && [ "$ENGINE" = interp ]; then
         skip "$(basename "$cases" .txt): $name" "needs generated code"
+        return
+    fi
+    if [ "$needs_code" = v4 ] && ! grep -qw avx512bw /proc/cpuinfo; then
+        skip "$(basename "$cases" .txt): $name" "no AVX-512 here"
         return
     fi
     if [ "$needs_code" = cuda ] && [ -n "$no_gpu" ]; then

@@ -138,10 +138,12 @@ static void store(machine *v, thread *t, const ptx_inst *i)
     }
 }
 
-/** An f32 as atomic sums take and make it: zero in place of a subnormal number. */
-static uint64_t flushed(uint64_t bits)
+/** An f32 as atomic sums take and make it: of shared memory as it is, else zero in place of a
+ * subnormal number (PTX ISA, atom and red). */
+static uint64_t flushed(const ptx_inst *i, uint64_t bits)
 {
-    return bits & UINT64_C(0x7f800000) ? bits : bits & UINT64_C(0x80000000);
+    bool is_kept = ptx_has(i, WORD_shared) || (bits & UINT64_C(0x7f800000));
+    return is_kept ? bits : bits & UINT64_C(0x80000000);
 }
 
 static void atomic(machine *v, thread *t, const ptx_inst *i)
@@ -157,11 +159,13 @@ static void atomic(machine *v, thread *t, const ptx_inst *i)
     memcpy(&old, at, bytes);
     if (ptx_has(i, WORD_cas))
         now = old == a ? operand(v, t, &o[2]) : old;
-    else if (ptx_has(i, WORD_add) && type.kind == 'f')
-        now = type.bits == 64 ? ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a))
-                              : flushed(ptx_f32_bits((float)ptx_as_double(type, flushed(old)) +
-                                                     (float)ptx_as_double(type, flushed(a))));
-    else if (ptx_has(i, WORD_add))
+    else if (ptx_has(i, WORD_add) && type.kind == 'f' && type.bits == 64)
+        now = ptx_f64_bits(ptx_as_double(type, old) + ptx_as_double(type, a));
+    else if (ptx_has(i, WORD_add) && type.kind == 'f') {
+        const double x = ptx_as_double(type, flushed(i, old)),
+                     y = ptx_as_double(type, flushed(i, a));
+        now = flushed(i, ptx_f32_bits((float)x + (float)y));
+    } else if (ptx_has(i, WORD_add))
         now = old + a;
     else if (ptx_has(i, WORD_and))
         now = old & a;
