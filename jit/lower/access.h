@@ -41,6 +41,8 @@ typedef struct address {
 void qn__make_address(lower *g, uint32_t i, int p, const LLVMValueRef *clamped, address *x);
 /** Bytes by which all that access i may touch is aligned: the size of what it moves at most. */
 unsigned qn__align_of(const lower *g, uint32_t i);
+/** Whether each lane of a mask is known to be inside or outside; NULL: all are inside. */
+bool qn__has_known_lanes(LLVMValueRef mask);
 /** Only lanes of the mask are moved, and the others are zero; NULL: all are. The pointer may be a
  * vector of one for each lane. */
 LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsigned align,

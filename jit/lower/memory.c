@@ -134,12 +134,46 @@ LLVMValueRef qn__load_masked(lower *g, LLVMTypeRef t, LLVMValueRef pointer, unsi
     return qn__call(g, name, types, 2, args, 4);
 }
 
+bool qn__has_known_lanes(LLVMValueRef mask)
+{
+    for (unsigned l = 0; mask && l < LLVMGetVectorSize(LLVMTypeOf(mask)); l++) {
+        LLVMValueRef lane = LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, l) : NULL;
+        if (!lane || !LLVMIsAConstantInt(lane))
+            return false;
+    }
+    return true;
+}
+
+/** Stores the lanes that a known mask has, as many neighbours at once as are a power of two. */
+static void store_known(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
+                        LLVMValueRef mask)
+{
+    const int lanes = (int)LLVMGetVectorSize(LLVMTypeOf(v));
+    LLVMTypeRef element = LLVMGetElementType(LLVMTypeOf(v));
+    for (int l = 0, run, n; l < lanes; l += run ? n : 1) {
+        for (run = 0; l + run < lanes; run++)
+            if (LLVMIsNull(LLVMGetAggregateElement(mask, (unsigned)(l + run))))
+                break;
+        for (n = 1; 2 * n <= run;)
+            n *= 2;
+        if (run)
+            qn__store_at(g, qn__part_of(g, v, l, n),
+                         qn__gep(g, element, pointer, qn__const_i64(g, l)), align);
+    }
+}
+
 void qn__store_masked(lower *g, LLVMValueRef v, LLVMValueRef pointer, unsigned align,
                       LLVMValueRef mask)
 {
     mask = mask_at(g, pointer, mask);
     if (!mask) {
         qn__store_at(g, v, pointer, align);
+        return;
+    }
+    /* AVX2 has no registers of masks: a store under one takes AMD's processors 18 operations or
+     * more */
+    if (!g->f->target->has_masks && !qn__is_vector(pointer) && qn__has_known_lanes(mask)) {
+        store_known(g, v, pointer, align, mask);
         return;
     }
     const char *name = qn__is_vector(pointer) ? "llvm.masked.scatter" : "llvm.masked.store";

@@ -164,18 +164,6 @@ static void store_pieces(lower *g, const pieces *s, LLVMValueRef *r)
     }
 }
 
-/** Whether each lane of a mask is known to be inside or outside; NULL: all are inside. */
-static bool has_known_lanes(const lower *g, LLVMValueRef mask)
-{
-    for (int l = 0; l < g->width && mask; l++) {
-        LLVMValueRef lane =
-            LLVMIsConstant(mask) ? LLVMGetAggregateElement(mask, (unsigned)l) : NULL;
-        if (!lane || !LLVMIsAConstantInt(lane))
-            return false;
-    }
-    return true;
-}
-
 bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
 {
     if (!is_transposed(g, i))
@@ -183,7 +171,7 @@ bool qn__lower_transposed_store(lower *g, uint32_t i, uint32_t value)
     int dtype = qn__access_dtype(g->k, i);
     int64_t bytes = qn_dtype_bytes(dtype);
     for (int u = 0; u < g->unroll; u++)
-        if (!has_known_lanes(g, g->tail_mask[u * g->jam_max]))
+        if (!qn__has_known_lanes(g->tail_mask[u * g->jam_max]))
             return false; /* a piece would need a branch for each lane */
     for (int u = 0; u < g->unroll; u++)
         for (int j = 0, q; j < g->jam; j += q) {
