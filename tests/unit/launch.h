@@ -93,8 +93,10 @@ static inline void fill_f32(const qn_view *v, float first, float step)
 /** Whether the processor runs code for x86-64-v4; without it, a skipped point says so. */
 static inline bool has_v4(const char *what)
 {
+#ifdef __x86_64__
     if (__builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl"))
         return true;
+#endif
     char reason[QN_MESSAGE_BYTES];
     snprintf(reason, sizeof reason, "no AVX-512 here: %s", what);
     tap_skip(reason);
